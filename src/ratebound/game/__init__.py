@@ -1,0 +1,1 @@
+"""How a problem is solved: multipliers, proxies, estimates from batches, and the rounds."""

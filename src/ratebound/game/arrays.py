@@ -1,0 +1,63 @@
+"""The few operations that NumPy and PyTorch spell differently.
+
+The rest of the game is written once, with methods and operators both kinds of array share.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray or torch.Tensor
+
+
+def namespace(array: Array) -> ModuleType:
+    """The module, numpy or torch, whose functions take `array`."""
+    torch = sys.modules.get("torch")  # whoever holds a tensor has imported torch
+    return torch if torch is not None and isinstance(array, torch.Tensor) else np
+
+
+def as_like(values: Array, array: Array) -> Array:
+    """NumPy `values` as an array of the kind, precision and device of `array`."""
+    if namespace(array) is np:
+        return np.asarray(values, dtype=array.dtype)
+    return namespace(array).as_tensor(values, dtype=array.dtype, device=array.device)
+
+
+def take(table: Array, index: Array) -> Array:
+    """Columns `index` of the last axis."""
+    return table.take(index, axis=-1) if namespace(table) is np else table.index_select(-1, index)
+
+
+def take_rows(table: Array, index: Array) -> Array:
+    """Rows `index` of the first axis, for an index of any integer type."""
+    return table.take(index, axis=0) if namespace(table) is np else table.index_select(0, index.int())
+
+
+def tally(values: Array, index: Array, size: int) -> Array:
+    """Sums of values (K, b) by where each belongs (b,): (K, size)."""
+    xp = namespace(values)
+    if xp is np:
+        if len(values) == 1:
+            return np.bincount(index, values[0], size)[None]
+        shifted = index + size * np.arange(len(values))[:, None]
+        return np.bincount(shifted.ravel(), values.ravel(), size * len(values)).reshape(-1, size)
+    zeros = xp.zeros(len(values), size, dtype=values.dtype, device=values.device)
+    return zeros.index_add_(1, index, values)
+
+
+def descending(values: Array) -> Array:
+    """Sorted from large to small along the last axis."""
+    xp = namespace(values)
+    return -np.sort(-values, axis=-1) if xp is np else xp.sort(values, dim=-1, descending=True)[0]
+
+
+def solve(matrices: Array, right: Array) -> Array:
+    """x with ``matrices @ x = right`` for a stack of matrices; never waits for a GPU."""
+    xp = namespace(matrices)
+    if xp is np:
+        return np.linalg.solve(matrices, right[..., None])[..., 0]
+    return xp.linalg.solve_ex(matrices, right[..., None], check_errors=False)[0][..., 0]

@@ -1,0 +1,268 @@
+"""One round of the game: scores in, the gradient with respect to them out, multipliers moved.
+
+The model is seen through its scores alone, so any model can play. The θ-player's loss is
+
+    weights[0] · loss(objective) + Σ weights[i] · proxy(constraint i)
+
+whose derivative by a row's score needs two numbers per row: what a yes and what a no costs there.
+The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the same scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.game.arrays import Array, as_like, namespace
+from ratebound.game.estimates import Estimate, RunningMeans, running_means
+from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
+from ratebound.game.proxies import proxy_named
+from ratebound.game.tables import Places, Table
+from ratebound.problem.compiled import Compiled
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows drawn for one round: their cells, and how much of the whole each stands for."""
+
+    cells: Array  # (b,)
+    weight: Array | float  # (b,) each row's own weight, or 1
+    share: Array | float  # (b,) or one number: rows of its population per row drawn
+
+
+@dataclass(frozen=True)
+class GameState:
+    """What a game holds between rounds."""
+
+    multipliers: Multipliers
+    means: tuple[tuple[RunningMeans, ...], ...]  # per block: of yeses, or of both sides of a proxy
+    thresholds: Array  # (K, learnable thresholds)
+    threshold_moments: tuple[Array, Array] | None = None
+
+
+class Game:
+    """The rules of play for one compiled problem; see `play` for the whole of training.
+
+    In a training loop of your own::
+
+        game = Game(compiled, multipliers=SwapRegret())
+        state = game.start(model_scores_on_all_rows)
+        for rows in batches:                               # indices into the stacked rows
+            scores = model(X[rows])
+            gradient, state = game.round(state, scores.detach(), game.batch(rows))
+            scores.backward(gradient)                      # and the optimizer's step
+
+    `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
+    `estimate` says how rates are read off batches: "running" means over about the last `window` rows
+    of each cell, or "unbiased". `device` moves the game to a GPU; by default it plays in NumPy, which
+    is faster for tensors on the CPU too.
+    """
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        multipliers: Player | None = None,
+        *,
+        settings: int | None = None,
+        loss: str = "logistic",
+        proxy: str = "logistic",
+        estimate: Estimate = "running",
+        window: int = 64,
+        threshold_rate: float = 0.01,
+        device: Any = None,
+    ) -> None:
+        if estimate not in ("running", "unbiased"):
+            raise ValueError(f"estimate must be 'running' or 'unbiased', got {estimate!r}")
+        if window < 1:
+            raise ValueError(f"window must be at least one row, got {window}")
+        self.compiled = compiled
+        self.player = multipliers if multipliers is not None else SwapRegret()
+        self.settings = settings or self.player.settings
+        self.loss, self.proxy = proxy_named(loss, "loss"), proxy_named(proxy, "proxy")
+        self.estimate, self.window, self.threshold_rate = estimate, window, threshold_rate
+        self.example = _example(device)
+        self.cells: Array = compiled.cells.astype(np.intp)
+        self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
+        if device is not None:
+            self.cells = namespace(self.example).as_tensor(self.cells, device=device)
+        self.tables = [Table(compiled, b, self.example, self.settings) for b in compiled.blocks]
+        self.offset = as_like(compiled.offset / compiled.scale, self.example)
+        self.relaxes = self.player.watches == "proxies"
+
+    def start(self, scores: Any, *, rounds: int | None = None, thresholds: Any = None) -> GameState:
+        """The state before the first round, given scores (n,) or (K, n) on all rows."""
+        first = self._as_scores(np.atleast_2d(np.asarray(scores)))
+        first = first + 0 * as_like(np.zeros((self.settings, 1)), self.example)
+        learnable = self.compiled.learnable
+        if thresholds is None:
+            thresholds = np.zeros((self.settings, len(learnable)))
+            for j, name in enumerate(learnable):
+                if name in self.compiled.budgets:
+                    spent = self.compiled.spend_budget(name, np.atleast_2d(np.asarray(scores)))
+                    thresholds[:, j] = np.broadcast_to(spent[:, 0], self.settings)
+        multipliers = self.player.start(
+            len(self.compiled.constraints),
+            settings=self.settings,
+            like=self.example,
+            rounds=rounds,
+            bound=self.bound(),
+        )
+        state = GameState(multipliers, (), as_like(np.asarray(thresholds), self.example))
+        everyone = self.batch(None)
+        means = []
+        for table, shifted in zip(self.tables, self._shifted(state, first), strict=True):
+            places, own = table.places(everyone.cells), []
+            for values in self._shown(shifted):
+                totals = places.total(values * everyone.weight)
+                exact = totals / (table.place_weight + (table.place_weight == 0))
+                own.append(running_means(exact, table.place_weight, table.place_rows, self.window))
+            means.append(tuple(own))
+        return replace(state, means=tuple(means))
+
+    def bound(self) -> float:
+        """A bound on the size of violations, for the theorems' step sizes.
+
+        The largest violation for `SwapRegret`, the 2-norm for the others.
+        """
+        low = high = self.compiled.offset[1:] / self.compiled.scale[1:]
+        for block in self.compiled.blocks:
+            spread = abs(block.net) @ self.compiled.slice_weight / self.compiled.scale
+            low, high = low - spread[1:], high + spread[1:]
+        sizes = np.maximum(abs(low), abs(high))
+        if not len(sizes):
+            return 1.0
+        return float(sizes.max() if isinstance(self.player, SwapRegret) else np.linalg.norm(sizes))
+
+    def batch(self, rows: Array | None, share: Array | float | None = None) -> Batch:
+        """The batch of these stacked rows, all of them for None."""
+        cells = self.cells if rows is None else self.cells[rows]
+        weight: Array | float = 1.0
+        if self.row_weights is not None:
+            weight = self.row_weights if rows is None else self.row_weights[rows]
+        if share is None:
+            share = 1.0 if rows is None else self._share(rows)
+        return Batch(cells, weight, share)
+
+    def _share(self, rows: Array) -> Array | float:
+        """For each row, how many rows of its population one drawn row stands for."""
+        if len(self.compiled.rows) == 1:
+            return len(self.cells) / len(rows)
+        starts = np.array([where.start for where in self.compiled.rows.values()])
+        sizes = np.array([where.stop - where.start for where in self.compiled.rows.values()])
+        where = np.searchsorted(starts, np.asarray(rows), side="right") - 1
+        drawn = np.bincount(where, minlength=len(starts))
+        return as_like((sizes / np.maximum(drawn, 1))[where], self.example)
+
+    def round(self, state: GameState, scores: Array, batch: Batch) -> tuple[Array, GameState]:
+        """The gradient with respect to the batch's scores, and the state after the λ-player's step.
+
+        Scores are (b,) or (K, b), and the gradient has their shape and kind.
+        """
+        own = self._as_scores(scores).reshape(self.settings, -1)
+        weights = as_like(state.multipliers.weights, self.example)
+        factor = batch.weight * batch.share
+        gradient, values, means, slopes = None, self.offset, [], []
+        for j, (table, shifted) in enumerate(zip(self.tables, self._shifted(state, own), strict=True)):
+            places = table.places(batch.cells)
+            slope = self._slope(table, places, weights, shifted) * factor
+            gradient = slope if gradient is None else gradient + slope
+            shown, estimates = self._estimated(state.means[j], table, places, shifted, batch)
+            values = values + shown
+            means.append(estimates)
+            if isinstance(table.at, str):
+                slopes.append(-slope.sum(-1)[:, None])
+        multipliers = self.player.step(state.multipliers, values[:, 1:])
+        state = replace(state, multipliers=multipliers, means=tuple(means))
+        if slopes:
+            state = self._move_thresholds(state, slopes)
+        return self._as_given(gradient, scores), state
+
+    def _slope(self, table: Table, places: Places, weights: Array, shifted: Array) -> Array:
+        """Derivative of the θ-player's loss by each score, (K, b)."""
+        if self.loss is self.proxy:
+            costs = places.spread(table.costs(weights))
+            rise, fall = self.proxy.slopes(shifted)
+            return costs[:, 0] * rise - costs[:, 1] * fall
+        objective = as_like(np.arange(weights.shape[1]) == 0, self.example)
+        costs = places.spread(table.costs(weights * (1 - objective)))
+        rise, fall = self.proxy.slopes(shifted)
+        slope = costs[:, 0] * rise - costs[:, 1] * fall
+        costs = places.spread(table.costs(weights * objective))
+        rise, fall = self.loss.slopes(shifted)
+        return slope + costs[:, 0] * rise - costs[:, 1] * fall
+
+    def _estimated(
+        self,
+        means: tuple[RunningMeans, ...],
+        table: Table,
+        places: Places,
+        shifted: Array,
+        batch: Batch,
+    ) -> tuple[Array, tuple[RunningMeans, ...]]:
+        """Values (K, 1+m), offset apart, as the batch shows them, and the means after it."""
+        shown = self._shown(shifted)
+        if self.estimate == "unbiased":
+            factor = batch.weight * batch.share
+            totals = [places.total(values * factor) for values in shown]
+        else:
+            sizes = places.total(0 * shown[0][:1] + batch.weight)[0]
+            weighed = shown if isinstance(batch.weight, float) else [v * batch.weight for v in shown]
+            means = tuple(
+                own.seen(places.total(values), sizes) for own, values in zip(means, weighed, strict=True)
+            )
+            totals = [own.totals() for own in means]
+        return table.relaxed(*totals) if self.relaxes else table.rates(totals[0]), means
+
+    def _shown(self, shifted: Array) -> list[Array]:
+        """What is totalled for the λ-player: yes-decisions, or a proxy of yeses and of noes."""
+        if self.relaxes:
+            return [self.proxy.value(shifted), self.proxy.value(-shifted)]
+        return [_float(shifted >= 0, self.example)]
+
+    def _shifted(self, state: GameState, scores: Array) -> list[Array]:
+        """The scores relative to each block's threshold."""
+        learned = iter(range(len(self.compiled.learnable)))
+        shifted = []
+        for table in self.tables:
+            if isinstance(table.at, str):
+                shifted.append(scores - state.thresholds[:, next(learned)][:, None])
+            else:
+                shifted.append(scores - table.at if table.at else scores)
+        return shifted
+
+    def _move_thresholds(self, state: GameState, slopes: list[Array]) -> GameState:
+        gradient = namespace(slopes[0]).concatenate(slopes, -1)
+        steps = state.multipliers.steps
+        direction, moments = adam_direction(gradient, state.threshold_moments, steps)
+        thresholds = state.thresholds - self.threshold_rate * direction
+        return replace(state, thresholds=thresholds, threshold_moments=moments)
+
+    def _as_scores(self, scores: Array) -> Array:
+        if namespace(self.example) is np and namespace(scores) is not np:
+            return scores.numpy()
+        return scores if namespace(scores) is namespace(self.example) else as_like(scores, self.example)
+
+    def _as_given(self, gradient: Array, scores: Array) -> Array:
+        xp = namespace(scores)
+        if xp is np:
+            return gradient.reshape(scores.shape).astype(scores.dtype, copy=False)
+        if namespace(gradient) is np:
+            gradient = xp.from_numpy(gradient)
+        return gradient.reshape(scores.shape).to(scores.dtype)
+
+
+def _example(device: Any) -> Array:
+    """An empty array of the kind the game computes with."""
+    if device is None:
+        return np.empty(0, dtype=np.float32)
+    import torch
+
+    return torch.empty(0, dtype=torch.float32, device=device)
+
+
+def _float(decisions: Array, example: Array) -> Array:
+    if namespace(decisions) is np:
+        return decisions.astype(example.dtype)
+    return decisions.to(example.dtype)

@@ -1,0 +1,271 @@
+"""The λ-players: who decides how much each constraint counts.
+
+A player starts, and then answers violations with new multipliers. It knows nothing of rates or
+models, so it serves any objective and constraints, in any loop::
+
+    player = SwapRegret(learning_rate=0.1)
+    multipliers = player.start(constraints=2)
+    for ...:
+        weights = multipliers.weights              # (1+m,): the objective's weight first
+        ...descend  weights @ [objective, *proxy constraints]
+        multipliers = player.step(multipliers, violations)        # (m,), feasible where <= 0
+
+All arrays may have leading axes (one row per setting), and may be NumPy arrays or torch tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ratebound.game.arrays import Array, as_like, descending, namespace, solve
+
+Optimizer = Literal["sgd", "adam"]
+LearningRate = float | Sequence[float] | Literal["theorem"]
+LOWEST_LOG = -30.0  # entries of the swap matrix below e^-30 cannot be told apart by a direct solve
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What a λ-player holds between steps."""
+
+    weights: Array  # (..., 1+m): of the objective, then of each constraint
+    state: Array  # λ itself (..., m), or the log of the swap matrix (..., 1+m, 1+m)
+    moments: tuple[Array, Array] | None = None  # Adam's
+    steps: int = 0
+    rate: Array | float = 0.0  # the learning rate, one per setting where there are several
+
+
+@dataclass(frozen=True)
+class Player:
+    """What the players share: the step size and the choice of SGD or Adam."""
+
+    learning_rate: LearningRate = 0.01
+    optimizer: Optimizer = "adam"
+
+    watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what is shown to `step`
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
+        if self.learning_rate == "theorem":
+            if self.optimizer != "sgd":
+                raise ValueError("learning_rate='theorem' is the step of optimizer='sgd'")
+            return
+        rates = np.atleast_1d(np.asarray(self.learning_rate, dtype=float))
+        if rates.ndim != 1 or not (np.isfinite(rates) & (rates > 0)).all():
+            raise ValueError(f"learning rates must be positive, got {self.learning_rate!r}")
+
+    @property
+    def settings(self) -> int:
+        """How many settings the learning rate describes."""
+        rate = self.learning_rate
+        return len(rate) if isinstance(rate, Sequence) and not isinstance(rate, str) else 1
+
+    def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
+        raise NotImplementedError
+
+    def _initial_state(self, constraints: int) -> Array:
+        raise NotImplementedError
+
+    def _weights(self, state: Array) -> Array:
+        raise NotImplementedError
+
+    def start(
+        self,
+        constraints: int,
+        *,
+        settings: int | None = None,
+        like: Array | None = None,
+        rounds: int | None = None,
+        bound: float | None = None,
+    ) -> Multipliers:
+        """The first multipliers, for `settings` side by side if given.
+
+        `like` is an array whose kind and device to use. `rounds` and `bound`, a bound on the
+        violations' size, are needed for the theorems' step sizes.
+        """
+        rate: Any = self.learning_rate
+        if rate == "theorem":
+            if rounds is None or bound is None:
+                raise ValueError("learning_rate='theorem' needs rounds= and bound= at start")
+            rate = self.theorem_rate(constraints, rounds, bound)
+        state = self._initial_state(constraints)
+        if settings is not None:
+            state = np.tile(state, (settings,) + (1,) * state.ndim)
+            rate = np.broadcast_to(np.asarray(rate, dtype=float), (settings,))
+            rate = rate.reshape((settings,) + (1,) * (state.ndim - 1))
+        elif isinstance(rate, Sequence):
+            raise ValueError("several learning rates need settings= at start")
+        if like is not None and namespace(like) is not np:
+            double = like.new_empty(0, dtype=namespace(like).float64)
+            state, rate = as_like(state, double), as_like(rate, double)
+        return Multipliers(self._weights(state), state, None, 0, rate)
+
+    def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
+        """Multipliers after seeing violations (..., m), feasible where <= 0."""
+        if violations.shape[-1] != multipliers.weights.shape[-1] - 1:
+            raise ValueError(
+                f"{violations.shape[-1]} violations for {multipliers.weights.shape[-1] - 1} constraints"
+            )
+        gradient = self._gradient(multipliers, as_like(violations, multipliers.state))
+        steps = multipliers.steps + 1
+        moments = multipliers.moments
+        if self.optimizer == "adam":
+            gradient, moments = adam_direction(gradient, moments, steps)
+        state = self._projected(multipliers.state + multipliers.rate * gradient)
+        return replace(
+            multipliers, weights=self._weights(state), state=state, moments=moments, steps=steps
+        )
+
+    def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
+        raise NotImplementedError
+
+    def _projected(self, state: Array) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ExternalRegret(Player):
+    """Projected gradient ascent on the true rates, within the 1-norm ball of `radius` (Algorithm 4).
+
+    >>> player = ExternalRegret(learning_rate=0.5, optimizer="sgd")
+    >>> multipliers = player.start(constraints=2)
+    >>> player.step(multipliers, np.array([0.2, -0.1])).weights
+    array([1. , 0.1, 0. ])
+    """
+
+    radius: float = 100.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.radius > 0:
+            raise ValueError(f"radius must be positive, got {self.radius}")
+
+    def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
+        """R / (B √(2T)), where B bounds the 2-norm of the violations."""
+        return self.radius / (bound * math.sqrt(2 * rounds))
+
+    def _initial_state(self, constraints: int) -> Array:
+        return np.zeros(constraints)
+
+    def _weights(self, state: Array) -> Array:
+        xp = namespace(state)
+        return xp.concatenate([xp.ones_like(state.sum(-1))[..., None], state], -1)
+
+    def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
+        return violations
+
+    def _projected(self, state: Array) -> Array:
+        return project_onto_ball(state, self.radius)
+
+
+@dataclass(frozen=True)
+class Lagrangian(ExternalRegret):
+    """As `ExternalRegret`, but shown the proxies: both players relaxed (Algorithm 5, the baseline).
+
+    >>> Lagrangian(learning_rate=0.001).watches
+    'proxies'
+    """
+
+    watches: ClassVar[Literal["rates", "proxies"]] = "proxies"
+
+
+@dataclass(frozen=True)
+class SwapRegret(Player):
+    """Multiplicative updates of a left-stochastic matrix, whose fixed point is λ (Algorithm 3).
+
+    The matrix starts uniform, as the paper has it, so that the objective starts with weight 1/(m+1);
+    `objective_weight` starts elsewhere. With ``optimizer="adam"`` the update is no longer the
+    theorem's: the swap-regret bound is proved for "sgd" alone.
+
+    >>> player = SwapRegret(learning_rate=1.0, optimizer="sgd")
+    >>> multipliers = player.start(constraints=1)
+    >>> multipliers.weights
+    array([0.5, 0.5])
+    >>> player.step(multipliers, np.array([0.4])).weights.round(3)
+    array([0.45, 0.55])
+    """
+
+    objective_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objective_weight is not None and not 0 < self.objective_weight < 1:
+            raise ValueError(f"objective_weight lies between 0 and 1, got {self.objective_weight}")
+
+    def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
+        """√((m+1) ln(m+1) / (T B²)), where B bounds the largest violation."""
+        size = constraints + 1
+        return math.sqrt(size * math.log(size) / (rounds * bound**2))
+
+    def _initial_state(self, constraints: int) -> Array:
+        size = constraints + 1
+        column = np.full(size, 1.0 / size)
+        if self.objective_weight is not None and constraints:
+            column[0] = self.objective_weight
+            column[1:] = (1 - self.objective_weight) / constraints
+        return np.log(np.tile(column[:, None], (1, size)))
+
+    def _weights(self, state: Array) -> Array:
+        return stationary_distribution(namespace(state).exp(state))
+
+    def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
+        xp = namespace(violations)
+        shown = xp.concatenate([xp.zeros_like(multipliers.weights[..., :1]), violations], -1)
+        return shown[..., :, None] * multipliers.weights[..., None, :]
+
+    def _projected(self, state: Array) -> Array:
+        xp = namespace(state)
+        state = state - xp.amax(state, -2)[..., None, :]
+        state = state - xp.log(xp.exp(state).sum(-2))[..., None, :]
+        return state.clip(min=LOWEST_LOG)
+
+
+def project_onto_ball(vector: Array, radius: float) -> Array:
+    """The nearest point, in the Euclidean sense, with entries >= 0 and a sum of at most `radius`.
+
+    Inside the ball that is clipping at 0. Else all entries are lowered by the same τ before the
+    clipping, with τ = max_j (sum of the j largest - radius) / j.
+    """
+    xp = namespace(vector)
+    clipped = vector.clip(min=0)
+    outside = clipped.sum(-1) > radius
+    if vector.shape[-1] == 0 or (xp is np and not outside.any()):
+        return clipped
+    largest = descending(vector)
+    count = as_like(np.arange(1, vector.shape[-1] + 1), vector)
+    excess = xp.amax((largest.cumsum(-1) - radius) / count, -1)
+    return xp.where(outside[..., None], (vector - excess[..., None]).clip(min=0), clipped)
+
+
+def stationary_distribution(matrix: Array) -> Array:
+    """x >= 0 with ``matrix @ x = x`` and sum 1, for left-stochastic matrices (..., s, s).
+
+    Solved directly. The diagonal of ``matrix - I`` is taken as minus the sum of the others in its
+    column, which loses nothing when the matrix is close to the identity.
+    """
+    xp = namespace(matrix)
+    size = matrix.shape[-1]
+    eye = as_like(np.eye(size), matrix)
+    off = matrix * (1 - eye)
+    system = off - eye * off.sum(-2)[..., None, :]
+    last = as_like(np.arange(size) == size - 1, matrix)
+    system = xp.where(last[:, None] > 0, xp.ones_like(system), system)
+    found = solve(system, last + xp.zeros_like(matrix[..., 0])).clip(min=0)
+    return found / found.sum(-1)[..., None]
+
+
+def adam_direction(
+    gradient: Array, moments: tuple[Array, Array] | None, steps: int
+) -> tuple[Array, tuple[Array, Array]]:
+    """Adam's direction for `gradient`, with the usual constants, and its moments."""
+    first, second = moments if moments is not None else (0.0 * gradient, 0.0 * gradient)
+    first = 0.9 * first + 0.1 * gradient
+    second = 0.999 * second + 0.001 * gradient * gradient
+    root = (second / (1 - 0.999**steps)) ** 0.5
+    return first / ((1 - 0.9**steps) * (root + 1e-8)), (first, second)

@@ -1,0 +1,272 @@
+"""Playing the game: minibatches, rounds, and the iterates kept on the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ratebound.game.arrays import namespace
+from ratebound.game.estimates import Estimate
+from ratebound.game.game import Game, GameState
+from ratebound.game.multipliers import Player, SwapRegret
+from ratebound.game.trace import Trace, Values, on_frontier
+from ratebound.problem.compiled import Compiled
+
+Array = NDArray[Any]
+
+
+def play(
+    compiled: Compiled,
+    learner: Any,
+    *,
+    multipliers: Player | None = None,
+    rounds: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = 512,
+    loss: str = "logistic",
+    proxy: str = "logistic",
+    estimate: Estimate = "running",
+    window: int = 64,
+    keep_every: int | Literal["epoch"] = "epoch",
+    keep_at_most: int = 1000,
+    frontier: bool = False,
+    watch: Mapping[str, Compiled] | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Trace:
+    """Train `learner` against `multipliers` and return every iterate kept, with its exact rates.
+
+    Give `rounds` (steps) or `epochs`, passes over the first population; the default is 40 epochs.
+    Each round draws `batch_size` rows of every population, or takes all rows for None. Iterates are
+    kept every so many rounds or every epoch, spaced out so that no more than `keep_at_most` are kept
+    of each setting; with `frontier` those beaten in everything by another are dropped. `watch` names
+    other compiled populations, such as a validation set, on which kept iterates are evaluated too.
+    `progress` shows a bar; by default only on a terminal. Interrupting from the keyboard ends the
+    game and keeps what there is.
+
+    The remaining arguments are those of `Game`.
+
+    >>> import ratebound as rb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> group = np.where(X[:, 1] > 0, "a", "b")
+    >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": group})
+    >>> goal = [rb.positive_rate(group="b") >= 0.8 * rb.positive_rate()]
+    >>> problem = rb.Problem(minimize=rb.error_rate(), subject_to=goal)
+    >>> trace = rb.play(rb.compile(problem, people), rb.Linear(), epochs=50, batch_size=100)
+    >>> len(trace)
+    50
+    """
+    schedule = _Schedule.of(compiled, rounds, epochs, batch_size, keep_every, keep_at_most)
+    player = multipliers if multipliers is not None else SwapRegret()
+    settings = _settings(learner, player)
+    features = [population.features for population in compiled.populations.values()]
+    fit = learner.start(_stacked(features), settings, seed)
+    game = Game(
+        compiled, player, settings=settings, loss=loss, proxy=proxy, estimate=estimate,
+        window=window, device=fit.device,
+    )  # fmt: skip
+    state = game.start(fit.all_scores(), rounds=schedule.rounds)
+    keeper = _Keeper(compiled, fit, dict(watch or {}), frontier)
+    batches = _batches(compiled, game, schedule.batch_size, seed)
+    bar = tqdm(total=schedule.rounds, disable=None if progress is None else not progress, unit="round")
+    interrupted, done = False, 0
+    with bar:
+        try:
+            for done in range(1, schedule.rounds + 1):
+                rows, share = next(batches)
+                scores = fit.scores(rows)
+                gradient, state = game.round(state, scores, game.batch(rows, share))
+                fit.descend(gradient)
+                if done % schedule.keep_every == 0 or done == schedule.rounds:
+                    keeper.keep(state, done)
+                    bar.set_postfix_str(keeper.summary(), refresh=False)
+                    bar.update(done - bar.n)
+        except KeyboardInterrupt:
+            interrupted = True
+            keeper.keep(state, done)
+    return keeper.trace(isinstance(player, SwapRegret), interrupted)
+
+
+@dataclass(frozen=True)
+class _Schedule:
+    rounds: int
+    batch_size: int | None
+    keep_every: int
+
+    @staticmethod
+    def of(
+        compiled: Compiled,
+        rounds: int | None,
+        epochs: int | None,
+        batch_size: int | None,
+        keep_every: int | Literal["epoch"],
+        keep_at_most: int,
+    ) -> _Schedule:
+        if rounds is not None and epochs is not None:
+            raise ValueError("give rounds or epochs, not both")
+        for name, value in (("rounds", rounds), ("epochs", epochs), ("batch_size", batch_size),
+                            ("keep_at_most", keep_at_most)):  # fmt: skip
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        first = len(next(iter(compiled.populations.values())))
+        per_epoch = 1 if batch_size is None else max(1, first // batch_size)
+        total = rounds if rounds is not None else (epochs or 40) * per_epoch
+        if keep_every != "epoch" and (not isinstance(keep_every, int) or keep_every < 1):
+            raise ValueError(f"keep_every takes a number of rounds or 'epoch', got {keep_every!r}")
+        stride = per_epoch if keep_every == "epoch" else keep_every
+        return _Schedule(total, batch_size, max(stride, -(-total // keep_at_most)))
+
+
+def _settings(learner: Any, player: Player) -> int:
+    counts = {learner.settings, player.settings} - {1}
+    if len(counts) > 1:
+        raise ValueError(
+            f"the learner has {learner.settings} settings and the multipliers {player.settings}; give "
+            "both the same number of learning rates (one pair a setting), or one of them a single rate"
+        )
+    return counts.pop() if counts else 1
+
+
+def _stacked(features: list[Array]) -> Array:
+    widths = {part.shape[1:] for part in features}
+    if len(widths) > 1:
+        raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
+    return features[0] if len(features) == 1 else np.concatenate(features)
+
+
+def _batches(
+    compiled: Compiled, game: Game, batch_size: int | None, seed: int
+) -> Iterator[tuple[Any, Any]]:
+    """Rows of each round with the share they stand for: every population in a shuffle of its own."""
+    sizes = [len(population) for population in compiled.populations.values()]
+    if batch_size is None or all(size <= batch_size for size in sizes):
+        while True:
+            yield None, 1.0
+    drawn = [min(size, batch_size) for size in sizes]
+    share: Any = sizes[0] / drawn[0]
+    if len(sizes) > 1:
+        parts = [np.full(b, n / b, dtype=np.float32) for n, b in zip(sizes, drawn, strict=True)]
+        share = np.concatenate(parts)
+    random = np.random.default_rng(seed)
+    starts = [where.start for where in compiled.rows.values()]
+    streams = [_shuffles(n, b, a, random) for n, b, a in zip(sizes, drawn, starts, strict=True)]
+    on_gpu = namespace(game.example) is not np
+    if on_gpu and len(sizes) > 1:
+        share = namespace(game.example).as_tensor(share, device=game.example.device)
+    while True:
+        rows = [next(stream) for stream in streams]
+        found = rows[0] if len(rows) == 1 else np.concatenate(rows)
+        if on_gpu:
+            found = namespace(game.example).as_tensor(found, device=game.example.device)
+        yield found, share
+
+
+def _shuffles(size: int, batch: int, start: int, random: np.random.Generator) -> Iterator[Array]:
+    """Batches of one population; what a shuffle leaves over waits for the next."""
+    while True:
+        order = random.permutation(size) + start
+        for first in range(0, size - batch + 1, batch):
+            yield order[first : first + batch]
+
+
+@dataclass
+class _Keeper:
+    """Evaluates iterates exactly and keeps them until the trace is made."""
+
+    compiled: Compiled
+    fit: Any
+    watch: dict[str, Compiled]
+    frontier: bool
+    kept: list[dict[str, Any]] = field(default_factory=list)  # arrays with a leading axis of K
+    diverged: set[int] = field(default_factory=set)
+
+    def keep(self, state: GameState, done: int) -> None:
+        parameters, scores = self.fit.parameters(), self.fit.all_scores()
+        sound = np.flatnonzero(np.isfinite(scores).all(axis=1) & np.isfinite(parameters).all(axis=1))
+        self.diverged |= set(range(len(scores))) - set(sound.tolist())
+        learned = _to_numpy(state.thresholds)[sound]
+        thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
+        record: dict[str, Any] = {
+            "train": self.compiled.evaluate(scores[sound], thresholds),
+            "multipliers": _to_numpy(state.multipliers.weights)[sound],
+            "parameters": parameters[sound],
+            "thresholds": thresholds,
+            "setting": sound,
+            "round": np.full(len(sound), done),
+        }
+        for name, other in self.watch.items():
+            X = _stacked([population.features for population in other.populations.values()])
+            record[name] = other.evaluate(self.fit.scorer.scores(parameters[sound], X), thresholds)
+        if len(sound):
+            self.kept.append(record)
+
+    def summary(self) -> str:
+        if not self.kept:
+            return "diverged"
+        objectives, violations = self.kept[-1]["train"]
+        worst = violations.max(axis=1) if violations.shape[1] else np.zeros(len(objectives))
+        best = int(np.argmin(objectives + worst.clip(min=0)))
+        return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
+
+    def trace(self, swap: bool, interrupted: bool) -> Trace:
+        if not self.kept:
+            raise FloatingPointError(
+                "training diverged in every setting before an iterate could be kept: lower the "
+                "learner's learning rate, or scale the features"
+            )
+        if self.diverged:
+            warnings.warn(
+                f"settings {sorted(self.diverged)} diverged and have no later iterates: their learning "
+                "rates are too high",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+        def join(name: str) -> Array:
+            return np.concatenate([record[name] for record in self.kept])
+
+        values = {
+            name: Values(*(np.concatenate([r[name][part] for r in self.kept]) for part in (0, 1)))
+            for name in ("train", *self.watch)
+        }
+        trace = Trace(
+            constraints=self.compiled.constraints,
+            objectives=values["train"].objectives,
+            violations=values["train"].violations,
+            watched={name: values[name] for name in self.watch},
+            multipliers=join("multipliers"),
+            parameters=join("parameters"),
+            thresholds={
+                name: np.concatenate([record["thresholds"][name] for record in self.kept])
+                for name in self.compiled.learnable
+            },
+            setting=join("setting"),
+            round=join("round"),
+            scorer=self.fit.scorer,
+            swap=swap,
+            frontier=self.frontier,
+            interrupted=interrupted,
+        )
+        return _thinned(trace) if self.frontier else trace
+
+
+def _thinned(trace: Trace) -> Trace:
+    """Without the candidates another of their setting beats; each setting's last one stays."""
+    stays = np.zeros(len(trace), dtype=bool)
+    for setting in trace.settings:
+        own = np.flatnonzero(trace.setting == setting)
+        stays[own] = on_frontier(trace.objectives[own], trace.violations[own])
+        stays[own[-1]] = True
+    return trace.only(np.flatnonzero(stays))
+
+
+def _to_numpy(array: Any) -> Array:
+    found: Array = array if namespace(array) is np else array.detach().cpu().numpy()
+    return found

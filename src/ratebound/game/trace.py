@@ -1,0 +1,101 @@
+"""What a game leaves behind: every iterate kept, with its exact rates.
+
+A trace is a table of candidates, one line per kept iterate of each setting; solutions choose among
+its lines, alone or mixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.rates.expressions import Constraint
+
+Array = NDArray[Any]
+
+
+class Scorer(Protocol):
+    """Scores of models from their parameters."""
+
+    def scores(self, parameters: Array, X: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Values:
+    """Exact values of N candidates on one population."""
+
+    objectives: Array  # (N,)
+    violations: Array  # (N, m), feasible where <= 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """N candidates: the iterates kept from a game of K settings."""
+
+    constraints: tuple[Constraint, ...]
+    objectives: Array  # (N,) on the training population
+    violations: Array  # (N, m), feasible where <= 0
+    watched: dict[str, Values]  # the same on other populations
+    multipliers: Array  # (N, 1+m) weight of the objective, then of each constraint
+    parameters: Array  # (N, P)
+    thresholds: dict[str, Array]  # learnable thresholds, (N,) each
+    setting: Array  # (N,) which setting each candidate comes from
+    round: Array  # (N,) after how many rounds it was kept
+    scorer: Scorer
+    swap: bool  # whether the λ-player minimised swap regret, for `average`
+    frontier: bool = False  # whether dominated iterates were dropped
+    interrupted: bool = False
+
+    def __len__(self) -> int:
+        return len(self.objectives)
+
+    @property
+    def settings(self) -> list[int]:
+        """The settings that have candidates."""
+        found: list[int] = np.unique(self.setting).tolist()
+        return found
+
+    def of_setting(self, setting: int) -> Trace:
+        """The candidates of one setting, in order."""
+        chosen = np.flatnonzero(self.setting == setting)
+        if not len(chosen):
+            raise ValueError(f"no candidates of setting {setting}; there are {self.settings}")
+        return self.only(chosen)
+
+    def only(self, chosen: Array) -> Trace:
+        """The trace with only these candidates."""
+        return replace(
+            self,
+            objectives=self.objectives[chosen],
+            violations=self.violations[chosen],
+            watched={
+                name: Values(values.objectives[chosen], values.violations[chosen])
+                for name, values in self.watched.items()
+            },
+            multipliers=self.multipliers[chosen],
+            parameters=self.parameters[chosen],
+            thresholds={name: values[chosen] for name, values in self.thresholds.items()},
+            setting=self.setting[chosen],
+            round=self.round[chosen],
+        )
+
+
+def on_frontier(objectives: Array, violations: Array) -> Array:
+    """Which candidates no other one beats or equals in everything; of equals, the first stays.
+
+    >>> on_frontier(np.array([0.1, 0.2, 0.3]), np.array([[0.5], [0.1], [0.2]]))
+    array([ True,  True, False])
+    """
+    table = np.column_stack([objectives, violations])
+    stays = np.ones(len(table), dtype=bool)
+    for i, candidate in enumerate(table):
+        if stays[i]:
+            worse = (table >= candidate).all(axis=1)
+            worse[i] = False
+            equal_before = (table[:i] == candidate).all(axis=1).any()
+            stays &= ~worse
+            stays[i] = not equal_before
+    return stays

@@ -1,0 +1,105 @@
+"""Linear models in NumPy: K settings are the rows of one weight matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.descent import Descent, Optimizer, check_rates, project_onto_norm_ball
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear model, ``score = w · x + b``, from w = 0.
+
+    Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |w|², and
+    `radius` keeps (w, b) in a Euclidean ball, as the convergence theorems assume.
+
+    >>> Linear(learning_rate=[0.001, 0.01, 0.1]).settings
+    3
+    """
+
+    learning_rate: float | Sequence[float] = 0.01
+    optimizer: Optimizer = "adam"
+    l2: float = 0.0
+    radius: float | None = None
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        check_rates(self.learning_rate)
+        if self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
+        if not self.l2 >= 0 or (self.radius is not None and not self.radius > 0):
+            raise ValueError("l2 must not be negative, and radius must be positive")
+
+    @property
+    def settings(self) -> int:
+        return check_rates(self.learning_rate)
+
+    def start(self, features: Array, settings: int, seed: int) -> LinearFit:
+        """A fit in progress on these rows of features."""
+        return LinearFit(self, features, settings)
+
+
+@dataclass(frozen=True)
+class LinearScorer:
+    """Scores of linear models from their flat parameters: weights, then the intercept."""
+
+    dtype: str = "float32"
+
+    def scores(self, parameters: Array, X: Array) -> Array:
+        """(M, n) scores of M models (M, d + 1) on rows (n, d)."""
+        wide = np.asarray(parameters, dtype=self.dtype)
+        if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
+            raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
+        return wide[:, :-1] @ np.asarray(X, dtype=self.dtype).T + wide[:, -1:]
+
+
+class LinearFit:
+    """Linear models being trained; `scores` for a batch, then `descend` its gradient."""
+
+    device = None
+
+    def __init__(self, spec: Linear, features: Array, settings: int) -> None:
+        if features.ndim != 2:
+            raise ValueError(f"a linear model needs rows (n, d), got shape {features.shape}")
+        if not np.isfinite(features).all():
+            column = int(np.flatnonzero(~np.isfinite(features).all(axis=0))[0])
+            raise ValueError(f"feature {column} holds NaN or infinite values: fill or scale them first")
+        self.spec, self.scorer = spec, LinearScorer(spec.dtype)
+        self.X = np.empty((len(features), features.shape[1] + 1), dtype=spec.dtype)
+        self.X[:, :-1], self.X[:, -1] = features, 1.0
+        self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
+        self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
+        self._buffer = np.empty((0, self.X.shape[1]), dtype=spec.dtype)
+
+    def scores(self, rows: Array | None) -> Array:
+        """(K, b) scores of these rows, or of all rows."""
+        if rows is None:
+            self._batch = self.X
+        else:
+            if len(self._buffer) != len(rows):
+                self._buffer = np.empty((len(rows), self.X.shape[1]), dtype=self.X.dtype)
+            self._batch = self.X.take(rows, axis=0, out=self._buffer, mode="clip")
+        return self.weights @ self._batch.T
+
+    def descend(self, gradient: Array) -> None:
+        """One step against the gradient with respect to the scores last given, (K, b)."""
+        by_weights = gradient @ self._batch
+        if self.spec.l2:
+            by_weights[:, :-1] += self.spec.l2 * self.weights[:, :-1]
+        self.descent.step(self.weights, by_weights)
+        if self.spec.radius is not None:
+            project_onto_norm_ball(self.weights, self.spec.radius)
+
+    def parameters(self) -> Array:
+        return self.weights.copy()
+
+    def all_scores(self) -> Array:
+        return self.weights @ self.X.T

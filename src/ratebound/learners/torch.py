@@ -1,0 +1,218 @@
+"""Any PyTorch module that gives one score per row; K settings by stacking its parameters."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.descent import Descent, check_rates
+
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[Any]
+CHUNK = 65_536  # rows scored at a time outside training
+
+
+@dataclass(frozen=True)
+class Torch:
+    """A PyTorch module, or a function that makes one, giving (b,) or (b, 1) scores for (b, ...) rows.
+
+    Several learning rates are several settings from the same initial parameters, trained side by
+    side. `optimizer` is "adam", "sgd" or, for one setting, a function from parameters to a
+    `torch.optim.Optimizer`. `l2` adds l2/2 · |θ|²; `regularizer` adds any function of the module, for
+    one setting. The module given is copied, never changed.
+    """
+
+    module: torch.nn.Module | Callable[[], torch.nn.Module]
+    learning_rate: float | Sequence[float] = 0.001
+    optimizer: str | Callable[[Any], torch.optim.Optimizer] = "adam"
+    l2: float = 0.0
+    regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        _import_torch()
+        settings = check_rates(self.learning_rate)
+        if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
+        if settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
+            raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
+
+    @property
+    def settings(self) -> int:
+        return check_rates(self.learning_rate)
+
+    def start(self, features: Array, settings: int, seed: int) -> TorchFit:
+        """A fit in progress on these rows of features."""
+        torch = _import_torch()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            made = self.module if isinstance(self.module, torch.nn.Module) else self.module()
+        if not isinstance(made, torch.nn.Module):
+            raise TypeError(f"expected a torch.nn.Module, got {type(made).__name__}")
+        return TorchFit(self, copy.deepcopy(made), features, settings)
+
+
+class TorchScorer:
+    """Scores of modules of one architecture from their flat parameters (and float buffers)."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = copy.deepcopy(module).to("cpu").eval()
+        self.shapes = {
+            name: tensor.shape
+            for name, tensor in self.module.state_dict().items()
+            if tensor.is_floating_point()
+        }
+
+    def scores(self, parameters: Array, X: Array) -> Array:
+        """(M, n) scores of M models (M, P) on rows (n, ...)."""
+        torch = _import_torch()
+        rows = torch.as_tensor(np.asarray(X, dtype=np.float32))
+        flat = torch.as_tensor(np.asarray(parameters))
+        with torch.no_grad():
+            models = [torch.cat([self._score(one, part) for part in rows.split(CHUNK)]) for one in flat]
+        found: Array = torch.stack(models).numpy()
+        return found
+
+    def _score(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        torch = _import_torch()
+        state = unflatten(flat, self.shapes)
+        return one_per_row(torch.func.functional_call(self.module, state, (rows,)), len(rows))
+
+
+class TorchFit:
+    """Modules being trained; `scores` for a batch, then `descend` its gradient."""
+
+    def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
+        torch = _import_torch()
+        if not np.isfinite(features).all():
+            raise ValueError("the features X hold NaN or infinite values: fill or scale them first")
+        self.spec, self.settings = spec, settings
+        self.scorer = TorchScorer(module)
+        self.target = torch.device(spec.device or "cpu")
+        self.device = None if self.target.type == "cpu" else self.target
+        self.X = torch.as_tensor(np.asarray(features, dtype=np.float32)).to(self.target)
+        self.module = module.to(self.target).train()
+        has_buffers = any(b.is_floating_point() for b in module.buffers())
+        if settings > 1 and has_buffers:
+            raise ValueError(
+                "modules with running statistics, such as BatchNorm, train one setting at a time"
+            )
+        names = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self.shapes = {name: p.shape for name, p in names.items()}
+        start = torch.cat([p.detach().reshape(-1) for p in names.values()])
+        self.flat = start.repeat(settings, 1)
+        self.flat.grad = torch.zeros_like(self.flat)
+        if settings == 1:
+            # The module's own parameters and gradients become views of the flat ones.
+            for name, view in unflatten(self.flat[0], self.shapes).items():
+                names[name].data = view
+            for name, view in unflatten(self.flat.grad[0], self.shapes).items():
+                names[name].grad = view
+        else:
+            self.flat.requires_grad_()
+            call = lambda state, rows: torch.func.functional_call(self.module, state, (rows,))  # noqa: E731
+            self._stacked = torch.func.vmap(call, in_dims=(0, None), randomness="different")
+        self.own_optimizer = spec.optimizer(list(names.values())) if callable(spec.optimizer) else None
+        if self.own_optimizer is None:
+            kind: Any = spec.optimizer
+            self.descent = Descent(self.flat.detach(), spec.learning_rate, kind)
+
+    def scores(self, rows: Any) -> torch.Tensor:
+        """(K, b) scores of these rows, detached; the graph is kept for `descend`."""
+        batch = self.X if rows is None else self.X[rows]
+        if self.settings == 1:
+            self._scores = one_per_row(self.module(batch), len(batch))[None]
+        else:
+            state = {
+                name: part.reshape(self.settings, *self.shapes[name])
+                for name, part in _parts(self.flat, self.shapes)
+            }
+            self._scores = one_per_row(self._stacked(state, batch), len(batch), self.settings)
+        return self._scores.detach()
+
+    def descend(self, gradient: torch.Tensor) -> None:
+        """One step against the gradient with respect to the scores last given, (K, b)."""
+        torch = _import_torch()
+        assert self.flat.grad is not None
+        self.flat.grad.zero_()
+        self._scores.backward(gradient)
+        if self.spec.regularizer is not None:
+            self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            if self.spec.l2:
+                self.flat.grad += self.spec.l2 * self.flat
+            if self.own_optimizer is not None:
+                self.own_optimizer.step()
+            else:
+                self.descent.step(self.flat, self.flat.grad)
+
+    def parameters(self) -> Array:
+        """Parameters and float buffers of every setting, flat, on the CPU."""
+        if self.settings == 1:
+            state = self.module.state_dict()
+            parts = [state[name].reshape(1, -1) for name in self.scorer.shapes]
+        else:
+            fixed = self.module.state_dict()
+            trained = dict(_parts(self.flat.detach(), self.shapes))
+            parts = [
+                trained[name] if name in trained else fixed[name].reshape(1, -1).repeat(self.settings, 1)
+                for name in self.scorer.shapes
+            ]
+        found: Array = _import_torch().cat(parts, dim=1).detach().cpu().numpy().copy()
+        return found
+
+    def all_scores(self) -> Array:
+        """(K, n) scores of all rows, as the deployed model would give them."""
+        torch = _import_torch()
+        self.module.eval()
+        with torch.no_grad():
+            parts = [self._forward(rows) for rows in self.X.split(CHUNK)]
+        self.module.train()
+        found: Array = torch.cat(parts, dim=1).cpu().numpy()
+        return found
+
+    def _forward(self, batch: torch.Tensor) -> torch.Tensor:
+        if self.settings == 1:
+            return one_per_row(self.module(batch), len(batch))[None]
+        state = {
+            name: part.reshape(self.settings, *self.shapes[name])
+            for name, part in _parts(self.flat, self.shapes)
+        }
+        return one_per_row(self._stacked(state, batch), len(batch), self.settings)
+
+
+def _parts(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The columns of flat parameters (..., P) that belong to each name."""
+    sizes = [shape.numel() for shape in shapes.values()]
+    return list(zip(shapes, flat.split(sizes, dim=-1), strict=True))
+
+
+def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
+    """One model's flat parameters (P,) as named tensors, without copying."""
+    return {name: part.view(shapes[name]) for name, part in _parts(flat, shapes)}
+
+
+def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
+    """Scores (b,) or (K, b) from a module's output, which may have one trailing column."""
+    wanted = (rows,) if settings is None else (settings, rows)
+    if tuple(output.shape) not in (wanted, (*wanted, 1)):
+        raise ValueError(
+            f"the module must give one score per row: expected shape {wanted} or {(*wanted, 1)}, "
+            f"got {tuple(output.shape)}"
+        )
+    return output.reshape(wanted)
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("this needs PyTorch: pip install 'ratebound[torch]'") from None
+    return torch

@@ -1,0 +1,179 @@
+"""A problem on data, as arrays: `evaluate` gives the exact rates of any scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.population import Array, Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+
+CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The coefficients of decisions at one threshold; most problems have one block, at 0.
+
+    Matrices are sparse, one row for the objective and each constraint, one column per slice. A yes
+    in a slice adds `net`; `net = up - down` where, summed over the slices of any one row of data, at
+    most one of the two is not zero.
+    """
+
+    at: float | str  # a number, or the name of a threshold that is learned
+    net: Any  # (1+m, slices) CSR
+    up: Any  # (1+m, slices) CSR; not negative once summed per row
+    down: Any  # (1+m, slices) CSR; not negative once summed per row
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A problem compiled on populations, stacked in the order they were given.
+
+    Row 0 of every matrix is the objective; the others are `constraints`, feasible where <= 0.
+    """
+
+    problem: Problem
+    constraints: tuple[Constraint, ...]  # (m,) in the user's words
+    populations: dict[str, Population]
+    rows: dict[str, slice]  # where each population lies among the stacked rows
+    cells: Array  # (n,) int32: which rows every rate treats alike
+    membership: Array  # (cells, ceil(slices / 8)) uint8: which cell lies in which slice, as bits
+    slice_count: int
+    blocks: tuple[Block, ...]
+    offset: Array  # (1+m,)
+    scale: Array  # (1+m,) 1 for rates; the population's weight where rows are counted
+    weights: Array | None  # (n,) or None where every row counts once
+    budgets: dict[str, tuple[int, float]]  # learnable threshold -> slice of negatives, allowed share
+
+    def __repr__(self) -> str:
+        return (
+            f"Compiled({len(self.constraints)} constraints, {len(self.cells):,} rows, "
+            f"{self.cell_count:,} cells, {self.slice_count:,} slices)"
+        )
+
+    @property
+    def cell_count(self) -> int:
+        return len(self.membership)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The coefficients as one dense (1+m, cells) matrix, blocks side by side."""
+        size = (1 + len(self.constraints)) * self.cell_count * len(self.blocks)
+        if size > 2**27:
+            raise MemoryError(
+                f"{self!r} would fill a dense matrix of {size:,} numbers; use its blocks and "
+                "membership, which stay small"
+            )
+        return np.hstack([self.spread(block.net) for block in self.blocks])
+
+    @cached_property
+    def cell_weight(self) -> Array:
+        """Weight of the rows in each cell."""
+        return np.bincount(self.cells, self.weights, minlength=self.cell_count).astype(float)
+
+    @cached_property
+    def slice_weight(self) -> Array:
+        """Weight of the rows in each slice."""
+        return self.per_slice(self.cell_weight[None])[0]
+
+    @property
+    def learnable(self) -> tuple[str, ...]:
+        """The names of thresholds that are learned with the model."""
+        return tuple(block.at for block in self.blocks if isinstance(block.at, str))
+
+    def unpacked(self, cells: Any) -> Array:
+        """Membership of `cells` as (len(cells), slices) zeros and ones."""
+        return np.unpackbits(self.membership[cells], axis=1, count=self.slice_count)
+
+    def per_slice(self, per_cell: Array) -> Array:
+        """Totals per cell (K, cells) summed to totals per slice (K, slices)."""
+        totals = np.zeros((len(per_cell), self.slice_count))
+        for start in range(0, self.cell_count, CHUNK):
+            chunk = slice(start, start + CHUNK)
+            totals += per_cell[:, chunk] @ self.unpacked(chunk).astype(np.float64)
+        return totals
+
+    def spread(self, per_slice: Any) -> Array:
+        """Coefficients per slice (r, slices) spread to coefficients per cell (r, cells)."""
+        spread = np.empty((per_slice.shape[0], self.cell_count))
+        for start in range(0, self.cell_count, CHUNK):
+            chunk = slice(start, start + CHUNK)
+            spread[:, chunk] = per_slice @ self.unpacked(chunk).astype(np.float64).T
+        return spread
+
+    def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
+        """The exact objective and violations (m,) of scores; a row is said yes to where >= 0.
+
+        `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With several
+        populations they are stacked in order, or a mapping from names. Learnable thresholds are
+        given by name; those of `roc_auc` are otherwise set to what their budgets allow.
+        """
+        stacked = self._stack(scores)
+        single = stacked.ndim == 1
+        stacked = np.atleast_2d(stacked)
+        values = np.tile(self.offset, (len(stacked), 1))
+        for block in self.blocks:
+            at = self._threshold(block.at, stacked, thresholds or {})
+            values += (block.net @ self.per_slice(self._yes_weight(stacked >= at)).T).T
+        return (values[0, 0], values[0, 1:]) if single else (values[:, 0], values[:, 1:])
+
+    def _yes_weight(self, yes: Array) -> Array:
+        """Weight of the yeses in each cell, (K, cells)."""
+        weighed = yes if self.weights is None else yes * self.weights
+        return np.stack([np.bincount(self.cells, row, self.cell_count) for row in weighed])
+
+    def _stack(self, scores: Any) -> Array:
+        if isinstance(scores, Mapping):
+            missing = [name for name in self.populations if name not in scores]
+            if missing:
+                raise ValueError(f"scores for population {missing[0]!r} are missing")
+            scores = np.concatenate([np.asarray(scores[name]) for name in self.populations], axis=-1)
+        stacked = np.asarray(scores)
+        if stacked.dtype.kind not in "buif":
+            raise ValueError(f"scores must be numbers, got {stacked.dtype}")
+        if stacked.ndim not in (1, 2) or stacked.shape[-1] != len(self.cells):
+            sizes = ", ".join(f"{name} {len(p):,}" for name, p in self.populations.items())
+            raise ValueError(
+                f"scores of shape {stacked.shape}: expected one per row, {len(self.cells):,} ({sizes})"
+            )
+        if not np.isfinite(stacked).all():
+            raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
+        return stacked
+
+    def _threshold(self, at: float | str, scores: Array, given: Mapping[str, Any]) -> Any:
+        if not isinstance(at, str):
+            return at
+        if at in given:
+            return np.reshape(np.asarray(given[at], dtype=float), (-1, 1))
+        if at not in self.budgets:
+            raise ValueError(
+                f"threshold {at!r} is learned with the model: pass thresholds={{{at!r}: ...}}"
+            )
+        return self.spend_budget(at, scores)
+
+    def spend_budget(self, at: str, scores: Array) -> Array:
+        """The lowest thresholds (K, 1) whose false positives stay within the budget of `at`."""
+        index, budget = self.budgets[at]
+        inside = bit(self.membership, index)[self.cells].astype(bool)
+        weights = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
+        found = []
+        for row in scores[:, inside].astype(float):
+            order = np.argsort(-row, kind="stable")
+            spent = np.cumsum(weights[order])
+            too_many = int(np.searchsorted(spent, budget * weights.sum() * (1 + 1e-12), side="right"))
+            # The first score that may not pass; ties with it may not pass either.
+            found.append(
+                np.nextafter(row[order[too_many]], np.inf) if too_many < len(row) else row.min()
+            )
+        return np.array(found)[:, None]
+
+
+def bit(membership: Array, index: int) -> Array:
+    """One slice's column of the packed membership, as zeros and ones per cell."""
+    return (membership[:, index // 8] >> (7 - index % 8)) & 1

@@ -1,0 +1,219 @@
+"""From words to numbers: a problem on data becomes a few small arrays.
+
+Every rate is an offset plus a weighted sum of yes-decisions over *slices*, sets of rows that some
+atom counts. Rows that lie in the same slices share a *cell*, so each row is one integer, and which
+cell lies in which slice is one bit. A constraint touches few slices, however many cells there are:
+
+    value = offset + Σ_slices coefficient · (weight of the yeses in the slice)
+
+For a bound from above that a model can descend, yeses and noes need separate, non-negative
+coefficients *per row*, after all rates of the constraint are summed there: `up` for yeses, `down`
+for noes, up - down the coefficient. Those too are written over slices (see `split`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy import sparse
+
+from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.masks import masker
+from ratebound.problem.population import Array, Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.split import split
+from ratebound.rates.expressions import Area, Expression, Rate
+from ratebound.rates.named import ANY, YES, Atom, area_budgets, atoms, demands
+from ratebound.rates.subsets import Label, Subset
+
+FIRST = "train"
+
+
+def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
+    """What `problem` means on data: `train` for rates without ``on=``, `others` by their names.
+
+    >>> from ratebound import Problem, Population, error_rate, recall
+    >>> people = Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
+    >>> problem = Problem(minimize=error_rate(), subject_to=[recall(sex="F") >= 0.9])
+    >>> compiled = compile(problem, people)
+    >>> objective, violations = compiled.evaluate([-1.0, 1.0, -1.0, -1.0])
+    >>> float(objective), violations
+    (0.25, array([0.9]))
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"compile takes a rb.Problem first, got {type(problem).__name__}")
+    populations = {FIRST: train, **others}
+    for name, population in populations.items():
+        if not isinstance(population, Population):
+            raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
+    promises = [demand for constraint in problem.subject_to for demand in demands(constraint)]
+    book = _Book(populations, 1 + len(promises))
+    book.enter(0, problem.minimize, "the objective", problem.minimize)
+    for row, (constraint, expression) in enumerate(promises, start=1):
+        book.enter(row, expression, "the constraint", constraint)
+    starts = np.cumsum([0] + [len(p) for p in populations.values()])
+    cells, membership = book.cells()
+    blocks, membership, slice_count = split(book.net(), membership, len(book.slices))
+    return Compiled(
+        problem=problem,
+        constraints=tuple(constraint for constraint, _ in promises),
+        populations=populations,
+        rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
+        cells=cells,
+        membership=membership,
+        slice_count=slice_count,
+        blocks=blocks,
+        offset=book.offset,
+        scale=book.scale,
+        weights=_stacked_weights(populations),
+        budgets=_budgets(problem, book),
+    )
+
+
+class _Book:
+    """Where the atoms of all expressions are entered, and their masks drawn up once each."""
+
+    def __init__(self, populations: dict[str, Population], rows: int) -> None:
+        self.populations = populations
+        self.offset = np.zeros(rows)
+        self.scale = np.ones(rows)
+        self.slices: dict[tuple[str, Subset], int] = {}
+        self.bits: list[Array] = []  # a slice's mask each, packed
+        self.entries: dict[float | str, dict[tuple[int, int], float]] = {0.0: defaultdict(float)}
+        masks = {name: masker(population) for name, population in populations.items()}
+        self.mask: Callable[[str, Subset], Array] = lru_cache(maxsize=4)(
+            lambda name, subset: masks[name](subset)
+        )
+        self.weigh: Callable[[str, Subset], float] = lru_cache(maxsize=None)(self._weigh)
+        self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(atoms)
+
+    def enter(self, row: int, expression: Expression, role: str, words: object) -> None:
+        self.offset[row] += expression.constant
+        for rate, coefficient in expression.terms:
+            try:
+                self._enter_rate(row, rate, coefficient)
+            except ValueError as error:
+                on = rate.on or FIRST
+                raise ValueError(f"{rate}: population {on!r}: {error} (in {role} {words})") from None
+
+    def _enter_rate(self, row: int, rate: Rate, coefficient: float) -> None:
+        name = rate.on or FIRST
+        if name not in self.populations:
+            known = ", ".join(map(repr, self.populations))
+            raise ValueError(f"it is not given, only {known}. Pass it: rb.compile(..., {name}=...)")
+        at = rate.at if rate.at is not None else 0.0
+        entries = self.entries.setdefault(at, defaultdict(float))
+        for atom in self.atoms(rate):
+            if atom.over is None:
+                share = coefficient
+                self.scale[row] = max(self.scale[row], _total_weight(self.populations[name]))
+            else:
+                over = self.weigh(name, atom.over)
+                if over <= 0:
+                    raise ValueError(f"no row (or no weight) where {_words(atom.over)}")
+                share = coefficient / over
+            if atom.predicted is not YES:
+                self.offset[row] += share * self.weigh(name, atom.given)
+            if atom.predicted is not ANY:
+                sign = 1.0 if atom.predicted is YES else -1.0
+                entries[row, self._slice(name, atom.given)] += sign * share
+
+    def _weigh(self, name: str, subset: Subset) -> float:
+        mask, weights = self.mask(name, subset), self.populations[name].weights
+        return float(mask.sum() if weights is None else weights[mask].sum())
+
+    def _slice(self, name: str, subset: Subset) -> int:
+        key = (name, subset)
+        if key not in self.slices:
+            self.slices[key] = len(self.bits)
+            self.bits.append(np.packbits(self.mask(name, subset)))
+        return self.slices[key]
+
+    def net(self) -> dict[float | str, sparse.csr_array]:
+        """Coefficients of yeses per slice, (1+m, slices) for each threshold."""
+        shape, found = (len(self.offset), len(self.slices)), {}
+        for at, entries in self.entries.items():
+            if entries or at == 0.0:
+                index = np.array(list(entries), dtype=np.int64).reshape(-1, 2).T
+                matrix = sparse.csr_array((list(entries.values()), tuple(index)), shape=shape)
+                matrix.eliminate_zeros()
+                found[at] = matrix
+        if len(found) > 1 and not found[0.0].nnz:
+            del found[0.0]
+        return found
+
+    def cells(self) -> tuple[Array, Array]:
+        """Each row's cell (n,), and the packed membership of cells in slices."""
+        cells, memberships, first = [], [], 0
+        for name, population in self.populations.items():
+            own = [index for (on, _), index in self.slices.items() if on == name]
+            words = _words_of_bits([self.bits[index] for index in own], len(population))
+            representative, inverse = _distinct_rows(words)
+            cells.append((inverse + first).astype(np.int32))
+            memberships.append(self._membership(representative, own))
+            first += len(representative)
+        return np.concatenate(cells), np.concatenate(memberships)
+
+    def _membership(self, rows: Array, own: list[int]) -> Array:
+        packed = []
+        for start in range(0, len(rows), CHUNK):
+            chosen = rows[start : start + CHUNK]
+            inside = np.zeros((len(chosen), len(self.slices)), dtype=np.uint8)
+            for index in own:
+                inside[:, index] = (self.bits[index][chosen // 8] >> (7 - chosen % 8)) & 1
+            packed.append(np.packbits(inside, axis=1))
+        return np.concatenate(packed)
+
+
+def _words_of_bits(bits: list[Array], rows: int) -> Array:
+    """Masks as (rows, words) 64-bit words, a bit a mask."""
+    words = np.zeros((rows, -(-len(bits) // 64) or 1), dtype=np.uint64)
+    for index, packed in enumerate(bits):
+        mask = np.unpackbits(packed, count=rows).astype(np.uint64)
+        words[:, index // 64] |= mask << np.uint64(index % 64)
+    return words
+
+
+def _distinct_rows(words: Array) -> tuple[Array, Array]:
+    """One representative of each distinct row, and which of them each row equals.
+
+    Rows of several words are told apart by a hash, and the result is checked, not trusted.
+    """
+    random = np.random.default_rng(0)
+    while True:
+        if words.shape[1] == 1:
+            key = words[:, 0]
+        else:
+            odd = random.integers(2**63, size=words.shape[1], dtype=np.uint64) * np.uint64(2)
+            key = (words * (odd + np.uint64(1))).sum(axis=1, dtype=np.uint64)
+            key ^= key >> np.uint64(29)
+        _, representative, inverse = np.unique(key, return_index=True, return_inverse=True)
+        if words.shape[1] == 1 or (words == words[representative[inverse]]).all():
+            return representative, inverse
+
+
+def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
+    """For each threshold of an area: the slice of negatives it is measured on, and its budget."""
+    found: dict[str, tuple[int, float]] = {}
+    for metric in (c.left for c in problem.subject_to if isinstance(c.left, Area)):
+        negatives = book.slices[metric.rate.on or FIRST, metric.rate.subset & ~Label()]
+        found |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
+    return found
+
+
+def _stacked_weights(populations: dict[str, Population]) -> Array | None:
+    if all(population.weights is None for population in populations.values()):
+        return None
+    weights = [np.ones(len(p)) if p.weights is None else p.weights for p in populations.values()]
+    return np.concatenate(weights)
+
+
+def _total_weight(population: Population) -> float:
+    return float(len(population) if population.weights is None else population.weights.sum())
+
+
+def _words(subset: Subset) -> str:
+    return str(subset) or "there are rows at all"

@@ -1,0 +1,60 @@
+"""A problem: what to minimise, and the promises to keep. Words only; data enters at `compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ratebound.rates.expressions import Constraint, Expression, SingleMetric
+from ratebound.rates.text import parse, parse_expression
+
+Promises = Iterable["Constraint | str | Promises"]
+
+
+@dataclass(frozen=True, init=False)
+class Problem:
+    """Minimise an expression subject to constraints; either may be given as text.
+
+    Lists of constraints, such as goals return, may stand among the constraints.
+
+    >>> from ratebound import equal_opportunity, error_rate
+    >>> fair = equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
+    >>> print(Problem(minimize=error_rate(), subject_to=[fair, "positive_rate() <= 0.2"]))
+    minimize error_rate()
+    subject to
+      recall(sex == "Female") >= 0.95 * recall()
+      recall(sex == "Male") >= 0.95 * recall()
+      positive_rate() <= 0.2
+    """
+
+    minimize: Expression
+    subject_to: tuple[Constraint, ...]
+
+    def __init__(self, minimize: Expression | str, subject_to: Promises = ()) -> None:
+        if isinstance(minimize, str):
+            minimize = parse_expression(minimize)
+        if isinstance(minimize, SingleMetric):
+            raise TypeError(
+                f"{minimize} cannot be an objective: minimise a sum of rates, as in -rb.recall(), and "
+                f"bound it instead, as in {minimize} >= 0.8"
+            )
+        if not isinstance(minimize, Expression) or not minimize.terms:
+            raise TypeError(f"minimize takes an expression of rates, got {minimize!r}")
+        object.__setattr__(self, "minimize", minimize)
+        object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
+
+    def __str__(self) -> str:
+        promises = "".join(f"\n  {constraint}" for constraint in self.subject_to)
+        return f"minimize {self.minimize}" + (f"\nsubject to{promises}" if promises else "")
+
+
+def _flatten(promises: Promises | Constraint | str) -> Iterable[Constraint]:
+    if isinstance(promises, Constraint):
+        yield promises
+    elif isinstance(promises, str):
+        yield parse(promises)
+    elif isinstance(promises, Iterable):
+        for promise in promises:
+            yield from _flatten(promise)
+    else:
+        raise TypeError(f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}")

@@ -1,0 +1,1 @@
+"""What may be said: rates, expressions, constraints and goals. No data, no arrays."""

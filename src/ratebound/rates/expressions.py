@@ -1,0 +1,257 @@
+"""Rates, what can be computed from them, and what can be demanded of them.
+
+An `Expression` has one normal form: rates with coefficients, plus a constant. Comparing two
+expressions gives a `Constraint`. Nothing here knows of data; everything prints as it was written.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+from ratebound.rates.subsets import EVERYONE, Subset, value_text
+
+Bound = Literal["<=", ">="]
+
+
+@dataclass(frozen=True, repr=False)
+class Rate:
+    """One named rate on one subset: how often the model does something, among some rows.
+
+    `on` names the population, `versus` the column with an existing model's decisions, and `at` the
+    threshold the score is compared with: a number, or the name of a threshold to be learned.
+    """
+
+    kind: str
+    subset: Subset = EVERYONE
+    on: str | None = None
+    at: float | str | None = None
+    versus: str | None = None
+    bins: int | None = None
+
+    def __str__(self) -> str:
+        words = [] if self.subset == EVERYONE else [str(self.subset)]
+        for option in ("versus", "on", "at", "bins"):
+            value = getattr(self, option)
+            if value is not None:
+                words.append(f"{option}={value_text(value)}")
+        return f"{self.kind}({', '.join(words)})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Expression:
+    """A sum of rates with coefficients, plus a constant.
+
+    >>> from ratebound import accuracy, recall
+    >>> 0.5 * recall(sex="Female") - accuracy() / 4 + 1
+    0.5 * recall(sex == "Female") - 0.25 * accuracy() + 1.0
+    """
+
+    terms: tuple[tuple[Rate, float], ...] = ()
+    constant: float = 0.0
+
+    def __add__(self, other: Expression | float) -> Expression:
+        other = as_expression(other, "added to a rate")
+        merged = dict(self.terms)
+        for rate, coefficient in other.terms:
+            merged[rate] = merged.get(rate, 0.0) + coefficient
+        terms = tuple((rate, c) for rate, c in merged.items() if c != 0.0)
+        return Expression(terms, _finite(self.constant + other.constant))
+
+    def __mul__(self, number: float) -> Expression:
+        if isinstance(number, Expression | SingleMetric):
+            raise TypeError(
+                f"cannot multiply {self} by {number}: rate constraints are linear, so a rate is only "
+                "multiplied by a number"
+            )
+        factor = _number(number, "multiplied with a rate")
+        terms = tuple((rate, c * factor) for rate, c in self.terms if c * factor != 0.0)
+        for _, c in terms:
+            _finite(c)
+        return Expression(terms, _finite(self.constant * factor))
+
+    def __truediv__(self, number: float) -> Expression:
+        if isinstance(number, Expression | SingleMetric):
+            raise TypeError(
+                f"cannot divide {self} by {number}: to bound a ratio of two rates by a number, write "
+                "numerator >= number * denominator (precision and win_loss_ratio are built in)"
+            )
+        return self * (1.0 / _number(number, "a divisor of a rate"))
+
+    def __neg__(self) -> Expression:
+        return self * -1.0
+
+    def __sub__(self, other: Expression | float) -> Expression:
+        return self + -as_expression(other, "subtracted from a rate")
+
+    def __rsub__(self, other: float) -> Expression:
+        return as_expression(other, "combined with a rate") - self
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __le__(self, other: Expression | float) -> Constraint:
+        return Constraint(self, "<=", as_expression(other, "compared with a rate"))
+
+    def __ge__(self, other: Expression | float) -> Constraint:
+        return Constraint(self, ">=", as_expression(other, "compared with a rate"))
+
+    def __lt__(self, other: object) -> NoReturn:
+        _refuse_strict("<=")
+
+    def __gt__(self, other: object) -> NoReturn:
+        _refuse_strict(">=")
+
+    def __str__(self) -> str:
+        text = ""
+        for rate, c in self.terms:
+            size = str(rate) if abs(c) == 1.0 else f"{abs(c)!r} * {rate}"
+            text += _joined(text, c, size)
+        if self.constant != 0.0 or not text:
+            text += _joined(text, self.constant, repr(abs(self.constant)))
+        return text
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class SingleMetric:
+    """A metric that is no sum of rates, so that it compares with numbers only."""
+
+    rate: Rate
+
+    def __le__(self, number: float) -> Constraint:
+        return Constraint(self, "<=", self._bound(number))
+
+    def __ge__(self, number: float) -> Constraint:
+        return Constraint(self, ">=", self._bound(number))
+
+    def __lt__(self, other: object) -> NoReturn:
+        _refuse_strict("<=")
+
+    def __gt__(self, other: object) -> NoReturn:
+        _refuse_strict(">=")
+
+    def _bound(self, number: object) -> Expression:
+        if isinstance(number, Expression | SingleMetric):
+            raise TypeError(
+                f"{self.rate.kind} compares with a number only, not with {number}: the product of two "
+                f"rates is not linear. Fix a number for one side: {self} >= 0.8"
+            )
+        return Expression((), _number(number, f"compared with {self.rate.kind}"))
+
+    def _no_arithmetic(self, *_: object) -> NoReturn:
+        raise TypeError(
+            f"{self.rate.kind} cannot be added, scaled or negated, it is not a sum of rates; compare "
+            f"it with a number: {self} >= 0.8"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _no_arithmetic
+
+    def __str__(self) -> str:
+        return str(self.rate)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Ratio(SingleMetric):
+    """A quotient of two rates (precision, win_loss_ratio); compiled by cross-multiplying.
+
+    >>> from ratebound import precision
+    >>> precision(sex="Female") >= 0.8
+    precision(sex == "Female") >= 0.8
+    """
+
+
+class Area(SingleMetric):
+    """The area under a ROC curve, from below; compiled to rates at learnable thresholds."""
+
+    def __le__(self, number: float) -> Constraint:
+        raise TypeError(f"{self} can be bounded from below only: write {self} >= {number}")
+
+
+@dataclass(frozen=True, repr=False)
+class Constraint:
+    """A promise: one expression at most, or at least, another. `name` is for reports.
+
+    >>> from ratebound import recall
+    >>> recall(sex="Female") >= 0.95 * recall()
+    recall(sex == "Female") >= 0.95 * recall()
+    """
+
+    left: Expression | SingleMetric
+    relation: Bound
+    right: Expression
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.left, Expression) and not (self.left - self.right).terms:
+            raise ValueError(f"{self}: no rate is left in this comparison, there is nothing to keep")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"the constraint {self} is neither true nor false before there is data. "
+            "For 0.1 <= rate <= 0.9 write two constraints: [rate >= 0.1, rate <= 0.9]"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def equal(left: Expression, right: Expression | float, *, slack: float) -> list[Constraint]:
+    """Equality as two bounds with `slack` between them; a little slack steadies training.
+
+    >>> from ratebound import positive_rate
+    >>> equal(positive_rate(), 0.5, slack=0.25)
+    [positive_rate() <= 0.75, positive_rate() >= 0.25]
+    """
+    if _number(slack, "a slack") < 0:
+        raise ValueError(f"slack must not be negative, got {slack}")
+    return [left <= right + slack, left >= right - slack]
+
+
+def as_expression(value: Any, role: str) -> Expression:
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, SingleMetric):
+        raise TypeError(
+            f"{value.rate.kind} is not a sum of rates and cannot be {role}; "
+            f"compare it with a number: {value} >= 0.8"
+        )
+    return Expression((), _number(value, role))
+
+
+def _number(value: Any, role: str) -> float:
+    """`value` as a finite float; `role` says in an error what it was meant for."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        return _finite(float(value))
+    except TypeError:
+        raise TypeError(f"only a number or a rate can be {role}, got {value!r}") from None
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"numbers in an expression must be finite, got {number}")
+    return number
+
+
+def _refuse_strict(instead: str) -> NoReturn:
+    raise TypeError(f"a strict inequality has no closed set of models that keep it: write {instead}")
+
+
+def _joined(before: str, sign: float, size: str) -> str:
+    negative = math.copysign(1.0, sign) < 0
+    if before:
+        return f" {'-' if negative else '+'} {size}"
+    return f"-{size}" if negative else size

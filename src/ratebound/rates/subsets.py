@@ -1,0 +1,215 @@
+"""Which rows a rate speaks of: conditions on columns, combined with ``&``, ``|`` and ``~``.
+
+A subset holds no data. It is evaluated on a population by ``ratebound.problem``; here it can only be
+built, compared and printed, and it prints as the text that ``ratebound.parse`` reads.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Value = str | bool | int | float
+Relation = Literal["==", "!=", "<", "<=", ">", ">="]
+
+
+class Subset:
+    """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``."""
+
+    def __and__(self, other: Subset) -> Subset:
+        return _combine(All, self, other)
+
+    def __or__(self, other: Subset) -> Subset:
+        if EVERYONE in (self, other):
+            return EVERYONE
+        return _combine(Any_, self, other)
+
+    def __invert__(self) -> Subset:
+        if self == EVERYONE:
+            raise ValueError("the complement of all rows is empty: no rate can speak of it")
+        return self.part if isinstance(self, Not) else Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a subset is neither true nor false: combine conditions with & | ~ and parentheses, "
+            "as in (rb.column('age') >= 18) & (rb.column('age') < 25), not with 'and', 'or' or chains"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Compare(Subset):
+    """Rows whose `column` stands in `relation` to `value`."""
+
+    column: str
+    relation: Relation
+    value: Value
+
+    def __str__(self) -> str:
+        return f"{column_text(self.column)} {self.relation} {value_text(self.value)}"
+
+
+@dataclass(frozen=True, repr=False)
+class In(Subset):
+    """Rows whose `column` holds one of `values`."""
+
+    column: str
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        values = ", ".join(map(value_text, self.values))
+        return f"{column_text(self.column)} in ({values}{',' if len(self.values) == 1 else ''})"
+
+
+@dataclass(frozen=True, repr=False)
+class All(Subset):
+    """Rows that meet every one of `parts`; with no parts, all rows."""
+
+    parts: tuple[Subset, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, Any_) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, repr=False)
+class Any_(Subset):
+    """Rows that meet at least one of `parts`."""
+
+    parts: tuple[Subset, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, repr=False)
+class Not(Subset):
+    """Rows that do not meet `part`."""
+
+    part: Subset
+
+    def __str__(self) -> str:
+        return f"not ({self.part})" if isinstance(self.part, All | Any_) else f"not {self.part}"
+
+
+@dataclass(frozen=True, repr=False)
+class Label(Subset):
+    """Rows with a positive label. Rates use it; people say `recall` instead."""
+
+    def __str__(self) -> str:
+        return "the label is positive"
+
+
+@dataclass(frozen=True, repr=False)
+class Decision(Subset):
+    """Rows to which the existing model in column `versus` says yes."""
+
+    versus: str
+
+    def __str__(self) -> str:
+        return f"{column_text(self.versus)} says yes"
+
+
+EVERYONE: Subset = All(())
+
+
+def _combine(kind: type[All] | type[Any_], left: Subset, right: Subset) -> Subset:
+    """Join two conditions, flat: ``(a & b) & c`` and ``a & (b & c)`` are one conjunction of three."""
+    if not isinstance(right, Subset):
+        raise TypeError(f"expected a subset such as rb.where(sex='Female'), got {right!r}")
+    parts: tuple[Subset, ...] = ()
+    for side in (left, right):
+        parts += side.parts if isinstance(side, kind) else (side,)
+    return parts[0] if len(parts) == 1 else kind(parts)
+
+
+def where(**columns: Value | Iterable[Value]) -> Subset:
+    """Rows whose columns hold the given values; several values mean any of them.
+
+    >>> where(sex="Female", race=("Black", "White"))
+    sex == "Female" and race in ("Black", "White")
+    """
+    subset = EVERYONE
+    for name, value in columns.items():
+        subset &= column(name).isin(value) if _is_collection(value) else column(name) == value
+    return subset
+
+
+def column(name: str) -> Column:
+    """A column of a population, to be compared with a value.
+
+    >>> (column("age") < 25) & ~(column("hours per week") == 40)
+    age < 25 and not column("hours per week") == 40
+    """
+    return Column(name)
+
+
+class Column:
+    """A named column; comparing it with a value gives a `Subset`."""
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"a column's name is a non-empty string, got {name!r}")
+        self.name = name
+
+    __hash__ = None  # type: ignore[assignment]  # == builds a condition, so columns have no equality
+
+    def __eq__(self, value: object) -> Subset:  # type: ignore[override]  # a condition, as in SQL
+        return Compare(self.name, "==", plain_value(value))
+
+    def __ne__(self, value: object) -> Subset:  # type: ignore[override]  # a condition, as in SQL
+        return Compare(self.name, "!=", plain_value(value))
+
+    def __lt__(self, value: object) -> Subset:
+        return Compare(self.name, "<", plain_value(value))
+
+    def __le__(self, value: object) -> Subset:
+        return Compare(self.name, "<=", plain_value(value))
+
+    def __gt__(self, value: object) -> Subset:
+        return Compare(self.name, ">", plain_value(value))
+
+    def __ge__(self, value: object) -> Subset:
+        return Compare(self.name, ">=", plain_value(value))
+
+    def isin(self, values: Any) -> Subset:
+        """Rows that hold any of `values`."""
+        if not _is_collection(values):
+            raise TypeError(f"isin takes several values, got {values!r}; write column == value")
+        plain = tuple(plain_value(value) for value in values)
+        if not plain:
+            raise ValueError(f"column {self.name!r}: no values given, so no row can match")
+        return In(self.name, plain)
+
+    def __repr__(self) -> str:
+        return f"column({self.name!r})"
+
+
+def _is_collection(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+def plain_value(value: object) -> Value:
+    """A text, truth value or finite number as plain Python; NumPy scalars are unwrapped."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise TypeError(f"a column is compared with a text, a truth value or a finite number, got {value!r}")
+
+
+def column_text(name: str) -> str:
+    if name.isidentifier() and name.isascii() and not keyword.iskeyword(name):
+        return name
+    return f"column({value_text(name)})"
+
+
+def value_text(value: Value) -> str:
+    """A value as ``parse`` reads it, texts in double quotes where they hold none themselves."""
+    if isinstance(value, str) and '"' not in value:
+        return '"' + repr("'" + value)[2:]  # a leading ' makes repr choose double quotes
+    return repr(value)

@@ -1,0 +1,182 @@
+"""The four solutions of a trace: the last iterate, the best, the average, and the shrunk mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.trace import Scorer, Trace
+from ratebound.rates.expressions import Constraint
+from ratebound.solution.linear_program import shrink_weights
+from ratebound.solution.status import Status, status_of
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Models with the probability each is used with; one model is a mixture of one.
+
+    `objectives` and `violations` are expectations over the mixture, by population.
+    """
+
+    constraints: tuple[Constraint, ...]
+    weights: Array  # (M,) > 0, summing to 1
+    parameters: Array  # (M, P)
+    thresholds: dict[str, Array]  # learnable thresholds, (M,) each
+    scorer: Scorer
+    objectives: dict[str, float]  # "train" and every watched population
+    violations: dict[str, Array]  # (m,) each, feasible where <= 0
+    setting: int | None  # the setting its members come from, None where from several
+    status: Status
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __str__(self) -> str:
+        lines = [f"mixture of {len(self)}: {self.status}"]
+        for name, objective in self.objectives.items():
+            worst = self.violations[name].max() if self.constraints else 0.0
+            lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
+        return "\n".join(lines)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores (n, M) of every member."""
+        return self.scorer.scores(self.parameters, np.asarray(X)).T
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, 2) of no and of yes under the mixture."""
+        yes = (self.decision_function(X) >= 0) @ self.weights
+        return np.column_stack([1 - yes, yes])
+
+
+def mixture(trace: Trace, weights: Array) -> Mixture:
+    """The candidates of `trace` mixed with `weights` (N,)."""
+    chosen = np.flatnonzero(weights > 0)
+    members = trace.only(chosen)
+    p = weights[chosen] / weights[chosen].sum()
+    violations = p @ members.violations
+    settings = members.settings
+    return Mixture(
+        constraints=trace.constraints,
+        weights=p,
+        parameters=members.parameters,
+        thresholds=members.thresholds,
+        scorer=trace.scorer,
+        objectives={
+            "train": float(p @ members.objectives),
+            **{name: float(p @ values.objectives) for name, values in members.watched.items()},
+        },
+        violations={
+            "train": violations,
+            **{name: p @ values.violations for name, values in members.watched.items()},
+        },
+        setting=settings[0] if len(settings) == 1 else None,
+        status=status_of(trace.constraints, violations, trace.violations),
+    )
+
+
+def last_iterate(trace: Trace) -> Mixture:
+    """The model training ended with."""
+    _one_setting(trace, "last_iterate")
+    return mixture(trace, _only(len(trace), int(np.argmax(trace.round))))
+
+
+def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clipped") -> Mixture:
+    """The best single model by the paper's rank heuristic, on the training rows.
+
+    The ranks of objective and worst violation are taken among all candidates, and the candidate whose
+    larger rank is smallest wins, ties going to the lower objective. "clipped" counts a constraint
+    kept with room to spare as just kept; "literal" rewards the room, as the paper has it.
+    """
+    worst = _worst(trace.violations)
+    return mixture(trace, _only(len(trace), best_by_rank(trace.objectives, worst, ranking)))
+
+
+def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem") -> Mixture:
+    """All iterates mixed: the T-stochastic solution.
+
+    Theorem 2 weighs the iterates of a swap-regret game by the objective's multiplier; "uniform" is
+    what the paper's tables show. For the other games both are uniform.
+    """
+    _one_setting(trace, "average")
+    if trace.frontier:
+        raise ValueError("this trace keeps only the frontier; average needs all: play(frontier=False)")
+    if weighting not in ("theorem", "uniform"):
+        raise ValueError(f"weighting must be 'theorem' or 'uniform', got {weighting!r}")
+    weights = np.ones(len(trace))
+    if weighting == "theorem" and trace.swap:
+        weights = trace.multipliers[:, 0] + 1e-300  # an objective never weighed at all is uniform again
+    return mixture(trace, weights / weights.sum())
+
+
+def shrink(trace: Trace) -> Mixture:
+    """The best mixture of at most m+1 candidates: the m-stochastic solution.
+
+    Candidates of all settings are pooled; give ``trace.of_setting(k)`` for one setting's.
+    """
+    return mixture(trace, shrink_weights(trace.objectives, trace.violations))
+
+
+def select(
+    trace: Trace,
+    solution: Callable[[Trace], Mixture] = shrink,
+    *,
+    on: str = "validation",
+    ranking: Literal["clipped", "literal"] = "clipped",
+) -> Mixture:
+    """The solution of the setting that does best on the watched population `on`.
+
+    The same rank heuristic as `best_iterate`, applied to one solution per setting.
+    """
+    if on != "train" and on not in trace.watched:
+        known = ", ".join(["train", *trace.watched])
+        raise ValueError(f"{on!r} was not watched, only {known}: play(..., watch={{{on!r}: compiled}})")
+    found = [solution(trace.of_setting(setting)) for setting in trace.settings]
+    objectives = np.array([one.objectives[on] for one in found])
+    worst = _worst(np.stack([one.violations[on] for one in found]))
+    return found[best_by_rank(objectives, worst, ranking)]
+
+
+def best_by_rank(
+    objectives: Array, worst: Array, ranking: Literal["clipped", "literal"] = "clipped"
+) -> int:
+    """Which candidate minimises max(rank of objective, rank of worst violation).
+
+    Ties share the lowest rank, so that all feasible candidates are first in violation.
+
+    >>> best_by_rank(np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.1, -0.4]))
+    1
+    """
+    if ranking not in ("clipped", "literal"):
+        raise ValueError(f"ranking must be 'clipped' or 'literal', got {ranking!r}")
+    if ranking == "clipped":
+        worst = worst.clip(min=0)
+    rank = np.maximum(_ranks(objectives), _ranks(worst))
+    return int(np.lexsort((worst, objectives, rank))[0])
+
+
+def _ranks(values: Array) -> Array:
+    return np.searchsorted(np.sort(values), values, side="left")
+
+
+def _worst(violations: Array) -> Array:
+    return violations.max(axis=1) if violations.shape[1] else np.zeros(len(violations))
+
+
+def _only(count: int, index: int) -> Array:
+    weights = np.zeros(count)
+    weights[index] = 1.0
+    return weights
+
+
+def _one_setting(trace: Trace, name: str) -> None:
+    if len(trace.settings) > 1:
+        raise ValueError(
+            f"{name} needs the iterates of one setting, this trace has {len(trace.settings)}: use "
+            f"rb.{name}(trace.of_setting(0)), or rb.select(trace, rb.{name})"
+        )
