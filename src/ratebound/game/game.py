@@ -87,7 +87,7 @@ class Game:
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
         if device is not None:
             self.cells = namespace(self.example).as_tensor(self.cells, device=device)
-        self.tables = [Table(compiled, b, self.example, self.settings) for b in compiled.blocks]
+        self.tables = [Table(compiled, b, self.example) for b in compiled.blocks]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
         self.relaxes = self.player.watches == "proxies"
 

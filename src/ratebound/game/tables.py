@@ -27,7 +27,6 @@ from ratebound.problem.compiled import Block, Compiled
 DENSE_ON_CPU = 2**16  # entries of (1+m) × cells up to which a dense product is cheapest
 DENSE_ON_GPU = 2**24
 SPARSE = 2**15  # set bits of cells × slices up to which spreading to all cells is cheapest
-ONE_HOT = 128  # cells up to which, for several settings, a product beats gathering
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 
 
@@ -43,7 +42,8 @@ class Places:
         """What a table (..., P) holds for each row: (..., b)."""
         if self.matrix is None:
             return take(table, self.index)
-        return table @ self.matrix.T
+        flat = table.reshape(-1, self.count)
+        return (self.matrix @ flat.T).T.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
         """Values (K, b) summed per place: (K, P)."""
@@ -55,76 +55,73 @@ class Places:
 class Table:
     """One block of a compiled problem, its rows scaled as the game plays them."""
 
-    def __init__(self, compiled: Compiled, block: Block, example: Array, settings: int) -> None:
+    def __init__(self, compiled: Compiled, block: Block, example: Array) -> None:
         on_cpu = namespace(example) is np
         rows, cells = block.net.shape[0], compiled.cell_count
         self.at = block.at
         scale = sparse.diags_array(1.0 / compiled.scale)
         net, up, down = ((scale @ m).tocsr() for m in (block.net, block.up, block.down))
-        both = sparse.hstack([up, down]).tocsr()  # (1+m, 2 slices)
-        self.by_cell = rows * cells <= (DENSE_ON_CPU if on_cpu else DENSE_ON_GPU)
-        self.one_hot = self.by_cell and cells <= ONE_HOT and (settings > 1 or not on_cpu)
-        self.factor: Any = None
-        if self.by_cell:
-            spread = compiled.spread(sparse.vstack([up, down]))  # (2 (1+m), cells)
-            both = np.concatenate([spread[:rows], spread[rows:]], axis=1)
-            net = compiled.spread(net)
-        elif on_cpu and (factor := _sparse_membership(compiled)) is not None:
-            self.by_cell, self.factor = True, factor
+        # `both` holds up and down side by side: one product gives the costs of yeses and of noes.
+        dense = rows * cells <= (DENSE_ON_CPU if on_cpu else DENSE_ON_GPU)
+        self.factor = None if dense or not on_cpu else _sparse_membership(compiled)
+        self.by_cell = dense or self.factor is not None
+        self.net: Any
+        self.both: Any
+        if dense:
+            self.net = as_like(compiled.spread(net), example)
+            self.both = as_like(np.hstack([compiled.spread(up), compiled.spread(down)]), example)
+        elif on_cpu:
+            self.net = net.astype(np.float32)
+            self.both = sparse.hstack([up, down]).tocsr().astype(np.float32)
+        else:
+            self.net = as_like(net.toarray(), example)
+            self.both = as_like(sparse.hstack([up, down]).toarray(), example)
         self.count = cells if self.by_cell else compiled.slice_count
-        self.place_weight = compiled.cell_weight if self.by_cell else compiled.slice_weight
-        self.place_rows = _row_counts(compiled, self.by_cell)
-        self.net, self.both = (m if self.factor is not None else _dense(m) for m in (net, both))
-        if self.factor is None:
-            self.net, self.both = as_like(self.net, example), as_like(self.both, example)
-        if not self.by_cell:
-            self.bytes = as_like(BYTES, example)
-            self.packed = compiled.membership
-            if not on_cpu:
-                self.packed = namespace(example).as_tensor(self.packed, device=example.device)
-        if self.one_hot:
-            self.eye = as_like(np.eye(cells), example)
-        self.place_weight = as_like(self.place_weight, example)
-        self.place_rows = as_like(self.place_rows, example)
-        self.noes = self.values_of_noes()  # (1+m,)
-
-    def values_of_noes(self) -> Array:
-        """What every constraint's `down` coefficients sum to: the part of the offset they explain."""
-        down_only = namespace(self.place_weight).concatenate(
-            [0 * self.place_weight, self.place_weight], -1
+        self.place_weight = as_like(
+            compiled.cell_weight if self.by_cell else compiled.slice_weight, example
         )
-        return self._apply(self.both, down_only[None], halves=2)[0]
+        self.place_rows = as_like(_row_counts(compiled, self.by_cell), example)
+        self.bytes = as_like(BYTES, example)
+        self.packed = compiled.membership
+        if not on_cpu:
+            self.packed = namespace(example).as_tensor(self.packed, device=example.device)
+        none = 0 * self.place_weight[None]
+        self.noes: Array = 0.0
+        self.noes = self.relaxed(none, self.place_weight[None])[0]  # what `down` sums to
 
     def places(self, cells: Array) -> Places:
         """Where the rows of a batch, given by their cells (b,), are totalled."""
-        if not self.by_cell:
-            bits = take_rows(self.bytes, self.packed[cells].reshape(-1))
-            return Places(self.count, matrix=bits.reshape(len(cells), -1)[:, : self.count])
-        if self.one_hot:
-            return Places(self.count, matrix=self.eye[cells])
-        return Places(self.count, index=cells)
+        if self.by_cell:
+            return Places(self.count, index=cells)
+        bits = take_rows(self.bytes, self.packed[cells].reshape(-1))
+        return Places(self.count, matrix=bits.reshape(len(cells), -1)[:, : self.count])
 
     def costs(self, weights: Array) -> Array:
         """Cost of a yes and of a no at each place, (K, 2, P), for weights (K, 1+m)."""
-        if self.factor is None:
-            return (weights @ self.both).reshape(len(weights), 2, self.count)
-        per_slice = (self.both.T @ weights.T).T.reshape(2 * len(weights), -1)
-        return (self.factor @ per_slice.T).T.reshape(len(weights), 2, self.count)
+        both = _times(weights, self.both).reshape(2 * len(weights), -1)
+        if self.factor is not None:
+            both = (self.factor @ both.T).T
+        return both.reshape(len(weights), 2, self.count)
 
     def rates(self, totals: Array) -> Array:
         """Values (K, 1+m), offset apart, of yeses totalled per place (K, P)."""
-        return self._apply(self.net, totals, halves=1)
+        return _times_transposed(self._per_slice(totals), self.net)
 
     def relaxed(self, yes: Array, no: Array) -> Array:
         """Values (K, 1+m), offset apart, when yeses and noes are totalled by a proxy (K, P)."""
-        both = namespace(yes).concatenate([yes, no], -1)
-        return self._apply(self.both, both, halves=2) - self.noes
+        both = [self._per_slice(yes), self._per_slice(no)]
+        return _times_transposed(namespace(yes).concatenate(both, -1), self.both) - self.noes
 
-    def _apply(self, matrix: Any, totals: Array, halves: int) -> Array:
-        if self.factor is None:
-            return totals @ matrix.T
-        per_slice = (self.factor.T @ totals.reshape(-1, self.count).T).T
-        return (matrix @ per_slice.reshape(len(totals), -1).T).T
+    def _per_slice(self, totals: Array) -> Array:
+        return totals if self.factor is None else (self.factor.T @ totals.T).T
+
+
+def _times(rows: Array, matrix: Any) -> Array:
+    return (matrix.T @ rows.T).T if sparse.issparse(matrix) else rows @ matrix
+
+
+def _times_transposed(rows: Array, matrix: Any) -> Array:
+    return (matrix @ rows.T).T if sparse.issparse(matrix) else rows @ matrix.T
 
 
 def _sparse_membership(compiled: Compiled) -> Any:
@@ -138,7 +135,3 @@ def _sparse_membership(compiled: Compiled) -> Any:
 def _row_counts(compiled: Compiled, by_cell: bool) -> Array:
     counts = np.bincount(compiled.cells, minlength=compiled.cell_count).astype(float)
     return counts if by_cell else compiled.per_slice(counts[None])[0]
-
-
-def _dense(matrix: Any) -> Array:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix

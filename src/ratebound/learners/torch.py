@@ -99,50 +99,49 @@ class TorchFit:
         self.device = None if self.target.type == "cpu" else self.target
         self.X = torch.as_tensor(np.asarray(features, dtype=np.float32)).to(self.target)
         self.module = module.to(self.target).train()
-        has_buffers = any(b.is_floating_point() for b in module.buffers())
-        if settings > 1 and has_buffers:
-            raise ValueError(
-                "modules with running statistics, such as BatchNorm, train one setting at a time"
-            )
-        names = {name: p for name, p in module.named_parameters() if p.requires_grad}
-        self.shapes = {name: p.shape for name, p in names.items()}
-        start = torch.cat([p.detach().reshape(-1) for p in names.values()])
+        trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self.shapes = {name: p.shape for name, p in trained.items()}
+        start = torch.cat([p.detach().reshape(-1) for p in trained.values()])
         self.flat = start.repeat(settings, 1)
         self.flat.grad = torch.zeros_like(self.flat)
         if settings == 1:
             # The module's own parameters and gradients become views of the flat ones.
             for name, view in unflatten(self.flat[0], self.shapes).items():
-                names[name].data = view
+                trained[name].data = view
             for name, view in unflatten(self.flat.grad[0], self.shapes).items():
-                names[name].grad = view
+                trained[name].grad = view
         else:
             self.flat.requires_grad_()
-            call = lambda state, rows: torch.func.functional_call(self.module, state, (rows,))  # noqa: E731
-            self._stacked = torch.func.vmap(call, in_dims=(0, None), randomness="different")
-        self.own_optimizer = spec.optimizer(list(names.values())) if callable(spec.optimizer) else None
-        if self.own_optimizer is None:
+            self._stacked = stacked_forward(self.module)
+        self.own_optimizer: Any = None
+        if callable(spec.optimizer):
+            self.own_optimizer = spec.optimizer(list(trained.values()))
+        else:
             kind: Any = spec.optimizer
             self.descent = Descent(self.flat.detach(), spec.learning_rate, kind)
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) scores of these rows, detached; the graph is kept for `descend`."""
-        batch = self.X if rows is None else self.X[rows]
-        if self.settings == 1:
-            self._scores = one_per_row(self.module(batch), len(batch))[None]
+        if rows is None:
+            self._scores = self._forward(self.X)
         else:
-            state = {
-                name: part.reshape(self.settings, *self.shapes[name])
-                for name, part in _parts(self.flat, self.shapes)
-            }
-            self._scores = one_per_row(self._stacked(state, batch), len(batch), self.settings)
+            index = _import_torch().as_tensor(rows, device=self.target)
+            self._scores = self._forward(self.X.index_select(0, index))
         return self._scores.detach()
+
+    def _forward(self, batch: torch.Tensor) -> torch.Tensor:
+        if self.settings == 1:
+            return one_per_row(self.module(batch), len(batch))[None]
+        parts = _parts(self.flat, self.shapes)
+        state = {name: part.view(self.settings, *self.shapes[name]) for name, part in parts}
+        return one_per_row(self._stacked(state, batch), len(batch), self.settings)
 
     def descend(self, gradient: torch.Tensor) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
         torch = _import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
-        self._scores.backward(gradient)
+        self._scores.backward(gradient)  # type: ignore[no-untyped-call]
         if self.spec.regularizer is not None:
             self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
@@ -155,17 +154,13 @@ class TorchFit:
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
-        if self.settings == 1:
-            state = self.module.state_dict()
-            parts = [state[name].reshape(1, -1) for name in self.scorer.shapes]
-        else:
-            fixed = self.module.state_dict()
-            trained = dict(_parts(self.flat.detach(), self.shapes))
-            parts = [
-                trained[name] if name in trained else fixed[name].reshape(1, -1).repeat(self.settings, 1)
-                for name in self.scorer.shapes
-            ]
-        found: Array = _import_torch().cat(parts, dim=1).detach().cpu().numpy().copy()
+        trained = dict(_parts(self.flat.detach(), self.shapes))
+        fixed = self.module.state_dict()
+        parts = [
+            trained[name] if name in trained else fixed[name].reshape(1, -1).expand(self.settings, -1)
+            for name in self.scorer.shapes
+        ]
+        found: Array = _import_torch().cat(parts, dim=1).cpu().numpy()
         return found
 
     def all_scores(self) -> Array:
@@ -178,14 +173,57 @@ class TorchFit:
         found: Array = torch.cat(parts, dim=1).cpu().numpy()
         return found
 
-    def _forward(self, batch: torch.Tensor) -> torch.Tensor:
-        if self.settings == 1:
-            return one_per_row(self.module(batch), len(batch))[None]
-        state = {
-            name: part.reshape(self.settings, *self.shapes[name])
-            for name, part in _parts(self.flat, self.shapes)
-        }
-        return one_per_row(self._stacked(state, batch), len(batch), self.settings)
+
+Stacked = Callable[[dict[str, Any], Any], Any]
+
+
+def stacked_forward(module: torch.nn.Module) -> Stacked:
+    """A function from stacked parameters (K, ...) and rows (b, ...) to outputs (K, b, ...).
+
+    Plain chains of linear layers and activations are written as matrix products, in which the first
+    layer of all settings is one product with the shared rows; anything else goes through `vmap`, which
+    is some ten times slower there.
+    """
+    torch = _import_torch()
+    nn = torch.nn
+    if any(buffer.is_floating_point() for buffer in module.buffers()):
+        raise ValueError(
+            "modules with running statistics, such as BatchNorm, train one setting at a time"
+        )
+    chain = list(module.named_children()) if type(module) is nn.Sequential else [("", module)]
+    pointwise = (
+        nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus,
+        nn.Identity, nn.Dropout,
+    )  # fmt: skip
+    if not all(type(layer) in (nn.Linear, *pointwise) for _, layer in chain):
+
+        def call(state: dict[str, Any], rows: Any) -> Any:
+            return torch.func.functional_call(module, state, (rows,))
+
+        vmapped: Stacked = torch.func.vmap(call, in_dims=(0, None), randomness="different")
+        return vmapped
+
+    def forward(state: dict[str, Any], rows: Any) -> Any:
+        for name, layer in chain:
+            if type(layer) is nn.Linear:
+                prefix = f"{name}." if name else ""
+                rows = _stacked_linear(rows, state[f"{prefix}weight"], state.get(f"{prefix}bias"))
+            else:
+                rows = layer(rows)
+        return rows
+
+    return forward
+
+
+def _stacked_linear(rows: Any, weight: Any, bias: Any) -> Any:
+    """Linear layers (K, out, in) on rows shared by all settings (b, in), or their own (K, b, in)."""
+    settings, out, width = weight.shape
+    if rows.ndim == 2:
+        wide = rows @ weight.reshape(settings * out, width).T
+        found = wide.view(len(rows), settings, out).transpose(0, 1)
+    else:
+        found = rows @ weight.transpose(1, 2)
+    return found if bias is None else found + bias[:, None, :]
 
 
 def _parts(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -178,21 +178,13 @@ def _words_of_bits(bits: list[Array], rows: int) -> Array:
 
 
 def _distinct_rows(words: Array) -> tuple[Array, Array]:
-    """One representative of each distinct row, and which of them each row equals.
-
-    Rows of several words are told apart by a hash, and the result is checked, not trusted.
-    """
-    random = np.random.default_rng(0)
-    while True:
-        if words.shape[1] == 1:
-            key = words[:, 0]
-        else:
-            odd = random.integers(2**63, size=words.shape[1], dtype=np.uint64) * np.uint64(2)
-            key = (words * (odd + np.uint64(1))).sum(axis=1, dtype=np.uint64)
-            key ^= key >> np.uint64(29)
-        _, representative, inverse = np.unique(key, return_index=True, return_inverse=True)
-        if words.shape[1] == 1 or (words == words[representative[inverse]]).all():
-            return representative, inverse
+    """One representative of each distinct row of `words`, and which of them each row equals."""
+    _, representative, code = np.unique(words[:, 0], return_index=True, return_inverse=True)
+    for word in words.T[1:]:
+        _, finer = np.unique(word, return_inverse=True)
+        both = code * (finer.max() + 1) + finer  # at most rows², which 64 bits hold
+        _, representative, code = np.unique(both, return_index=True, return_inverse=True)
+    return representative, code
 
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:

@@ -49,12 +49,12 @@ def masker(population: Population) -> Masker:
 
 def _leaf(subset: Subset, population: Population) -> Array:
     if isinstance(subset, Label):
-        if population.labels is None:
+        if population.y is None:
             raise ValueError(
                 "this rate needs labels and there are none: pass y, or use a rate without labels such "
                 "as positive_rate or churn"
             )
-        return population.labels
+        return population.y
     if isinstance(subset, Decision):
         return population.decisions(subset.versus)
     if isinstance(subset, Compare):

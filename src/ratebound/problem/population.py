@@ -37,13 +37,13 @@ class Population:
         models: Mapping[str, Any] | None = None,
     ) -> None:
         self.X = X
-        self._given = _mapping(columns)
+        self.columns = _mapping(columns)
         lengths = {} if X is None else {"X": _length(X)}
         if y is not None:
             lengths["y"] = _length(y)
         if weights is not None:
             lengths["weights"] = _length(weights)
-        lengths |= {f"columns[{name!r}]": _length(values) for name, values in self._given.items()}
+        lengths |= {f"columns[{name!r}]": _length(values) for name, values in self.columns.items()}
         if not lengths:
             raise ValueError("a population needs at least one of X, y and columns")
         self.size = next(iter(lengths.values()))
@@ -53,21 +53,21 @@ class Population:
         if self.size == 0:
             raise ValueError("a population needs at least one row")
         self._yes_value: Any = positive
-        self.labels = None if y is None else self._read_labels(y)
+        self.y = None if y is None else self._read_labels(y)
         self.weights = None if weights is None else _read_weights(weights)
         for name, model in (models or {}).items():
-            self._given[name] = np.asarray(model.predict(X))
+            self.columns[name] = np.asarray(model.predict(X))
 
     def __len__(self) -> int:
         return self.size
 
     def __repr__(self) -> str:
-        labels = "no labels" if self.labels is None else f"{int(self.labels.sum()):,} positive"
+        labels = "no labels" if self.y is None else f"{int(self.y.sum()):,} positive"
         return f"Population({self.size:,} rows, {labels}, columns {', '.join(self.column_names)})"
 
     @property
     def column_names(self) -> list[str]:
-        return [*self._given, *(c for c in _frame_columns(self.X) if c not in self._given)]
+        return [*self.columns, *(c for c in _frame_columns(self.X) if c not in self.columns)]
 
     @cached_property
     def features(self) -> Array:
@@ -89,8 +89,8 @@ class Population:
 
     def column(self, name: str) -> Array:
         """A column's values, checked to have none missing."""
-        if name in self._given:
-            values = _as_array(self._given[name])
+        if name in self.columns:
+            values = _as_array(self.columns[name])
         elif name in _frame_columns(self.X):
             values = _as_array(self.X[name])
         else:
