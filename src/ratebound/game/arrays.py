@@ -27,6 +27,20 @@ def as_like(values: Array, array: Array) -> Array:
     return namespace(array).as_tensor(values, dtype=array.dtype, device=array.device)
 
 
+def eye(size: int, array: Array) -> Array:
+    """The identity matrix, of the kind of `array`, made where it lives."""
+    xp = namespace(array)
+    return np.eye(size) if xp is np else xp.eye(size, dtype=array.dtype, device=array.device)
+
+
+def count_to(size: int, array: Array) -> Array:
+    """1, 2, ..., size, of the kind of `array`, made where it lives."""
+    xp = namespace(array)
+    if xp is np:
+        return np.arange(1.0, size + 1)
+    return xp.arange(1, size + 1, dtype=array.dtype, device=array.device)
+
+
 def take(table: Array, index: Array) -> Array:
     """Columns `index` of the last axis."""
     return table.take(index, axis=-1) if namespace(table) is np else table.index_select(-1, index)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.game.arrays import Array, as_like, namespace
+from ratebound.game.arrays import Array, as_like, namespace, tally
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
 from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.proxies import proxy_named
@@ -83,43 +83,51 @@ class Game:
         self.loss, self.proxy = proxy_named(loss, "loss"), proxy_named(proxy, "proxy")
         self.estimate, self.window, self.threshold_rate = estimate, window, threshold_rate
         self.example = _example(device)
-        self.cells: Array = compiled.cells.astype(np.intp)
+        self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
-        if device is not None:
-            self.cells = namespace(self.example).as_tensor(self.cells, device=device)
         self.tables = [Table(compiled, b, self.example) for b in compiled.blocks]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
         self.relaxes = self.player.watches == "proxies"
 
-    def start(self, scores: Any, *, rounds: int | None = None, thresholds: Any = None) -> GameState:
-        """The state before the first round, given scores (n,) or (K, n) on all rows."""
-        first = self._as_scores(np.atleast_2d(np.asarray(scores)))
-        first = first + 0 * as_like(np.zeros((self.settings, 1)), self.example)
-        learnable = self.compiled.learnable
-        if thresholds is None:
-            thresholds = np.zeros((self.settings, len(learnable)))
-            for j, name in enumerate(learnable):
-                if name in self.compiled.budgets:
-                    spent = self.compiled.spend_budget(name, np.atleast_2d(np.asarray(scores)))
-                    thresholds[:, j] = np.broadcast_to(spent[:, 0], self.settings)
+    def on_device(self, integers: Array) -> Array:
+        """NumPy `integers` where the game computes."""
+        xp = namespace(self.example)
+        return integers if xp is np else xp.as_tensor(integers, device=self.example.device)
+
+    def start(self, scores: Any, *, rounds: int | None = None) -> GameState:
+        """The state before the first round, given scores (n,) or (K, n) on all rows.
+
+        `rounds`, how many there will be, is needed for the theorems' step sizes only.
+        """
+        compiled = self.compiled
+        first = np.atleast_2d(np.asarray(scores, dtype=np.float32))
+        first = np.broadcast_to(first, (self.settings, first.shape[-1]))
+        thresholds = np.zeros((self.settings, len(compiled.learnable)))
+        for j, name in enumerate(compiled.learnable):
+            if name in compiled.budgets:
+                thresholds[:, j] = compiled.spend_budget(name, first)[:, 0]
         multipliers = self.player.start(
-            len(self.compiled.constraints),
+            len(compiled.constraints),
             settings=self.settings,
             like=self.example,
             rounds=rounds,
             bound=self.bound(),
         )
-        state = GameState(multipliers, (), as_like(np.asarray(thresholds), self.example))
-        everyone = self.batch(None)
-        means = []
-        for table, shifted in zip(self.tables, self._shifted(state, first), strict=True):
-            places, own = table.places(everyone.cells), []
-            for values in self._shown(shifted):
-                totals = places.total(values * everyone.weight)
-                exact = totals / (table.place_weight + (table.place_weight == 0))
-                own.append(running_means(exact, table.place_weight, table.place_rows, self.window))
-            means.append(tuple(own))
-        return replace(state, means=tuple(means))
+        means = tuple(
+            tuple(self._exact_means(table, values) for values in self._shown(shifted))
+            for table, shifted in zip(self.tables, self._shifted(thresholds, first), strict=True)
+        )
+        return GameState(multipliers, means, as_like(thresholds, self.example))
+
+    def _exact_means(self, table: Table, values: Array) -> RunningMeans:
+        """Means to start from, of NumPy values (K, n) on all rows."""
+        compiled = self.compiled
+        weighed = values if compiled.weights is None else values * compiled.weights
+        totals = tally(weighed, compiled.cells, compiled.cell_count)
+        if not table.by_cell:
+            totals = compiled.per_slice(totals)
+        exact = as_like(totals, self.example) / (table.place_weight + (table.place_weight == 0))
+        return running_means(exact, table.place_weight, table.place_rows, self.window)
 
     def bound(self) -> float:
         """A bound on the size of violations, for the theorems' step sizes.
@@ -164,7 +172,9 @@ class Game:
         weights = as_like(state.multipliers.weights, self.example)
         factor = batch.weight * batch.share
         gradient, values, means, slopes = None, self.offset, [], []
-        for j, (table, shifted) in enumerate(zip(self.tables, self._shifted(state, own), strict=True)):
+        for j, (table, shifted) in enumerate(
+            zip(self.tables, self._shifted(state.thresholds, own), strict=True)
+        ):
             places = table.places(batch.cells)
             slope = self._slope(table, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
@@ -185,11 +195,12 @@ class Game:
             costs = places.spread(table.costs(weights))
             rise, fall = self.proxy.slopes(shifted)
             return costs[:, 0] * rise - costs[:, 1] * fall
-        objective = as_like(np.arange(weights.shape[1]) == 0, self.example)
-        costs = places.spread(table.costs(weights * (1 - objective)))
+        objective = 0 * weights
+        objective[:, 0] = weights[:, 0]
+        costs = places.spread(table.costs(weights - objective))
         rise, fall = self.proxy.slopes(shifted)
         slope = costs[:, 0] * rise - costs[:, 1] * fall
-        costs = places.spread(table.costs(weights * objective))
+        costs = places.spread(table.costs(objective))
         rise, fall = self.loss.slopes(shifted)
         return slope + costs[:, 0] * rise - costs[:, 1] * fall
 
@@ -219,15 +230,15 @@ class Game:
         """What is totalled for the λ-player: yes-decisions, or a proxy of yeses and of noes."""
         if self.relaxes:
             return [self.proxy.value(shifted), self.proxy.value(-shifted)]
-        return [_float(shifted >= 0, self.example)]
+        return [_as_float(shifted >= 0)]
 
-    def _shifted(self, state: GameState, scores: Array) -> list[Array]:
+    def _shifted(self, thresholds: Array, scores: Array) -> list[Array]:
         """The scores relative to each block's threshold."""
         learned = iter(range(len(self.compiled.learnable)))
         shifted = []
         for table in self.tables:
             if isinstance(table.at, str):
-                shifted.append(scores - state.thresholds[:, next(learned)][:, None])
+                shifted.append(scores - thresholds[:, next(learned)][:, None])
             else:
                 shifted.append(scores - table.at if table.at else scores)
         return shifted
@@ -262,7 +273,5 @@ def _example(device: Any) -> Array:
     return torch.empty(0, dtype=torch.float32, device=device)
 
 
-def _float(decisions: Array, example: Array) -> Array:
-    if namespace(decisions) is np:
-        return decisions.astype(example.dtype)
-    return decisions.to(example.dtype)
+def _as_float(decisions: Array) -> Array:
+    return decisions.astype(np.float32) if namespace(decisions) is np else decisions.float()

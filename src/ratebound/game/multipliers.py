@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ratebound.game.arrays import Array, as_like, descending, namespace, solve
+from ratebound.game.arrays import Array, as_like, count_to, descending, eye, namespace, solve
 
 Optimizer = Literal["sgd", "adam"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
@@ -238,8 +238,7 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
     if vector.shape[-1] == 0 or (xp is np and not outside.any()):
         return clipped
     largest = descending(vector)
-    count = as_like(np.arange(1, vector.shape[-1] + 1), vector)
-    excess = xp.amax((largest.cumsum(-1) - radius) / count, -1)
+    excess = xp.amax((largest.cumsum(-1) - radius) / count_to(vector.shape[-1], vector), -1)
     return xp.where(outside[..., None], (vector - excess[..., None]).clip(min=0), clipped)
 
 
@@ -251,12 +250,11 @@ def stationary_distribution(matrix: Array) -> Array:
     """
     xp = namespace(matrix)
     size = matrix.shape[-1]
-    eye = as_like(np.eye(size), matrix)
-    off = matrix * (1 - eye)
-    system = off - eye * off.sum(-2)[..., None, :]
-    last = as_like(np.arange(size) == size - 1, matrix)
-    system = xp.where(last[:, None] > 0, xp.ones_like(system), system)
-    found = solve(system, last + xp.zeros_like(matrix[..., 0])).clip(min=0)
+    identity = eye(size, matrix)
+    off = matrix * (1 - identity)
+    system = off - identity * off.sum(-2)[..., None, :]
+    system[..., -1, :] = 1.0  # one equation follows from the others; the sum takes its place
+    found = solve(system, identity[-1] + xp.zeros_like(matrix[..., 0])).clip(min=0)
     return found / found.sum(-1)[..., None]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ratebound.game.arrays import namespace
+from ratebound.game.arrays import as_like, namespace
 from ratebound.game.estimates import Estimate
 from ratebound.game.game import Game, GameState
 from ratebound.game.multipliers import Player, SwapRegret
@@ -152,26 +152,21 @@ def _batches(
     drawn = [min(size, batch_size) for size in sizes]
     share: Any = sizes[0] / drawn[0]
     if len(sizes) > 1:
-        parts = [np.full(b, n / b, dtype=np.float32) for n, b in zip(sizes, drawn, strict=True)]
-        share = np.concatenate(parts)
+        share = as_like(np.repeat(np.array(sizes) / drawn, drawn), game.example)
     random = np.random.default_rng(seed)
     starts = [where.start for where in compiled.rows.values()]
-    streams = [_shuffles(n, b, a, random) for n, b, a in zip(sizes, drawn, starts, strict=True)]
-    on_gpu = namespace(game.example) is not np
-    if on_gpu and len(sizes) > 1:
-        share = namespace(game.example).as_tensor(share, device=game.example.device)
+    streams = [_shuffles(n, b, a, random, game) for n, b, a in zip(sizes, drawn, starts, strict=True)]
     while True:
         rows = [next(stream) for stream in streams]
-        found = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        if on_gpu:
-            found = namespace(game.example).as_tensor(found, device=game.example.device)
-        yield found, share
+        yield rows[0] if len(rows) == 1 else namespace(rows[0]).concatenate(rows), share
 
 
-def _shuffles(size: int, batch: int, start: int, random: np.random.Generator) -> Iterator[Array]:
+def _shuffles(
+    size: int, batch: int, start: int, random: np.random.Generator, game: Game
+) -> Iterator[Any]:
     """Batches of one population; what a shuffle leaves over waits for the next."""
     while True:
-        order = random.permutation(size) + start
+        order = game.on_device(random.permutation(size) + start)
         for first in range(0, size - batch + 1, batch):
             yield order[first : first + batch]
 

@@ -15,14 +15,16 @@ a cell of its own, a slice. The table picks by size:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ratebound.game.arrays import Array, as_like, namespace, take, take_rows, tally
-from ratebound.problem.compiled import Block, Compiled
+from ratebound.problem.compiled import CHUNK, Block, Compiled
 
 DENSE_ON_CPU = 2**16  # entries of (1+m) × cells up to which a dense product is cheapest
 DENSE_ON_GPU = 2**24
@@ -31,25 +33,55 @@ BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where each row of a batch is totalled: at one place (`index`), or at several (`matrix`)."""
+class CellPlaces:
+    """Each row of a batch is totalled at one place, its cell."""
 
     count: int
-    index: Array | None = None  # (b,)
-    matrix: Array | None = None  # (b, P) zeros and ones
+    index: Array  # (b,)
 
     def spread(self, table: Array) -> Array:
         """What a table (..., P) holds for each row: (..., b)."""
-        if self.matrix is None:
-            return take(table, self.index)
-        flat = table.reshape(-1, self.count)
-        return (self.matrix @ flat.T).T.reshape(*table.shape[:-1], -1)
+        return take(table, self.index)
 
     def total(self, values: Array) -> Array:
         """Values (K, b) summed per place: (K, P)."""
-        if self.matrix is None:
-            return tally(values, self.index, self.count)
-        return values @ self.matrix
+        return tally(values, self.index, self.count)
+
+
+@dataclass(frozen=True)
+class SlicePlaces:
+    """Each row of a batch is totalled at all its slices, whose bits are unpacked a chunk at a time."""
+
+    count: int
+    packed: Array  # (b, bytes)
+    bits: Array  # (256, 8): a byte's bits as numbers
+
+    @cached_property
+    def _first(self) -> Array:
+        return self._unpack(slice(0, CHUNK))
+
+    def _unpack(self, rows: slice) -> Array:
+        packed = self.packed[rows]
+        unpacked = take_rows(self.bits, packed.reshape(-1))
+        return unpacked.reshape(len(packed), -1)[:, : self.count]
+
+    def _chunks(self) -> Iterator[tuple[slice, Array]]:
+        yield slice(0, CHUNK), self._first
+        for start in range(CHUNK, len(self.packed), CHUNK):
+            rows = slice(start, start + CHUNK)
+            yield rows, self._unpack(rows)
+
+    def spread(self, table: Array) -> Array:
+        flat = table.reshape(-1, self.count).T
+        parts = [(matrix @ flat).T for _, matrix in self._chunks()]
+        joined = parts[0] if len(parts) == 1 else namespace(table).concatenate(parts, -1)
+        return joined.reshape(*table.shape[:-1], -1)
+
+    def total(self, values: Array) -> Array:
+        return sum(values[:, rows] @ matrix for rows, matrix in self._chunks())
+
+
+Places = CellPlaces | SlicePlaces
 
 
 class Table:
@@ -81,7 +113,7 @@ class Table:
             compiled.cell_weight if self.by_cell else compiled.slice_weight, example
         )
         self.place_rows = as_like(_row_counts(compiled, self.by_cell), example)
-        self.bytes = as_like(BYTES, example)
+        self.bits = as_like(BYTES, example)
         self.packed = compiled.membership
         if not on_cpu:
             self.packed = namespace(example).as_tensor(self.packed, device=example.device)
@@ -92,9 +124,8 @@ class Table:
     def places(self, cells: Array) -> Places:
         """Where the rows of a batch, given by their cells (b,), are totalled."""
         if self.by_cell:
-            return Places(self.count, index=cells)
-        bits = take_rows(self.bytes, self.packed[cells].reshape(-1))
-        return Places(self.count, matrix=bits.reshape(len(cells), -1)[:, : self.count])
+            return CellPlaces(self.count, cells)
+        return SlicePlaces(self.count, self.packed[cells], self.bits)
 
     def costs(self, weights: Array) -> Array:
         """Cost of a yes and of a no at each place, (K, 2, P), for weights (K, 1+m)."""
