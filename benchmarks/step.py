@@ -1,0 +1,402 @@
+"""What constraints cost: milliseconds per training step, beside the same learner's unconstrained step.
+
+The problem is ``recall(group) >= 0.95 * recall()`` for m groups, disjoint or overlapping, on rows as
+large as UCI Adult's. A learner's floor is its own `scores` and `descend` around the gradient of the
+plain logistic loss; under constraints a round of the game stands between the two. Plain PyTorch and,
+where it is installed, Cooper (`pip install cooper-optim`) run beside them.
+
+All contenders take turns, a block of steps each, so that a machine that slows down slows all of them;
+each counts with its fastest block. One thread throughout: models this small run no faster on more.
+"""
+
+import argparse
+import itertools
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and PyTorch are imported
+
+import numpy as np
+import torch
+from _common import machine, markdown
+
+import ratebound as rb
+
+try:
+    import cooper
+except ImportError:
+    cooper = None
+
+ROWS, FEATURES = 34_189, 122
+COUNTS = (4, 20, 100, 400, 1000)
+BATCHES = (128, 1024, ROWS)
+LAYOUTS = ("disjoint", "overlapping")
+SETTINGS = (1, 32)
+RATIO = 0.95
+PLAYERS = {"external": rb.ExternalRegret, "swap": rb.SwapRegret}
+SWAP_AT_MOST = 2**24  # entries of all settings' swap matrices; more would measure the memory
+
+Step = Callable[[], None]
+Times = dict[str, float]  # a contender's milliseconds per step
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows every problem is about."""
+
+    X: np.ndarray  # (n, d) float32, mostly zeros
+    y: np.ndarray  # (n,) bool
+
+
+@dataclass(frozen=True)
+class Groups:
+    """m groups of rows: `of_row` holds a number per row (n,), or who belongs to which (n, m)."""
+
+    layout: str
+    m: int
+    of_row: np.ndarray
+
+    def columns(self) -> dict[str, np.ndarray]:
+        if self.layout == "disjoint":
+            return {"g": self.of_row}
+        return {f"g{i}": self.of_row[:, i] for i in range(self.m)}
+
+    def constraints(self) -> list[rb.Constraint]:
+        everyone = RATIO * rb.recall()
+        if self.layout == "disjoint":
+            return [rb.recall(g=i) >= everyone for i in range(self.m)]
+        return [rb.recall(**{f"g{i}": True}) >= everyone for i in range(self.m)]
+
+
+def make_data(random: np.random.Generator) -> Data:
+    """Indicators of which one in nine is set, as in Adult, and about a quarter of positives."""
+    X = (random.random((ROWS, FEATURES)) < 1 / 9).astype(np.float32)
+    scores = X @ random.normal(size=FEATURES)
+    noisy = scores + random.logistic(size=ROWS)
+    return Data(X, noisy > np.quantile(noisy, 0.76))
+
+
+def make_groups(layout: str, m: int, data: Data, random: np.random.Generator) -> Groups:
+    if layout == "overlapping":
+        return Groups(layout, m, random.random((ROWS, m)) < 0.2)
+    # Dealt out like cards, the positives first, so that each group has its share of them.
+    of_row = np.empty(ROWS, dtype=np.int64)
+    of_row[np.argsort(~data.y, kind="stable")] = np.arange(ROWS) % m
+    return Groups(layout, m, of_row)
+
+
+def make_batches(size: int, random: np.random.Generator) -> list[np.ndarray | None]:
+    """A shuffle of all rows cut into batches; None stands for all rows."""
+    if size >= ROWS:
+        return [None]
+    order = random.permutation(ROWS)
+    return [order[start : start + size] for start in range(0, ROWS - size + 1, size)]
+
+
+# The contenders: each function makes a step that draws its batch, and moves the model once.
+
+
+def make_learner(name: str, settings: int, device: str) -> Any:
+    rate = [0.01] if settings == 1 else np.geomspace(0.001, 0.1, settings).tolist()
+    if name == "NumPy":
+        return rb.Linear(learning_rate=rate)
+    return rb.Torch(lambda: torch.nn.Linear(FEATURES, 1), learning_rate=rate, device=device)
+
+
+def unconstrained_step(fit: Any, y: Any, batches: Iterator[Any]) -> Step:
+    def numpy_gradient(scores: Any, rows: Any) -> Any:
+        labels = y if rows is None else y.take(rows)
+        return (0.5 + 0.5 * np.tanh(0.5 * scores) - labels) / len(labels)
+
+    def torch_gradient(scores: Any, rows: Any) -> Any:
+        labels = y if rows is None else y.index_select(0, torch.as_tensor(rows))
+        return (torch.sigmoid(scores) - labels) / len(labels)
+
+    gradient = torch_gradient if isinstance(y, torch.Tensor) else numpy_gradient
+
+    def step() -> None:
+        rows = next(batches)
+        fit.descend(gradient(fit.scores(rows), rows))
+
+    return step
+
+
+def constrained_step(fit: Any, game: rb.Game, state: Any, share: float, batches: Iterator[Any]) -> Step:
+    def step() -> None:
+        nonlocal state
+        rows = next(batches)
+        scores = fit.scores(rows)
+        gradient, state = game.round(state, scores, game.batch(rows, share=share))
+        fit.descend(gradient)
+
+    return step
+
+
+def pytorch_step(X: torch.Tensor, y: torch.Tensor, batches: Iterator[Any]) -> Step:
+    """The loop everybody writes, without constraints."""
+    model = torch.nn.Linear(FEATURES, 1).to(X.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    loss = torch.nn.BCEWithLogitsLoss()
+
+    def step() -> None:
+        rows = next(batches)
+        inputs, labels = (X, y) if rows is None else (X[rows], y[rows])
+        optimizer.zero_grad()
+        loss(model(inputs)[:, 0], labels).backward()
+        optimizer.step()
+
+    return step
+
+
+def cooper_step(X: torch.Tensor, y: torch.Tensor, groups: Groups, batches: Iterator[Any]) -> Step:
+    """Cooper with one constraint of size m: sigmoids for the model, true rates for the multipliers."""
+    model = torch.nn.Linear(FEATURES, 1)
+    loss = torch.nn.BCEWithLogitsLoss()
+    of_row = torch.as_tensor(groups.of_row)
+    of_row = of_row if groups.layout == "disjoint" else of_row.float()
+
+    class RecallFloors(cooper.ConstrainedMinimizationProblem):
+        def __init__(self) -> None:
+            super().__init__()
+            self.floors = cooper.Constraint(
+                constraint_type=cooper.ConstraintType.INEQUALITY,
+                formulation_type=cooper.formulations.Lagrangian,
+                multiplier=cooper.multipliers.DenseMultiplier(num_constraints=groups.m),
+            )
+
+        def compute_cmp_state(self, inputs: Any, labels: Any, members: Any) -> cooper.CMPState:
+            scores = model(inputs)[:, 0]
+            positives = sum_by_group(labels, members, groups.m)
+            soft = recall_violations(torch.sigmoid(scores) * labels, labels, members, positives)
+            with torch.no_grad():
+                hard = recall_violations((scores >= 0) * labels, labels, members, positives)
+            floors = cooper.ConstraintState(violation=soft, strict_violation=hard)
+            return cooper.CMPState(loss(scores, labels), observed_constraints={self.floors: floors})
+
+    problem = RecallFloors()
+    optimizer = cooper.optim.SimultaneousOptimizer(
+        cmp=problem,
+        primal_optimizers=torch.optim.Adam(model.parameters(), lr=0.01),
+        dual_optimizers=torch.optim.SGD(problem.dual_parameters(), lr=0.01, maximize=True),
+    )
+
+    def step() -> None:
+        rows = next(batches)
+        batch = (X, y, of_row) if rows is None else (X[rows], y[rows], of_row[rows])
+        optimizer.roll(dict(zip(("inputs", "labels", "members"), batch, strict=True)))
+
+    return step
+
+
+def recall_violations(hits: Any, labels: Any, members: Any, positives: Any) -> Any:
+    """How far each group's recall in the batch is below its floor; 0 where it has no positives."""
+    overall = hits.sum() / labels.sum().clamp(min=1)
+    recall = sum_by_group(hits, members, len(positives)) / positives.clamp(min=1)
+    return torch.where(positives > 0, RATIO * overall - recall, 0.0)
+
+
+def sum_by_group(values: Any, members: Any, m: int) -> Any:
+    if members.ndim == 2:
+        return values @ members
+    return torch.zeros(m).index_add(0, members, values)
+
+
+# The race.
+
+
+def make_contenders(
+    data: Data, groups: Groups, games: dict[int, Any], batches: list[Any], device: str
+) -> dict[str, Step]:
+    """Every contender for one problem and one size of batches, by name."""
+    X = torch.as_tensor(data.X, device=device)
+    y = torch.as_tensor(data.y, device=device, dtype=torch.float32)
+    on_device = [None if rows is None else torch.as_tensor(rows, device=device) for rows in batches]
+    share = 1.0 if batches[0] is None else ROWS / len(batches[0])
+    steps = {"PyTorch": pytorch_step(X, y, itertools.cycle(on_device))}
+    if cooper is not None and device == "cpu":
+        steps["Cooper"] = cooper_step(X, y, groups, itertools.cycle(on_device))
+    for learner, settings in columns(device):
+        name = contender(learner, settings)
+        rows = on_device if device != "cpu" else batches
+        labels = y if learner == "Torch" else data.y.astype(np.float32)
+        spec = make_learner(learner, settings, device)
+        fit = spec.start(data.X, settings, seed=0)
+        steps[f"{name}, free"] = unconstrained_step(fit, labels, itertools.cycle(rows))
+        if settings in games:
+            game, state = games[settings]
+            fit = spec.start(data.X, settings, seed=0)
+            steps[name] = constrained_step(fit, game, state, share, itertools.cycle(rows))
+    return steps
+
+
+def columns(device: str) -> list[tuple[str, int]]:
+    learners = ("NumPy", "Torch") if device == "cpu" else ("Torch",)
+    return list(itertools.product(learners, SETTINGS))
+
+
+def contender(learner: str, settings: int) -> str:
+    return f"{learner}, K = {settings}"
+
+
+def race(steps: dict[str, Step], seconds: float, repeats: int, device: str) -> Times:
+    """Milliseconds per step: the fastest of several blocks of steps, all contenders taking turns."""
+    turn = seconds / repeats / len(steps)
+    counts = {}
+    for name, step in steps.items():
+        timed(step, 2, device)  # a warm-up
+        counts[name] = int(np.clip(turn / timed(step, 2, device), 2, 60))
+    best = dict.fromkeys(steps, math.inf)
+    for _ in range(repeats):
+        for name, step in steps.items():
+            timed(step, 1, device)  # the caches were another contender's
+            best[name] = min(best[name], 1000 * timed(step, counts[name], device))
+    return best
+
+
+def timed(step: Step, count: int, device: str) -> float:
+    """Seconds per step in a block of `count`."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    wait()
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    wait()
+    return (time.perf_counter() - start) / count
+
+
+def make_games(data: Data, groups: Groups, player: str, device: str) -> dict[int, Any]:
+    """A game and its first state for each number of settings."""
+    problem = rb.Problem(minimize=rb.error_rate(), subject_to=groups.constraints())
+    compiled = rb.compile(problem, rb.Population(data.X, data.y, columns=groups.columns()))
+    games = {}
+    for settings in SETTINGS:
+        if player == "swap" and settings * (groups.m + 1) ** 2 > SWAP_AT_MOST:
+            continue
+        game = rb.Game(
+            compiled, PLAYERS[player](), settings=settings, device=None if device == "cpu" else device
+        )
+        games[settings] = game, game.start(np.zeros(ROWS))
+    return games
+
+
+# The report.
+
+Results = dict[tuple[int, int, str], Times]  # by batch size, m and layout
+
+
+def table(results: Results, batch: int, device: str) -> str:
+    """One line per problem: milliseconds, and how many times the learner's unconstrained step."""
+    rows = {key[1:]: times for key, times in results.items() if key[0] == batch}
+    names = [contender(*column) for column in columns(device)]
+    others = [name for name in ("PyTorch", "Cooper") if any(name in times for times in rows.values())]
+    floors = [f"{np.median([t[f'{name}, free'] for t in rows.values()]):.3f}" for name in names]
+    plain = [f"{np.median([t['PyTorch'] for t in rows.values()]):.3f}"]
+    lines = [["0", "unconstrained", *floors, *plain, *[""] * (len(others) - 1)]]
+    for (m, layout), times in rows.items():
+        own = [
+            f"{times[name]:.3f} ({times[name] / times[f'{name}, free']:.2f}x)" if name in times else "–"
+            for name in names
+        ]
+        lines.append([str(m), layout, *own, "", *[f"{times[o]:.3f}" for o in others[1:]]])
+    return markdown(["m", "groups", *names, *others], lines)
+
+
+def aims(results: Results, device: str) -> list[str]:
+    """What was aimed at, and whether it was reached."""
+    found = []
+    for settings in SETTINGS:
+        name = contender("Torch", settings)
+        for most, low, high in ((1.5, 0, 100), (2.0, 1000, 1000)):
+            said = f"m <= {high}" if low == 0 else f"m = {high}"
+            chosen = pick(results, 1024, low, high)
+            words = f"{name} at most {most}x its unconstrained step at {said}, batches of 1024"
+            found.append(verdict(words, most, ratios(chosen, name, f"{name}, free")))
+    for batch in sorted({key[0] for key in results}):
+        if device == "cpu":
+            words = (
+                f"NumPy under constraints no dearer than plain PyTorch without, m <= 20, {rows(batch)}"
+            )
+            chosen = pick(results, batch, 0, 20)
+            found.append(verdict(words, 1.0, ratios(chosen, contender("NumPy", 1), "PyTorch")))
+        for learner in ("NumPy", "Torch") if device == "cpu" else ("Torch",):
+            many, one = (contender(learner, settings) for settings in reversed(SETTINGS))
+            words = f"{many} at most 8x K = 1, {rows(batch)}"
+            found.append(verdict(words, 8.0, ratios(pick(results, batch, 0, 10**9), many, one)))
+    return found
+
+
+def pick(results: Results, batch: int, low: int, high: int) -> Results:
+    return {key: t for key, t in results.items() if key[0] == batch and low <= key[1] <= high}
+
+
+def ratios(results: Results, above: str, below: str) -> dict[str, float]:
+    """Ratios of two contenders, by the problem they were measured on."""
+    return {
+        f"m = {m}, {layout}": times[above] / times[below]
+        for (_, m, layout), times in results.items()
+        if above in times
+    }
+
+
+def verdict(words: str, most: float, found: dict[str, float]) -> str:
+    if not found:
+        return f"- not measured: {words}"
+    where, worst = max(found.items(), key=lambda item: item[1])
+    kept = sum(ratio <= most for ratio in found.values())
+    return (
+        f"- {'met' if worst <= most else 'MISSED'}: {words}: in {kept} of {len(found)} cases, "
+        f"the worst {worst:.2f}x ({where})"
+    )
+
+
+def rows(batch: int) -> str:
+    return "all rows at once" if batch == ROWS else f"batches of {batch}"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--player", choices=PLAYERS, default="external", help="who plays λ")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of the Torch learner")
+    parser.add_argument("--constraints", type=int, nargs="+", default=COUNTS, metavar="M")
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, metavar="B")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each problem and batch size")
+    parser.add_argument("--repeats", type=int, default=5, help="blocks of steps per contender")
+    parser.add_argument("--quick", action="store_true", help="a smoke test: few problems, few steps")
+    given = parser.parse_args()
+    if given.quick:
+        given.constraints, given.batches, given.seconds, given.repeats = (4, 100), (128, 1024), 0.3, 2
+    return given
+
+
+def main() -> None:
+    given = arguments()
+    torch.set_num_threads(1)
+    random = np.random.default_rng(0)
+    data = make_data(random)
+    batches = {min(size, ROWS): make_batches(size, random) for size in given.batches}
+    results: Results = {}
+    start = time.perf_counter()
+    for m, layout in itertools.product(given.constraints, LAYOUTS):
+        groups = make_groups(layout, m, data, random)
+        games = make_games(data, groups, given.player, given.device)
+        for size, drawn in batches.items():
+            steps = make_contenders(data, groups, games, drawn, given.device)
+            results[size, m, layout] = race(steps, given.seconds, given.repeats, given.device)
+
+    where = torch.cuda.get_device_name() if given.device == "cuda" else machine()
+    print(f"Milliseconds per step on {where}; PyTorch {torch.__version__}, NumPy {np.__version__}.")
+    print(f"{ROWS:,} rows, {FEATURES} features, Adam, the {given.player}-regret player; one CPU thread")
+    print(f"(torch.get_num_threads() = {torch.get_num_threads()}). In brackets: times the learner's own")
+    print("unconstrained step. PyTorch is the plain loop without constraints; Cooper has K = 1.")
+    for size in batches:
+        print(f"\n### {rows(size).capitalize()}\n\n{table(results, size, given.device)}")
+    print("\n### Aims\n", *aims(results, given.device), sep="\n")
+    print(f"\nTook {time.perf_counter() - start:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()
