@@ -1,6 +1,6 @@
-"""Rates from minibatches: what a batch says of the totals at each place.
+"""Rates from minibatches: what a batch says of the totals in each slice.
 
-The weight of every place is known, so neither estimate ever divides by what a batch happened to
+The weight of every slice is known, so neither estimate ever divides by what a batch happened to
 hold, and a group absent from a batch is no special case.
 """
 
@@ -16,28 +16,28 @@ Estimate = Literal["running", "unbiased"]
 
 @dataclass(frozen=True)
 class RunningMeans:
-    """The mean at each place over about the last `window` rows seen there.
+    """The mean in each slice over about the last `window` of its rows seen.
 
-    A batch with n rows of a place moves its mean by n / max(n, window) of the way: the rates of large
+    A batch with n rows of a slice moves its mean by n / max(n, window) of the way: the rates of large
     groups are the batch's own, while those of rare groups gather over many batches.
     """
 
-    means: Array  # (K, P)
-    place_weight: Array  # (P,)
-    window: Array  # (P,) in units of weight
+    means: Array  # (K, S)
+    slice_weight: Array  # (S,)
+    window: Array  # (S,) in units of weight
 
     def seen(self, totals: Array, sizes: Array) -> RunningMeans:
-        """After a batch with these totals (K, P) and weights (P,) at each place."""
+        """After a batch with these totals (K, S) and weights (S,) in each slice."""
         larger = namespace(sizes).maximum(sizes, self.window)
         means = self.means + (totals - sizes * self.means) / larger
-        return RunningMeans(means, self.place_weight, self.window)
+        return RunningMeans(means, self.slice_weight, self.window)
 
     def totals(self) -> Array:
-        return self.means * self.place_weight
+        return self.means * self.slice_weight
 
 
-def running_means(means: Array, place_weight: Array, place_rows: Array, window: float) -> RunningMeans:
-    """Means starting from exact ones; a place's window is no longer than the place has rows."""
-    rows = place_rows.clip(min=1)
-    tiny = 1e-30  # a place without rows or weight never moves, and is never divided by
-    return RunningMeans(means, place_weight, place_weight / rows * rows.clip(max=window) + tiny)
+def running_means(means: Array, slice_weight: Array, slice_rows: Array, window: float) -> RunningMeans:
+    """Means starting from exact ones; a window is no longer than its slice."""
+    rows = slice_rows.clip(min=1)
+    tiny = 1e-30  # a slice without rows or weight never moves, and is never divided by
+    return RunningMeans(means, slice_weight, slice_weight / rows * rows.clip(max=window) + tiny)

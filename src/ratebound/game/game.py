@@ -56,7 +56,7 @@ class Game:
 
     `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
     `estimate` says how rates are read off batches: "running" means over about the last `window` rows
-    of each cell, or "unbiased". `device` moves the game to a GPU; by default it plays in NumPy, which
+    of each group, or "unbiased". `device` moves the game to a GPU; by default it plays in NumPy, which
     is faster for tensors on the CPU too.
     """
 
@@ -123,11 +123,9 @@ class Game:
         """Means to start from, of NumPy values (K, n) on all rows."""
         compiled = self.compiled
         weighed = values if compiled.weights is None else values * compiled.weights
-        totals = tally(weighed, compiled.cells, compiled.cell_count)
-        if not table.by_cell:
-            totals = compiled.per_slice(totals)
-        exact = as_like(totals, self.example) / (table.place_weight + (table.place_weight == 0))
-        return running_means(exact, table.place_weight, table.place_rows, self.window)
+        totals = compiled.per_slice(tally(weighed, compiled.cells, compiled.cell_count))
+        exact = as_like(totals, self.example) / (table.slice_weight + (table.slice_weight == 0))
+        return running_means(exact, table.slice_weight, table.slice_rows, self.window)
 
     def bound(self) -> float:
         """A bound on the size of violations, for the theorems' step sizes.

@@ -97,7 +97,7 @@ class Player:
         state = self._initial_state(constraints)
         if settings is not None:
             state = np.tile(state, (settings,) + (1,) * state.ndim)
-            rate = np.broadcast_to(np.asarray(rate, dtype=float), (settings,))
+            rate = np.zeros(settings) + np.asarray(rate, dtype=float)
             rate = rate.reshape((settings,) + (1,) * (state.ndim - 1))
         elif isinstance(rate, Sequence):
             raise ValueError("several learning rates need settings= at start")

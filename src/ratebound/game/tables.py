@@ -2,15 +2,15 @@
 
 Two maps are needed each step, and never an array of rows × constraints:
 
-    spread   weights (K, 1+m) -> cost of a yes and of a no for each row of the batch (K, 2, b)
-    values   totals of decisions per place (K, P)  -> the objective's and constraints' values
+    costs    weights (K, 1+m) -> cost of a yes and of a no for each row of the batch (K, 2, b)
+    totals   decisions of the rows (K, b) -> totals per slice (K, S), and from them the rates
 
-A *place* is where decisions are totalled: a cell, or, where overlapping groups make almost every row
-a cell of its own, a slice. The table picks by size:
+Rows meet slices through their cells where those are few, and directly, by unpacking each row's
+membership bits, where overlapping groups make almost every row a cell of its own:
 
-    few cells                    dense (1+m, cells) matrices
+    few cells                    costs as a dense (1+m, cells) matrix
     more cells, in few slices    two sparse factors, constraints × slices × cells
-    many cells                   places are slices, and each batch unpacks its rows' membership bits
+    many cells                   bits, unpacked for the rows of the batch
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 
 
 @dataclass(frozen=True)
 class CellPlaces:
-    """Each row of a batch is totalled at one place, its cell."""
+    """Each row of a batch is found at its cell."""
 
-    count: int
     index: Array  # (b,)
+    membership: Any  # (cells, S), dense or sparse
 
     def spread(self, table: Array) -> Array:
-        """What a table (..., P) holds for each row: (..., b)."""
+        """What a table over cells (..., cells) holds for each row: (..., b)."""
         return take(table, self.index)
 
     def total(self, values: Array) -> Array:
-        """Values (K, b) summed per place: (K, P)."""
-        return tally(values, self.index, self.count)
+        """Values (K, b) summed per slice: (K, S)."""
+        return times(tally(values, self.index, self.membership.shape[0]), self.membership)
 
 
 @dataclass(frozen=True)
 class SlicePlaces:
-    """Each row of a batch is totalled at all its slices, whose bits are unpacked a chunk at a time."""
+    """Each row of a batch is found at all its slices, whose bits are unpacked a chunk at a time."""
 
     count: int
     packed: Array  # (b, bytes)
@@ -72,12 +72,14 @@ class SlicePlaces:
             yield rows, self._unpack(rows)
 
     def spread(self, table: Array) -> Array:
+        """What a table over slices (..., S) sums to for each row: (..., b)."""
         flat = table.reshape(-1, self.count)
         parts = [_product(flat, matrix) for _, matrix in self._chunks()]
         joined = parts[0] if len(parts) == 1 else namespace(table).concatenate(parts, -1)
         return joined.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
+        """Values (K, b) summed per slice: (K, S)."""
         return sum(values[:, rows] @ matrix for rows, matrix in self._chunks())
 
 
@@ -96,80 +98,69 @@ class Table:
 
     def __init__(self, compiled: Compiled, block: Block, example: Array) -> None:
         on_cpu = namespace(example) is np
-        rows, cells = block.net.shape[0], compiled.cell_count
         self.at = block.at
+        self.slice_weight = as_like(compiled.slice_weight, example)
+        self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
         net, up, down = ((scale @ m).tocsr() for m in (block.net, block.up, block.down))
-        # `both` holds up and down side by side: one product gives the costs of yeses and of noes.
-        dense = rows * cells <= (DENSE_ON_CPU if on_cpu else DENSE_ON_GPU)
-        self.factor = None if dense or not on_cpu else _sparse_membership(compiled)
-        self.by_cell = dense or self.factor is not None
-        self.net: Any
-        self.both: Any
+        both = sparse.hstack([up, down]).tocsr()  # one product gives the costs of yeses and of noes
+        dense = net.shape[0] * compiled.cell_count <= (DENSE_ON_CPU if on_cpu else DENSE_ON_GPU)
+        self.membership = self._membership(compiled, dense, example)
+        self.net, self.both = (_fitting(m, dense or not on_cpu, example) for m in (net, both))
+        self.cell_costs: Array | None = None  # `both` over cells
         if dense:
-            self.net = as_like(compiled.spread(net), example)
-            self.both = as_like(np.hstack([compiled.spread(up), compiled.spread(down)]), example)
-        elif on_cpu:
-            self.net = net.astype(np.float32)
-            self.both = sparse.hstack([up, down]).tocsr().astype(np.float32)
-        else:
-            self.net = as_like(net.toarray(), example)
-            self.both = as_like(sparse.hstack([up, down]).toarray(), example)
-        self.count = cells if self.by_cell else compiled.slice_count
-        self.place_weight = as_like(
-            compiled.cell_weight if self.by_cell else compiled.slice_weight, example
-        )
-        self.place_rows = as_like(_row_counts(compiled, self.by_cell), example)
-        self.bits = as_like(BYTES, example)
-        self.packed = compiled.membership
+            over_cells = np.hstack([compiled.spread(up), compiled.spread(down)])
+            self.cell_costs = as_like(over_cells, example)
+        self.bits, self.packed = as_like(BYTES, example), compiled.membership
         if not on_cpu:
             self.packed = namespace(example).as_tensor(self.packed, device=example.device)
-        none = 0 * self.place_weight[None]
+        none = 0 * self.slice_weight[None]
         self.noes: Array = 0.0
-        self.noes = self.relaxed(none, self.place_weight[None])[0]  # what `down` sums to
+        self.noes = self.relaxed(none, self.slice_weight[None])[0]  # what `down` sums to
+
+    def _membership(self, compiled: Compiled, dense: bool, example: Array) -> Any:
+        """Cells × slices, or None where rows are better taken directly to slices."""
+        if dense:
+            return as_like(compiled.unpacked(slice(None)), example)
+        small = compiled.membership.size < 2**22
+        if namespace(example) is not np or not small or BYTES.sum(1)[compiled.membership].sum() > SPARSE:
+            return None
+        return sparse.csr_array(compiled.unpacked(slice(None)).astype(np.float32))
 
     def places(self, cells: Array) -> Places:
-        """Where the rows of a batch, given by their cells (b,), are totalled."""
-        if self.by_cell:
-            return CellPlaces(self.count, cells)
-        return SlicePlaces(self.count, self.packed[cells], self.bits)
+        """Where the rows of a batch, given by their cells (b,), are found."""
+        if self.membership is not None:
+            return CellPlaces(cells, self.membership)
+        return SlicePlaces(len(self.slice_weight), self.packed[cells], self.bits)
 
     def costs(self, weights: Array) -> Array:
-        """Cost of a yes and of a no at each place, (K, 2, P), for weights (K, 1+m)."""
-        both = _times(weights, self.both).reshape(2 * len(weights), -1)
-        if self.factor is not None:
-            both = (self.factor @ both.T).T
-        return both.reshape(len(weights), 2, self.count)
+        """Cost of a yes and of a no at each place, (K, 2, places), for weights (K, 1+m)."""
+        if self.cell_costs is not None:
+            return (weights @ self.cell_costs).reshape(len(weights), 2, -1)
+        over_slices = times(weights, self.both).reshape(2 * len(weights), -1)
+        if self.membership is not None:
+            over_slices = (self.membership @ over_slices.T).T
+        return over_slices.reshape(len(weights), 2, -1)
 
     def rates(self, totals: Array) -> Array:
-        """Values (K, 1+m), offset apart, of yeses totalled per place (K, P)."""
-        return _times_transposed(self._per_slice(totals), self.net)
+        """Values (K, 1+m), offset apart, of yeses totalled per slice (K, S)."""
+        return times(totals, self.net.T)
 
     def relaxed(self, yes: Array, no: Array) -> Array:
-        """Values (K, 1+m), offset apart, when yeses and noes are totalled by a proxy (K, P)."""
-        both = [self._per_slice(yes), self._per_slice(no)]
-        return _times_transposed(namespace(yes).concatenate(both, -1), self.both) - self.noes
-
-    def _per_slice(self, totals: Array) -> Array:
-        return totals if self.factor is None else (self.factor.T @ totals.T).T
+        """Values (K, 1+m), offset apart, when yeses and noes are totalled by a proxy (K, S)."""
+        return times(namespace(yes).concatenate([yes, no], -1), self.both.T) - self.noes
 
 
-def _times(rows: Array, matrix: Any) -> Array:
+def times(rows: Array, matrix: Any) -> Array:
+    """``rows @ matrix`` for a matrix that may be sparse."""
     return (matrix.T @ rows.T).T if sparse.issparse(matrix) else rows @ matrix
 
 
-def _times_transposed(rows: Array, matrix: Any) -> Array:
-    return (matrix @ rows.T).T if sparse.issparse(matrix) else rows @ matrix.T
+def _fitting(matrix: Any, dense: bool, example: Array) -> Any:
+    return as_like(matrix.toarray(), example) if dense else matrix.astype(np.float32)
 
 
-def _sparse_membership(compiled: Compiled) -> Any:
-    """Cells × slices as a sparse matrix, or None where it would be large."""
-    bits = int(BYTES.sum(1)[compiled.membership].sum()) if compiled.membership.size < 2**22 else SPARSE
-    if bits >= SPARSE:
-        return None
-    return sparse.csr_array(compiled.unpacked(slice(None)).astype(np.float32))
-
-
-def _row_counts(compiled: Compiled, by_cell: bool) -> Array:
+def _slice_rows(compiled: Compiled) -> Array:
+    """How many rows each slice has."""
     counts = np.bincount(compiled.cells, minlength=compiled.cell_count).astype(float)
-    return counts if by_cell else compiled.per_slice(counts[None])[0]
+    return compiled.per_slice(counts[None])[0]

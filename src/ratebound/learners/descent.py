@@ -26,7 +26,7 @@ class Descent:
     def __init__(
         self, parameters: Array, learning_rate: float | Sequence[float], optimizer: Optimizer
     ) -> None:
-        rates = np.broadcast_to(np.asarray(learning_rate, dtype=float), (len(parameters),))
+        rates = np.zeros(len(parameters)) + np.asarray(learning_rate, dtype=float)
         self.rate = as_like(rates[:, None], parameters)
         self.adam = optimizer == "adam"
         self.steps = 0

@@ -73,8 +73,8 @@ class TorchScorer:
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
         torch = _import_torch()
-        rows = torch.as_tensor(np.asarray(X, dtype=np.float32))
-        flat = torch.as_tensor(np.asarray(parameters))
+        rows = torch.as_tensor(_writable(X))
+        flat = torch.as_tensor(_writable(parameters))
         with torch.no_grad():
             models = [torch.cat([self._score(one, part) for part in rows.split(CHUNK)]) for one in flat]
         found: Array = torch.stack(models).numpy()
@@ -97,7 +97,7 @@ class TorchFit:
         self.scorer = TorchScorer(module)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
-        self.X = torch.as_tensor(np.asarray(features, dtype=np.float32)).to(self.target)
+        self.X = torch.as_tensor(_writable(features)).to(self.target)
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         self.shapes = {name: p.shape for name, p in trained.items()}
@@ -246,6 +246,11 @@ def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
             f"got {tuple(output.shape)}"
         )
     return output.reshape(wanted)
+
+
+def _writable(values: Array) -> Array:
+    """Single-precision values torch may share, copied only where they cannot be."""
+    return np.require(values, dtype=np.float32, requirements=["C", "W"])
 
 
 def _import_torch() -> Any:

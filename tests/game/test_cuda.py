@@ -1,0 +1,79 @@
+"""On a GPU the game plays as it does in NumPy, and no round waits for the device."""
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device here", allow_module_level=True)
+
+PLAYERS = [
+    rb.ExternalRegret(learning_rate=0.05, radius=0.5),
+    rb.SwapRegret(learning_rate=0.05),
+    rb.Lagrangian(learning_rate=0.05),
+]
+
+
+def compiled(groups):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 8)).astype(np.float32)
+    y = X[:, 0] + 0.5 * rng.normal(size=4000) > 0
+    columns = {f"g{i}": rng.random(4000) < 0.2 for i in range(groups)}
+    promises = [rb.recall(**{f"g{i}": True}) >= 0.95 * rb.recall() for i in range(groups)]
+    problem = rb.Problem(minimize=rb.error_rate(), subject_to=[*promises, rb.roc_auc(bins=3) >= 0.9])
+    people = rb.Population(X, y, columns=columns, weights=rng.random(4000))
+    return rb.compile(problem, people)
+
+
+def start(problem, player, device, settings=2):
+    learner = rb.Torch(lambda: torch.nn.Linear(8, 1), learning_rate=[0.01] * settings, device=device)
+    fit = learner.start(problem.populations["train"].features, settings, 0)
+    game = rb.Game(problem, player, settings=settings, device=fit.device, proxy="hinge")
+    return fit, game, game.start(fit.all_scores(), rounds=50)
+
+
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("groups", [3, 40])  # few cells, and more cells than rows of a batch
+def test_the_same_rounds_as_in_numpy(player, groups, monkeypatch):
+    monkeypatch.setattr("ratebound.game.tables.DENSE_ON_GPU", 2**14)
+    problem = compiled(groups)
+    rows = np.random.default_rng(1).integers(0, 4000, size=(50, 256))
+    ends = []
+    for device in (None, "cuda"):
+        fit, game, state = start(problem, player, device)
+        for batch in rows:
+            batch = game.on_device(batch)
+            gradient, state = game.round(state, fit.scores(batch), game.batch(batch, 4000 / 256))
+            fit.descend(gradient)
+        ends.append((np.asarray(torch.as_tensor(state.multipliers.weights).cpu()), fit.parameters()))
+    np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("groups", [3, 40])
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_no_round_waits_for_the_device(player, groups):
+    fit, game, state = start(compiled(groups), player, "cuda")
+    order = game.on_device(np.random.default_rng(1).permutation(4000))
+    try:
+        for first in range(0, 2560, 256):
+            if first == 256:  # the first round may set up libraries
+                torch.cuda.set_sync_debug_mode("error")
+            batch = order[first : first + 256]
+            gradient, state = game.round(state, fit.scores(batch), game.batch(batch, 4000 / 256))
+            fit.descend(gradient)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_play_on_the_device():
+    problem = compiled(3)
+    learner = rb.Torch(lambda: torch.nn.Linear(8, 1), learning_rate=[0.01, 0.03], device="cuda")
+    trace = rb.play(problem, learner, epochs=5, batch_size=256)
+    scores = trace.scorer.scores(trace.parameters, problem.populations["train"].features)
+    objectives, violations = problem.evaluate(scores, trace.thresholds)
+    np.testing.assert_allclose(trace.objectives, objectives, atol=2e-3)  # a score may round over 0
+    np.testing.assert_allclose(trace.violations, violations, atol=2e-2)
