@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ratebound.game.arrays import Array, as_like, count_to, descending, eye, namespace, solve
+from ratebound.game.settings import checked_rates, settings_of
 
 Optimizer = Literal["sgd", "adam"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
@@ -52,19 +53,16 @@ class Player:
     def __post_init__(self) -> None:
         if self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
-        if self.learning_rate == "theorem":
+        if isinstance(self.learning_rate, str) and self.learning_rate == "theorem":
             if self.optimizer != "sgd":
                 raise ValueError("learning_rate='theorem' is the step of optimizer='sgd'")
-            return
-        rates = np.atleast_1d(np.asarray(self.learning_rate, dtype=float))
-        if rates.ndim != 1 or not (np.isfinite(rates) & (rates > 0)).all():
-            raise ValueError(f"learning rates must be positive, got {self.learning_rate!r}")
+        else:
+            object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
 
     @property
     def settings(self) -> int:
         """How many settings the learning rate describes."""
-        rate = self.learning_rate
-        return len(rate) if isinstance(rate, Sequence) and not isinstance(rate, str) else 1
+        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
         raise NotImplementedError
@@ -99,7 +97,7 @@ class Player:
             state = np.tile(state, (settings,) + (1,) * state.ndim)
             rate = np.zeros(settings) + np.asarray(rate, dtype=float)
             rate = rate.reshape((settings,) + (1,) * (state.ndim - 1))
-        elif isinstance(rate, Sequence):
+        elif isinstance(rate, tuple):
             raise ValueError("several learning rates need settings= at start")
         if like is not None and namespace(like) is not np:
             double = like.new_empty(0, dtype=namespace(like).float64)

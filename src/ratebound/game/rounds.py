@@ -84,10 +84,10 @@ def play(
                 scores = fit.scores(rows)
                 gradient, state = game.round(state, scores, game.batch(rows, share))
                 fit.descend(gradient)
+                bar.update()
                 if done % schedule.keep_every == 0 or done == schedule.rounds:
                     keeper.keep(state, done)
                     bar.set_postfix_str(keeper.summary(), refresh=False)
-                    bar.update(done - bar.n)
         except KeyboardInterrupt:
             interrupted = True
             keeper.keep(state, done)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,20 +11,10 @@ from ratebound.game.arrays import Array, as_like, namespace
 Optimizer = Literal["sgd", "adam"]
 
 
-def check_rates(learning_rate: float | Sequence[float]) -> int:
-    """How many settings the learning rate describes, once it is known to make sense."""
-    rates = np.atleast_1d(np.asarray(learning_rate, dtype=float))
-    if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates) & (rates > 0)).all():
-        raise ValueError(f"learning rates must be positive, got {learning_rate!r}")
-    return len(rates)
-
-
 class Descent:
     """Adam or SGD with one learning rate per setting; updates the parameters in place."""
 
-    def __init__(
-        self, parameters: Array, learning_rate: float | Sequence[float], optimizer: Optimizer
-    ) -> None:
+    def __init__(self, parameters: Array, learning_rate: Any, optimizer: Optimizer) -> None:
         rates = np.zeros(len(parameters)) + np.asarray(learning_rate, dtype=float)
         self.rate = as_like(rates[:, None], parameters)
         self.adam = optimizer == "adam"
@@ -56,6 +45,3 @@ def project_onto_norm_ball(parameters: Array, radius: float) -> None:
     """Scale each setting's parameters (K, P) back into the Euclidean ball of `radius`."""
     norms = (parameters * parameters).sum(-1)[:, None] ** 0.5
     parameters *= radius / norms.clip(min=radius)
-
-
-Scores = Any  # (K, b) numpy.ndarray or torch.Tensor

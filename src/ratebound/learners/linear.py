@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.learners.descent import Descent, Optimizer, check_rates, project_onto_norm_ball
+from ratebound.game.settings import checked_rates, settings_of
+from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
 
 Array = NDArray[Any]
 
@@ -32,7 +33,7 @@ class Linear:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        check_rates(self.learning_rate)
+        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
         if self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
         if not self.l2 >= 0 or (self.radius is not None and not self.radius > 0):
@@ -40,7 +41,7 @@ class Linear:
 
     @property
     def settings(self) -> int:
-        return check_rates(self.learning_rate)
+        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
 
     def start(self, features: Array, settings: int, seed: int) -> LinearFit:
         """A fit in progress on these rows of features."""

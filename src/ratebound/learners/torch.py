@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.learners.descent import Descent, check_rates
+from ratebound.game.settings import checked_rates, settings_of
+from ratebound.learners.descent import Descent
 
 if TYPE_CHECKING:
     import torch
@@ -38,15 +39,15 @@ class Torch:
 
     def __post_init__(self) -> None:
         _import_torch()
-        settings = check_rates(self.learning_rate)
+        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
-        if settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
+        if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
             raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
 
     @property
     def settings(self) -> int:
-        return check_rates(self.learning_rate)
+        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
 
     def start(self, features: Array, settings: int, seed: int) -> TorchFit:
         """A fit in progress on these rows of features."""

@@ -1,0 +1,29 @@
+"""Settings trained side by side: one learning rate for all of them, or one for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Rates = float | tuple[float, ...]
+
+
+def checked_rates(learning_rate: Any) -> Rates:
+    """`learning_rate` as a number, or a tuple of numbers for several settings.
+
+    >>> checked_rates([0.01, 0.1])
+    (0.01, 0.1)
+    """
+    try:
+        rates = np.asarray(learning_rate, dtype=float)
+    except (TypeError, ValueError):
+        rates = np.array([np.nan])
+    if rates.ndim > 1 or not rates.size or not (np.isfinite(rates) & (rates > 0)).all():
+        raise ValueError(f"a learning rate is a positive number, or several, got {learning_rate!r}")
+    return float(rates) if rates.ndim == 0 else tuple(rates.tolist())
+
+
+def settings_of(rates: Rates | str) -> int:
+    """How many settings the learning rate describes."""
+    return len(rates) if isinstance(rates, tuple) else 1
