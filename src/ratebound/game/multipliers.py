@@ -27,7 +27,7 @@ from ratebound.game.settings import checked_rates, settings_of
 
 Optimizer = Literal["sgd", "adam"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
-LOWEST_LOG = -30.0  # entries of the swap matrix below e^-30 cannot be told apart by a direct solve
+LOWEST_LOG = -20.0  # of the swap matrix; far lower entries would cost a direct solve its precision
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 from ratebound.rates.subsets import EVERYONE, Subset, value_text
 
 Bound = Literal["<=", ">="]
+FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +60,7 @@ class Expression:
         merged = dict(self.terms)
         for rate, coefficient in other.terms:
             merged[rate] = merged.get(rate, 0.0) + coefficient
-        terms = tuple((rate, c) for rate, c in merged.items() if c != 0.0)
+        terms = tuple((rate, _finite(c)) for rate, c in merged.items() if c != 0.0)
         return Expression(terms, _finite(self.constant + other.constant))
 
     def __mul__(self, number: float) -> Expression:
@@ -69,9 +70,7 @@ class Expression:
                 "multiplied by a number"
             )
         factor = _number(number, "multiplied with a rate")
-        terms = tuple((rate, c * factor) for rate, c in self.terms if c * factor != 0.0)
-        for _, c in terms:
-            _finite(c)
+        terms = tuple((rate, _finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
         return Expression(terms, _finite(self.constant * factor))
 
     def __truediv__(self, number: float) -> Expression:
@@ -80,7 +79,10 @@ class Expression:
                 f"cannot divide {self} by {number}: to bound a ratio of two rates by a number, write "
                 "numerator >= number * denominator (precision and win_loss_ratio are built in)"
             )
-        return self * (1.0 / _number(number, "a divisor of a rate"))
+        divisor = _number(number, "a divisor of a rate")
+        if divisor == 0:
+            raise ValueError(f"cannot divide {self} by zero")
+        return self * (1.0 / divisor)
 
     def __neg__(self) -> Expression:
         return self * -1.0
@@ -191,8 +193,14 @@ class Constraint:
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.left, Expression) and not (self.left - self.right).terms:
+        if not isinstance(self.left, Expression):
+            return
+        if not (self.left - self.right).terms:
             raise ValueError(f"{self}: no rate is left in this comparison, there is nothing to keep")
+        if not self.left.terms:  # one form for 0.5 <= rate and rate >= 0.5
+            flipped = {"left": self.right, "right": self.left, "relation": FLIPPED[self.relation]}
+            for name, value in flipped.items():
+                object.__setattr__(self, name, value)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -236,6 +244,8 @@ def _number(value: Any, role: str) -> float:
         if isinstance(value, str | bytes | bool):
             raise TypeError
         return _finite(float(value))
+    except OverflowError:
+        raise ValueError("numbers in an expression must be finite, this one is too large") from None
     except TypeError:
         raise TypeError(f"only a number or a rate can be {role}, got {value!r}") from None
 

@@ -7,6 +7,7 @@ reference, 1.05 at most 105% of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import permutations
@@ -61,6 +62,7 @@ def _alike(
     ratio: float | None,
     against: Against,
     on: str | None,
+    harm: bool = False,
 ) -> list[Constraint]:
     """`rate` alike for all groups, against the overall rate or between every two groups."""
     subsets = as_groups(groups)
@@ -72,22 +74,24 @@ def _alike(
         pairs = [(rate(a, on=on), rate(b, on=on)) for a, b in permutations(subsets, 2)]
     else:
         raise ValueError(f"against must be 'overall' or 'pairwise', got {against!r}")
-    return [c for left, right in pairs for c in _close(left, right, slack, ratio, against)]
+    # Every ordered pair occurs, so that one side of each is enough.
+    sides = 1 if against == "pairwise" else 2
+    return [c for left, right in pairs for c in _close(left, right, slack, ratio, harm)[:sides]]
 
 
 def _close(
-    left: Expression, right: Expression, slack: float | None, ratio: float | None, against: str
+    left: Expression, right: Expression, slack: float | None, ratio: float | None, harm: bool = False
 ) -> list[Constraint]:
+    """Two bounds for a slack; one for a ratio, turned round for what is a harm to its group."""
     if (slack is None) == (ratio is None):
         raise ValueError("give either slack= (an additive difference) or ratio= (a factor)")
-    if ratio is not None:
-        if not ratio > 0:
-            raise ValueError(f"ratio must be positive, got {ratio}")
-        return [left >= ratio * right] if ratio <= 1 else [left <= ratio * right]
-    assert slack is not None
-    both = equal(left, right, slack=slack)
-    # Every ordered pair occurs, so one side of each is enough.
-    return both[:1] if against == "pairwise" else both
+    if slack is not None:
+        return equal(left, right, slack=slack)
+    assert ratio is not None
+    if not 0 < ratio < math.inf:
+        raise ValueError(f"ratio must be a positive number, got {ratio}")
+    factor = 1 / ratio if harm else ratio
+    return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
 
 
 def statistical_parity(
@@ -143,8 +147,7 @@ def equal_odds(
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
     found = _alike(named.recall, groups, slack, ratio, against, on)
-    inverse = None if ratio is None else 1 / ratio
-    found += _alike(named.false_positive_rate, groups, slack, inverse, against, on)
+    found += _alike(named.false_positive_rate, groups, slack, ratio, against, on, harm=True)
     return _named("equal odds", found)
 
 
@@ -179,7 +182,7 @@ def accurate_coverage(
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
     pairs = [(named.positive_rate(g, on=on), named.prevalence(g, on=on)) for g in as_groups(groups)]
-    found = [c for left, right in pairs for c in _close(left, right, slack, ratio, "overall")]
+    found = [c for left, right in pairs for c in _close(left, right, slack, ratio)]
     return _named("accurate coverage", found)
 
 

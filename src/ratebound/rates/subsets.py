@@ -197,8 +197,14 @@ def plain_value(value: object) -> Value:
     """A text, truth value or finite number as plain Python; NumPy scalars are unwrapped."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+    if isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # members of an enumeration become plain, as they are in text
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     raise TypeError(f"a column is compared with a text, a truth value or a finite number, got {value!r}")
 
 

@@ -97,7 +97,7 @@ class _Reader:
         return cast(Constraint, self.guarded(node, compare, left, _as_number(right)))
 
     def sum_of_rates(self) -> Expression:
-        found = self.operand(self.tree)
+        found = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
         if not isinstance(found, Expression) or not found.terms:
             self.fail(self.tree, "an objective is a sum of rates, as in error_rate()")
         return found
@@ -110,7 +110,7 @@ class _Reader:
             return cast(Operand, self.guarded(node, Expression().__add__, node.value))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self.operand(node.operand)
-            return -inner if isinstance(node.op, ast.USub) else inner
+            return self.guarded(node, lambda: -inner) if isinstance(node.op, ast.USub) else inner
         if isinstance(node, ast.BinOp):
             return self.arithmetic(node)
         if isinstance(node, ast.Call):
