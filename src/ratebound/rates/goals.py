@@ -89,7 +89,7 @@ def _close(
         return equal(left, right, slack=slack)
     assert ratio is not None
     if not 0 < ratio < math.inf:
-        raise ValueError(f"ratio must be a positive number, got {ratio}")
+        raise ValueError(f"ratio must be positive and finite, got {ratio}")
     factor = 1 / ratio if harm else ratio
     return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
 

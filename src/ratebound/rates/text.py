@@ -137,6 +137,8 @@ class _Reader:
         kind = node.func.id
         options: dict[str, Any] = {}
         subsets = [self.subset(argument) for argument in node.args]
+        if len({keyword.arg for keyword in node.keywords}) < len(node.keywords):
+            self.fail(node, "something is given twice")
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.fail(node, "** has no meaning here")
