@@ -63,6 +63,14 @@ def tally(values: Array, index: Array, size: int) -> Array:
     return zeros.index_add_(1, index, values)
 
 
+def count(index: Array, size: int, example: Array) -> Array:
+    """How often each of 0, ..., size - 1 occurs in `index`: (1, size) of the kind of `example`."""
+    xp = namespace(index)
+    if xp is np:
+        return np.bincount(index, minlength=size)[None].astype(example.dtype)
+    return tally(xp.ones_like(index, dtype=example.dtype)[None], index, size)
+
+
 def descending(values: Array) -> Array:
     """Sorted from large to small along the last axis."""
     xp = namespace(values)

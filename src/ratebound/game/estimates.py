@@ -27,7 +27,7 @@ class RunningMeans:
     window: Array  # (S,) in units of weight
 
     def seen(self, totals: Array, sizes: Array) -> RunningMeans:
-        """After a batch with these totals (K, S) and weights (S,) in each slice."""
+        """After a batch with these totals (K, S) and weights (1, S) in each slice."""
         larger = namespace(sizes).maximum(sizes, self.window)
         means = self.means + (totals - sizes * self.means) / larger
         return RunningMeans(means, self.slice_weight, self.window)

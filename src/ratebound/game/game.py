@@ -182,10 +182,10 @@ class Game:
             if isinstance(table.at, str):
                 slopes.append(-slope.sum(-1)[:, None])
         multipliers = self.player.step(state.multipliers, values[:, 1:])
-        state = replace(state, multipliers=multipliers, means=tuple(means))
+        moved = GameState(multipliers, tuple(means), state.thresholds, state.threshold_moments)
         if slopes:
-            state = self._move_thresholds(state, slopes)
-        return self._as_given(gradient, scores), state
+            moved = self._move_thresholds(moved, slopes)
+        return self._as_given(gradient, scores), moved
 
     def _slope(self, table: Table, places: Places, weights: Array, shifted: Array) -> Array:
         """Derivative of the θ-player's loss by each score, (K, b)."""
@@ -216,8 +216,11 @@ class Game:
             factor = batch.weight * batch.share
             totals = [places.total(values * factor) for values in shown]
         else:
-            sizes = places.total(0 * shown[0][:1] + batch.weight)[0]
-            weighed = shown if isinstance(batch.weight, float) else [v * batch.weight for v in shown]
+            if isinstance(batch.weight, float):
+                sizes, weighed = places.count(), shown
+            else:
+                sizes = places.total(batch.weight[None])
+                weighed = [values * batch.weight for values in shown]
             means = tuple(
                 own.seen(places.total(values), sizes) for own, values in zip(means, weighed, strict=True)
             )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -116,9 +116,7 @@ class Player:
         if self.optimizer == "adam":
             gradient, moments = adam_direction(gradient, moments, steps)
         state = self._projected(multipliers.state + multipliers.rate * gradient)
-        return replace(
-            multipliers, weights=self._weights(state), state=state, moments=moments, steps=steps
-        )
+        return Multipliers(self._weights(state), state, moments, steps, multipliers.rate)
 
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
         raise NotImplementedError
@@ -263,5 +261,6 @@ def adam_direction(
     first, second = moments if moments is not None else (0.0 * gradient, 0.0 * gradient)
     first = 0.9 * first + 0.1 * gradient
     second = 0.999 * second + 0.001 * gradient * gradient
-    root = (second / (1 - 0.999**steps)) ** 0.5
-    return first / ((1 - 0.9**steps) * (root + 1e-8)), (first, second)
+    unbias = (1 - 0.999**steps) ** 0.5
+    step = first / (second**0.5 + 1e-8 * unbias)
+    return (unbias / (1 - 0.9**steps)) * step, (first, second)

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.game.arrays import Array, as_like, namespace, take, take_rows, tally
+from ratebound.game.arrays import Array, as_like, count, namespace, take, take_rows, tally
 from ratebound.problem.compiled import CHUNK, Block, Compiled
 
 DENSE_ON_CPU = 2**16  # entries of (1+m) × cells up to which a dense product is cheapest
 DENSE_ON_GPU = 2**24
-SPARSE = 2**15  # set bits of cells × slices up to which spreading to all cells is cheapest
+SPARSE = 2**13  # set bits of cells × slices up to which spreading to all cells is cheapest
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 
 
@@ -47,12 +47,16 @@ class CellPlaces:
         """Values (K, b) summed per slice: (K, S)."""
         return times(tally(values, self.index, self.membership.shape[0]), self.membership)
 
+    def count(self) -> Array:
+        """Rows of the batch in each slice: (1, S)."""
+        return times(count(self.index, self.membership.shape[0], self.membership), self.membership)
+
 
 @dataclass(frozen=True)
 class SlicePlaces:
     """Each row of a batch is found at all its slices, whose bits are unpacked a chunk at a time."""
 
-    count: int
+    size: int  # S
     packed: Array  # (b, bytes)
     bits: Array  # (256, 8): a byte's bits as numbers
 
@@ -63,7 +67,7 @@ class SlicePlaces:
     def _unpack(self, rows: slice) -> Array:
         packed = self.packed[rows]
         unpacked = take_rows(self.bits, packed.reshape(-1))
-        return unpacked.reshape(len(packed), -1)[:, : self.count]
+        return unpacked.reshape(len(packed), -1)[:, : self.size]
 
     def _chunks(self) -> Iterator[tuple[slice, Array]]:
         yield slice(0, CHUNK), self._first
@@ -73,7 +77,7 @@ class SlicePlaces:
 
     def spread(self, table: Array) -> Array:
         """What a table over slices (..., S) sums to for each row: (..., b)."""
-        flat = table.reshape(-1, self.count)
+        flat = table.reshape(-1, self.size)
         parts = [_product(flat, matrix) for _, matrix in self._chunks()]
         joined = parts[0] if len(parts) == 1 else namespace(table).concatenate(parts, -1)
         return joined.reshape(*table.shape[:-1], -1)
@@ -81,6 +85,10 @@ class SlicePlaces:
     def total(self, values: Array) -> Array:
         """Values (K, b) summed per slice: (K, S)."""
         return sum(values[:, rows] @ matrix for rows, matrix in self._chunks())
+
+    def count(self) -> Array:
+        """Rows of the batch in each slice: (1, S)."""
+        return sum(matrix.sum(0)[None] for _, matrix in self._chunks())
 
 
 Places = CellPlaces | SlicePlaces
