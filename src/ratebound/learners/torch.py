@@ -65,11 +65,8 @@ class TorchScorer:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = copy.deepcopy(module).to("cpu").eval()
-        self.shapes = {
-            name: tensor.shape
-            for name, tensor in self.module.state_dict().items()
-            if tensor.is_floating_point()
-        }
+        buffers = {n: b for n, b in self.module.named_buffers() if b.is_floating_point()}
+        self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
@@ -113,7 +110,7 @@ class TorchFit:
                 trained[name].grad = view
         else:
             self.flat.requires_grad_()
-            self._stacked = stacked_forward(self.module)
+            self._stacked = stacked_forward(self.module, set(self.shapes))
         self.own_optimizer: Any = None
         if callable(spec.optimizer):
             self.own_optimizer = spec.optimizer(list(trained.values()))
@@ -156,9 +153,11 @@ class TorchFit:
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
         trained = dict(_parts(self.flat.detach(), self.shapes))
-        fixed = self.module.state_dict()
+        fixed = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         parts = [
-            trained[name] if name in trained else fixed[name].reshape(1, -1).expand(self.settings, -1)
+            trained[name]
+            if name in trained
+            else fixed[name].detach().reshape(1, -1).expand(self.settings, -1)
             for name in self.scorer.shapes
         ]
         found: Array = _import_torch().cat(parts, dim=1).cpu().numpy()
@@ -178,7 +177,7 @@ class TorchFit:
 Stacked = Callable[[dict[str, Any], Any], Any]
 
 
-def stacked_forward(module: torch.nn.Module) -> Stacked:
+def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
     """A function from stacked parameters (K, ...) and rows (b, ...) to outputs (K, b, ...).
 
     Plain chains of linear layers and activations are written as matrix products, in which the first
@@ -191,12 +190,20 @@ def stacked_forward(module: torch.nn.Module) -> Stacked:
         raise ValueError(
             "modules with running statistics, such as BatchNorm, train one setting at a time"
         )
-    chain = list(module.named_children()) if type(module) is nn.Sequential else [("", module)]
+    chain: list[tuple[str, Any]] = [("", module)]
+    if type(module) is nn.Sequential:
+        chain = list(module._modules.items())  # named_children would skip a layer used twice
+    prefixes = [f"{name}." if name else "" for name, _ in chain]
+    own = [
+        f"{p}{n}" for p, (_, layer) in zip(prefixes, chain, strict=True) for n, _ in _weights_of(layer)
+    ]
     pointwise = (
         nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus,
         nn.Identity, nn.Dropout,
     )  # fmt: skip
-    if not all(type(layer) in (nn.Linear, *pointwise) for _, layer in chain):
+    # Frozen and tied parameters have no stack of their own, which functional_call knows how to handle.
+    plain = trained == set(own) and all(type(layer) in (nn.Linear, *pointwise) for _, layer in chain)
+    if not plain:
 
         def call(state: dict[str, Any], rows: Any) -> Any:
             return torch.func.functional_call(module, state, (rows,))
@@ -205,9 +212,8 @@ def stacked_forward(module: torch.nn.Module) -> Stacked:
         return vmapped
 
     def forward(state: dict[str, Any], rows: Any) -> Any:
-        for name, layer in chain:
+        for prefix, (_, layer) in zip(prefixes, chain, strict=True):
             if type(layer) is nn.Linear:
-                prefix = f"{name}." if name else ""
                 rows = _stacked_linear(rows, state[f"{prefix}weight"], state.get(f"{prefix}bias"))
             else:
                 rows = layer(rows)

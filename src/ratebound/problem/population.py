@@ -52,11 +52,15 @@ class Population:
             raise ValueError(f"all parts of a population need the same number of rows: {different}")
         if self.size == 0:
             raise ValueError("a population needs at least one row")
-        self._yes_value: Any = positive
+        self._positive = positive
+        self._label_values: list[Any] = []
         self.y = None if y is None else self._read_labels(y)
         self.weights = None if weights is None else _read_weights(weights)
         for name, model in (models or {}).items():
-            self.columns[name] = np.asarray(model.predict(X))
+            decisions = np.asarray(model.predict(X))
+            if len(decisions) != self.size:
+                raise ValueError(f"model {name!r} has {len(decisions)} decisions for {self.size} rows")
+            self.columns[name] = decisions
 
     def __len__(self) -> int:
         return self.size
@@ -74,12 +78,8 @@ class Population:
         """`X` as an array of numbers, for learners that need one."""
         if self.X is None:
             raise ValueError("this population has no features X, so no model can be trained on it")
-        for name in _frame_columns(self.X):
-            if _as_array(self.X[name]).dtype.kind not in "buif":
-                raise ValueError(
-                    f"column {name!r} of X holds no numbers: encode it, or leave it out of X and pass "
-                    "it in columns= if only constraints speak of it"
-                )
+        if names := _frame_columns(self.X):
+            return np.column_stack([_numbers(_as_array(self.X[name]), name) for name in names])
         values = _as_array(self.X)
         if values.ndim < 2:
             raise ValueError(f"X needs rows and features, got an array of shape {values.shape}")
@@ -123,16 +123,25 @@ class Population:
         return self._as_yes(values, "y")
 
     def _as_yes(self, values: Array, what: str) -> Array:
-        """Two-valued `values` as booleans, True where they say yes."""
+        """Two-valued `values` as booleans, True where they say yes.
+
+        Decisions may be spelled as the labels are; otherwise True, or 1 of 0 and 1 or of -1 and 1, is
+        yes.
+        """
+        found = _distinct(values)
+        is_label = what == "y"
+        if is_label:
+            self._label_values = found
+        as_labels = not is_label and set(found) <= {*self._label_values, self._positive}
+        same_kind = (values.dtype == bool) == all(isinstance(v, bool) for v in self._label_values)
+        if self._positive is not None and (is_label or (as_labels and same_kind)):
+            if len(found) > 2 or (len(found) == 2 and self._positive not in found):
+                raise ValueError(
+                    f"{what} needs two values, one of them {self._positive!r}; it holds {_some(found)}"
+                )
+            return np.asarray(values == self._positive)
         if values.dtype == bool:
             return values
-        found = _distinct(values)
-        if self._yes_value is not None and (self._yes_value in found or what == "y"):
-            if len(found) > 2 or (len(found) == 2 and self._yes_value not in found):
-                raise ValueError(
-                    f"{what} needs two values, one of them {self._yes_value!r}; it holds {_some(found)}"
-                )
-            return np.asarray(values == self._yes_value)
         if set(found) <= {0, 1} or set(found) <= {-1, 1}:
             return np.asarray(values == 1)
         remedy = (
@@ -177,16 +186,40 @@ def _length(values: Any) -> int:
 
 
 def _as_array(values: Any) -> Array:
-    array: Array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if hasattr(values, "to_numpy"):
+        frame: Array = values.to_numpy()
+        return frame
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+        array = np.asarray(values, dtype=object)  # a list's None or NaN among texts must stay missing
     return array
+
+
+def _numbers(values: Array, name: str) -> Array:
+    """A column of a DataFrame as numbers; missing ones as NaN, for learners that take them."""
+    if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):
+        missing = _missing(values)
+        values = np.where(missing, np.nan, np.where(missing, 0, values)).astype(float)
+    if values.dtype.kind not in "buif":
+        raise ValueError(
+            f"column {name!r} of X holds no numbers: encode it, or leave it out of X and pass it in "
+            "columns= if only constraints speak of it"
+        )
+    return values
 
 
 def _missing(values: Array) -> Array:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "O":
-        return np.fromiter((v is None or v != v for v in values), dtype=bool, count=len(values))
+        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
     return np.zeros(len(values), dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or a marker such as pandas' NA, which is not even comparable with itself."""
+    differs = value != value
+    return value is None or not isinstance(differs, bool | np.bool_) or bool(differs)
 
 
 def _distinct(values: Array) -> list[Any]:

@@ -5,8 +5,8 @@ there costs max(c, 0), a no max(-c, 0), and it is these that a model's loss mult
 linear in the slices' coefficients, but both depend only on *which* of the constraint's own few
 slices the row lies in. So for each constraint: list the patterns that occur, and solve for
 coefficients over its slices that give max(c, 0) on each pattern. For one group against everyone
-(patterns: neither, everyone, both) that always succeeds; where it does not, each pattern becomes a
-slice of its own.
+(patterns: neither, everyone, both) that always succeeds. Where groups overlap it may not; then each
+pattern of two or more slices becomes a slice of its own, and what the single ones leave is put there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ratebound.problem.compiled import Block, bit
+from ratebound.problem.compiled import CHUNK, Block, bit
 from ratebound.problem.population import Array
 
 Entry = tuple[int, int, float]  # row, slice, coefficient
@@ -26,10 +26,7 @@ def split(
     """Blocks with `up` and `down` for each threshold's coefficients, and membership with new slices."""
     extra: dict[bytes, int] = {}  # packed mask over cells -> index of the slice it becomes
     entries = {at: _split_rows(net, membership, slice_count, extra) for at, net in nets.items()}
-    if extra:
-        masks = [np.unpackbits(np.frombuffer(m, np.uint8), count=len(membership)) for m in extra]
-        old = np.unpackbits(membership, axis=1, count=slice_count)
-        membership = np.packbits(np.column_stack([old, *masks]), axis=1)
+    membership = _widened(membership, slice_count, list(extra)) if extra else membership
     total = slice_count + len(extra)
     blocks = []
     for at, net in nets.items():
@@ -55,14 +52,29 @@ def _split_rows(
         values[np.abs(values) < 1e-13 * np.abs(coefficients).max()] = 0.0  # rounding of a zero
         for side, wanted in ((up, np.maximum(values, 0)), (down, np.maximum(-values, 0))):
             solved = np.linalg.lstsq(patterns, wanted, rcond=None)[0]
-            if np.allclose(patterns @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
-                side += zip([row] * len(columns), columns.tolist(), solved.tolist(), strict=True)
-                continue
-            for pattern in np.flatnonzero(wanted):
-                mask = np.packbits(which == pattern).tobytes()
-                index = extra.setdefault(mask, slice_count + len(extra))
-                side.append((row, index, float(wanted[pattern])))
+            if not np.allclose(patterns @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
+                several = patterns.sum(axis=1) > 1
+                solved = wanted[~several] @ patterns[~several]
+                for pattern in np.flatnonzero(several):
+                    mask = np.packbits(which == pattern).tobytes()
+                    index = extra.setdefault(mask, slice_count + len(extra))
+                    side.append((row, index, float(wanted[pattern] - patterns[pattern] @ solved)))
+            side += zip([row] * len(columns), columns.tolist(), solved.tolist(), strict=True)
     return up, down
+
+
+def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:
+    """Membership with one more slice for each packed mask over cells, a chunk of cells at a time."""
+    chunks = []
+    for start in range(0, len(membership), CHUNK):  # CHUNK is a multiple of 8, so bytes stay whole
+        old = membership[start : start + CHUNK]
+        part = slice(start // 8, (start + CHUNK) // 8)
+        packed = np.stack([np.frombuffer(mask, np.uint8)[part] for mask in masks])
+        new = np.unpackbits(packed, axis=1, count=len(old)).T
+        chunks.append(
+            np.packbits(np.hstack([np.unpackbits(old, axis=1, count=slice_count), new]), axis=1)
+        )
+    return np.concatenate(chunks)
 
 
 def _patterns(membership: Array, columns: Array) -> tuple[Array, Array]:
