@@ -195,7 +195,9 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
         chain = list(module._modules.items())  # named_children would skip a layer used twice
     prefixes = [f"{name}." if name else "" for name, _ in chain]
     own = [
-        f"{p}{n}" for p, (_, layer) in zip(prefixes, chain, strict=True) for n, _ in _weights_of(layer)
+        f"{p}{n}"
+        for p, (_, layer) in zip(prefixes, chain, strict=True)
+        for n, _ in layer.named_parameters()
     ]
     pointwise = (
         nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus,
