@@ -19,6 +19,7 @@ from ratebound.game.multipliers import LOWEST_LOG, project_onto_ball, stationary
 
 torch = pytest.importorskip("torch")
 calm = settings(derandomize=True, deadline=None, max_examples=60)
+LOWEST = LOWEST_LOG  # the logarithm of the smallest entries a swap matrix may have
 KINDS = {"numpy": np.asarray, "torch": lambda values: torch.as_tensor(np.asarray(values))}
 PLAYERS = (rb.ExternalRegret, rb.Lagrangian, rb.SwapRegret)
 
@@ -43,7 +44,9 @@ vectors = st.integers(1, 12).flatmap(lambda m: arrays(float, m, elements=st.floa
 @calm
 @given(vectors, st.floats(0.01, 60))
 def test_projection_equals_bisection(vector, radius):
-    np.testing.assert_allclose(project_onto_ball(vector, radius), by_bisection(vector, radius), atol=1e-9)
+    np.testing.assert_allclose(
+        project_onto_ball(vector, radius), by_bisection(vector, radius), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -90,9 +93,9 @@ def exact_stationary(matrix):
 
 
 def peaked(size, seed, how):
-    """A left-stochastic matrix whose logarithms reach down to LOWEST_LOG."""
+    """A left-stochastic matrix whose logarithms reach down to LOWEST."""
     rng = np.random.default_rng(seed)
-    logs = rng.uniform(LOWEST_LOG, 0, size=(size, size))
+    logs = rng.uniform(LOWEST, 0, size=(size, size))
     if how == "identity":  # every column keeps nearly all of its weight
         logs -= 3
         np.fill_diagonal(logs, 0)
@@ -100,12 +103,12 @@ def peaked(size, seed, how):
         logs -= 3
         logs[(np.arange(size) + 1) % size, np.arange(size)] = 0
     elif how == "floor":  # every entry but one a column is as low as it goes
-        logs[:] = LOWEST_LOG
+        logs[:] = LOWEST
         logs[rng.integers(size, size=size), np.arange(size)] = 0
     elif how == "blocks":  # two halves that hardly exchange anything
         half = np.arange(size) < size / 2
-        logs = np.where(half[:, None] == half[None], rng.uniform(-2, 0, size=(size, size)), LOWEST_LOG)
-    logs = np.maximum(logs, LOWEST_LOG)
+        logs = np.where(half[:, None] == half[None], rng.uniform(-2, 0, size=(size, size)), LOWEST)
+    logs = np.maximum(logs, LOWEST)
     matrix = np.exp(logs)
     return matrix / matrix.sum(axis=0)
 
@@ -133,58 +136,61 @@ def test_without_constraints_the_objective_has_all_the_weight():
 # --- regret --------------------------------------------------------------------------------------
 
 
-def adversary(name, bound, m, rng):
-    """A function from the round and the multipliers (m,) to violations of 2-norm at most `bound`."""
-    each = bound / math.sqrt(m)
-    state = np.zeros(m)
+def adversary(name, each, m):
+    """A function from the round, the weights (m,) and the past (t, m) to violations within ±`each`."""
+    rng = np.random.default_rng(m)
 
-    def worst(t, weights):  # push up what is weighed little, down what is weighed much
-        nonlocal state
-        state = state + np.where(weights <= np.median(weights), each, -each)
-        return np.where(weights <= np.median(weights), each, -each)
+    def greedy(t, weights, past):
+        """Whatever raises today's regret most: up with the best so far, down with the rest held."""
+        best = np.argmax(past.sum(axis=0)) if t else 0
+        return np.where((np.arange(m) == best) & (weights <= weights.mean()), each, -each)
 
     return {
-        "random": lambda t, weights: rng.uniform(-each, each, size=m),
-        "alternating": lambda t, weights: np.full(m, each if t % 2 else -each),
-        "one-sided": lambda t, weights: np.full(m, each),
-        "never": lambda t, weights: np.full(m, -each),
-        "turns": lambda t, weights: each * np.sign(np.sin(t / 37 + np.arange(m))),
-        "worst": worst,
+        "random": lambda t, weights, past: rng.uniform(-each, each, size=m),
+        "alternating": lambda t, weights, past: np.full(m, each if t % 2 else -each),
+        "one-sided": lambda t, weights, past: np.full(m, each),
+        "never": lambda t, weights, past: np.full(m, -each),
+        "turns": lambda t, weights, past: each * np.sign(np.sin(t / 37 + np.arange(m))),
+        "against": lambda t, weights, past: np.where(weights <= np.median(weights), each, -each),
+        "greedy": greedy,
     }[name]
 
 
-ADVERSARIES = ("random", "alternating", "one-sided", "never", "turns", "worst")
+ADVERSARIES = ("random", "alternating", "one-sided", "never", "turns", "against", "greedy")
 
 
-def game_of(player, name, *, m, rounds, bound, norm):
-    """Multipliers' weights (T, 1+m) before each round, and violations (T, m) they were met with."""
-    rng = np.random.default_rng(m)
-    answer = adversary(name, bound if norm == 2 else bound * math.sqrt(m), m, rng)
+def game_of(player, name, *, m, rounds, bound, each):
+    """Weights (T, 1+m) before each round, and the violations (T, m), within ±`each`, that met them."""
+    answer = adversary(name, each, m)
     multipliers = player.start(m, rounds=rounds, bound=bound)
-    weights, shown = [], []
+    weights, shown = np.zeros((rounds, 1 + m)), np.zeros((rounds, m))
     for t in range(rounds):
-        weights.append(multipliers.weights)
-        shown.append(answer(t, multipliers.weights[1:]))
-        multipliers = player.step(multipliers, shown[-1])
-    return np.array(weights), np.array(shown)
+        weights[t] = multipliers.weights
+        shown[t] = answer(t, weights[t, 1:], shown[:t])
+        multipliers = player.step(multipliers, shown[t])
+    return weights, shown
 
 
 @pytest.mark.parametrize("name", ADVERSARIES)
-@pytest.mark.parametrize(("m", "rounds", "radius", "bound"), [(1, 50, 1, 1), (4, 400, 10, 0.3), (9, 200, 2, 5)])
+@pytest.mark.parametrize(
+    ("m", "rounds", "radius", "bound"), [(1, 50, 1, 1), (4, 400, 10, 0.3), (9, 200, 2, 5)]
+)
 @pytest.mark.parametrize("kind", [rb.ExternalRegret, rb.Lagrangian])
 def test_external_regret_is_within_its_bound(kind, m, rounds, radius, bound, name):
     player = kind("theorem", "sgd", radius=radius)
-    weights, shown = game_of(player, name, m=m, rounds=rounds, bound=bound, norm=2)
+    weights, shown = game_of(player, name, m=m, rounds=rounds, bound=bound, each=bound / math.sqrt(m))
     earned = (weights[:, 1:] * shown).sum(axis=1).mean()
     best = radius * max(shown.mean(axis=0).max(), 0)  # of all fixed multipliers in the ball
     assert best - earned <= radius * bound * math.sqrt(2 / rounds) + 1e-12
 
 
 @pytest.mark.parametrize("name", ADVERSARIES)
-@pytest.mark.parametrize(("m", "rounds", "bound"), [(1, 50, 1), (2, 100, 0.2), (4, 400, 0.3), (9, 300, 5)])
+@pytest.mark.parametrize(
+    ("m", "rounds", "bound"), [(1, 50, 1), (2, 100, 0.2), (4, 400, 0.3), (9, 300, 5)]
+)
 def test_swap_regret_is_within_its_bound(m, rounds, bound, name):
     player = rb.SwapRegret("theorem", "sgd")
-    weights, shown = game_of(player, name, m=m, rounds=rounds, bound=bound, norm=np.inf)
+    weights, shown = game_of(player, name, m=m, rounds=rounds, bound=bound, each=bound)
     gains = np.column_stack([np.zeros(rounds), shown])
     earned = (weights * gains).sum(axis=1).mean()
     # The best swap sends all weight of action j to one action i: the best of each column.

@@ -259,6 +259,7 @@ class Game:
     def _as_given(self, gradient: Array, scores: Array) -> Array:
         xp = namespace(scores)
         if xp is np:
+            gradient = gradient if namespace(gradient) is np else gradient.cpu().numpy()
             return gradient.reshape(scores.shape).astype(scores.dtype, copy=False)
         if namespace(gradient) is np:
             gradient = xp.from_numpy(gradient)

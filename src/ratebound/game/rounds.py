@@ -77,13 +77,15 @@ def play(
     batches = _batches(compiled, game, schedule.batch_size, seed)
     bar = tqdm(total=schedule.rounds, disable=None if progress is None else not progress, unit="round")
     interrupted, done = False, 0
-    with bar:
+    # Numbers that overflow are found where iterates are kept, and reported once.
+    with bar, fit.randomness(seed), np.errstate(all="ignore"):
         try:
-            for done in range(1, schedule.rounds + 1):
+            while done < schedule.rounds:
                 rows, share = next(batches)
                 scores = fit.scores(rows)
-                gradient, state = game.round(state, scores, game.batch(rows, share))
+                gradient, moved = game.round(state, scores, game.batch(rows, share))
                 fit.descend(gradient)
+                state, done = moved, done + 1
                 bar.update()
                 if done % schedule.keep_every == 0 or done == schedule.rounds:
                     keeper.keep(state, done)
@@ -164,7 +166,7 @@ def _batches(
 def _shuffles(
     size: int, batch: int, start: int, random: np.random.Generator, game: Game
 ) -> Iterator[Any]:
-    """Batches of one population; what a shuffle leaves over waits for the next."""
+    """Batches of one population; the rows a shuffle leaves over are left out until the next."""
     while True:
         order = game.on_device(random.permutation(size) + start)
         for first in range(0, size - batch + 1, batch):
@@ -183,14 +185,20 @@ class _Keeper:
     diverged: set[int] = field(default_factory=set)
 
     def keep(self, state: GameState, done: int) -> None:
+        if self.kept and self.kept[-1]["round"][0] == done:
+            return
         parameters, scores = self.fit.parameters(), self.fit.all_scores()
-        sound = np.flatnonzero(np.isfinite(scores).all(axis=1) & np.isfinite(parameters).all(axis=1))
+        multipliers = _to_numpy(state.multipliers.weights)
+        finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
+        sound = np.flatnonzero(np.logical_and.reduce(finite))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
+        if not len(sound):
+            return
         learned = _to_numpy(state.thresholds)[sound]
         thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
         record: dict[str, Any] = {
             "train": self.compiled.evaluate(scores[sound], thresholds),
-            "multipliers": _to_numpy(state.multipliers.weights)[sound],
+            "multipliers": multipliers[sound],
             "parameters": parameters[sound],
             "thresholds": thresholds,
             "setting": sound,
@@ -199,8 +207,7 @@ class _Keeper:
         for name, other in self.watch.items():
             X = _stacked([population.features for population in other.populations.values()])
             record[name] = other.evaluate(self.fit.scorer.scores(parameters[sound], X), thresholds)
-        if len(sound):
-            self.kept.append(record)
+        self.kept.append(record)
 
     def summary(self) -> str:
         if not self.kept:

@@ -93,9 +93,6 @@ def on_frontier(objectives: Array, violations: Array) -> Array:
     stays = np.ones(len(table), dtype=bool)
     for i, candidate in enumerate(table):
         if stays[i]:
-            worse = (table >= candidate).all(axis=1)
-            worse[i] = False
-            equal_before = (table[:i] == candidate).all(axis=1).any()
-            stays &= ~worse
-            stays[i] = not equal_before
+            stays &= ~(table >= candidate).all(axis=1)
+            stays[i] = True
     return stays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,10 @@ class LinearFit:
         self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._buffer = np.empty((0, self.X.shape[1]), dtype=spec.dtype)
+
+    def randomness(self, seed: int) -> AbstractContextManager[None]:
+        """Where a seed rules over what chance there is in training: none here."""
+        return nullcontext()
 
     def scores(self, rows: Array | None) -> Array:
         """(K, b) scores of these rows, or of all rows."""

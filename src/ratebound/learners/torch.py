@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,14 @@ class TorchFit:
         else:
             kind: Any = spec.optimizer
             self.descent = Descent(self.flat.detach(), spec.learning_rate, kind)
+
+    @contextmanager
+    def randomness(self, seed: int) -> Iterator[None]:
+        """Where a seed rules over what chance there is in training, such as dropout."""
+        torch = _import_torch()
+        with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
+            torch.manual_seed(seed)
+            yield
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) scores of these rows, detached; the graph is kept for `descend`."""

@@ -126,7 +126,8 @@ class Compiled:
     def _yes_weight(self, yes: Array) -> Array:
         """Weight of the yeses in each cell, (K, cells)."""
         weighed = yes if self.weights is None else yes * self.weights
-        return np.stack([np.bincount(self.cells, row, self.cell_count) for row in weighed])
+        counted = [np.bincount(self.cells, row, self.cell_count) for row in weighed]
+        return np.array(counted).reshape(len(yes), self.cell_count)
 
     def _stack(self, scores: Any) -> Array:
         if isinstance(scores, Mapping):

@@ -113,7 +113,10 @@ class _Book:
             else:
                 over = self.weigh(name, atom.over)
                 if over <= 0:
-                    raise ValueError(f"no row (or no weight) where {_words(atom.over)}")
+                    raise ValueError(
+                        f"no row (or no weight) where {_words(atom.over)}, so this rate does not "
+                        "exist here: widen the group, or leave the constraint out"
+                    )
                 share = coefficient / over
             if atom.predicted is not YES:
                 self.offset[row] += share * self.weigh(name, atom.given)

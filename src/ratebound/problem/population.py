@@ -132,8 +132,9 @@ class Population:
         is_label = what == "y"
         if is_label:
             self._label_values = found
-        as_labels = not is_label and set(found) <= {*self._label_values, self._positive}
-        same_kind = (values.dtype == bool) == all(isinstance(v, bool) for v in self._label_values)
+        as_labels = self._positive in found or set(found) <= set(self._label_values)
+        labels = self._label_values or [self._positive]
+        same_kind = (values.dtype == bool) == all(isinstance(value, bool) for value in labels)
         if self._positive is not None and (is_label or (as_labels and same_kind)):
             if len(found) > 2 or (len(found) == 2 and self._positive not in found):
                 raise ValueError(

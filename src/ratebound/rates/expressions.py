@@ -43,9 +43,9 @@ class Rate:
         return str(self)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Expression:
-    """A sum of rates with coefficients, plus a constant.
+    """A sum of rates with coefficients, plus a constant; equal whatever the order of its terms.
 
     >>> from ratebound import accuracy, recall
     >>> 0.5 * recall(sex="Female") - accuracy() / 4 + 1
@@ -54,6 +54,16 @@ class Expression:
 
     terms: tuple[tuple[Rate, float], ...] = ()
     constant: float = 0.0
+
+    __array_ufunc__ = None  # NumPy numbers leave the arithmetic to us
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return self.constant == other.constant and dict(self.terms) == dict(other.terms)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms), self.constant))
 
     def __add__(self, other: Expression | float) -> Expression:
         other = as_expression(other, "added to a rate")
@@ -69,7 +79,7 @@ class Expression:
                 f"cannot multiply {self} by {number}: rate constraints are linear, so a rate is only "
                 "multiplied by a number"
             )
-        factor = _number(number, "multiplied with a rate")
+        factor = as_number(number, "multiplied with a rate")
         terms = tuple((rate, _finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
         return Expression(terms, _finite(self.constant * factor))
 
@@ -79,7 +89,7 @@ class Expression:
                 f"cannot divide {self} by {number}: to bound a ratio of two rates by a number, write "
                 "numerator >= number * denominator (precision and win_loss_ratio are built in)"
             )
-        divisor = _number(number, "a divisor of a rate")
+        divisor = as_number(number, "a divisor of a rate")
         if divisor == 0:
             raise ValueError(f"cannot divide {self} by zero")
         return self * (1.0 / divisor)
@@ -127,6 +137,8 @@ class SingleMetric:
 
     rate: Rate
 
+    __array_ufunc__ = None  # NumPy numbers leave comparing to us
+
     def __le__(self, number: float) -> Constraint:
         return Constraint(self, "<=", self._bound(number))
 
@@ -145,7 +157,7 @@ class SingleMetric:
                 f"{self.rate.kind} compares with a number only, not with {number}: the product of two "
                 f"rates is not linear. Fix a number for one side: {self} >= 0.8"
             )
-        return Expression((), _number(number, f"compared with {self.rate.kind}"))
+        return Expression((), as_number(number, f"compared with {self.rate.kind}"))
 
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
@@ -222,7 +234,7 @@ def equal(left: Expression, right: Expression | float, *, slack: float) -> list[
     >>> equal(positive_rate(), 0.5, slack=0.25)
     [positive_rate() <= 0.75, positive_rate() >= 0.25]
     """
-    if _number(slack, "a slack") < 0:
+    if as_number(slack, "a slack") < 0:
         raise ValueError(f"slack must not be negative, got {slack}")
     return [left <= right + slack, left >= right - slack]
 
@@ -235,10 +247,10 @@ def as_expression(value: Any, role: str) -> Expression:
             f"{value.rate.kind} is not a sum of rates and cannot be {role}; "
             f"compare it with a number: {value} >= 0.8"
         )
-    return Expression((), _number(value, role))
+    return Expression((), as_number(value, role))
 
 
-def _number(value: Any, role: str) -> float:
+def as_number(value: Any, role: str) -> float:
     """`value` as a finite float; `role` says in an error what it was meant for."""
     try:
         if isinstance(value, str | bytes | bool):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio, as_number
 from ratebound.rates.subsets import EVERYONE, Decision, Label, Subset, Value, where
 
 
@@ -27,6 +27,7 @@ class Atom:
 
 
 YES, NO, ANY = True, False, None
+RESERVED = {"on", "at", "versus", "bins"}  # never the names of columns in a rate's keywords
 LABEL = Label()
 
 # Each entry maps a subset (and for rates against an existing model, its yes-decisions) to atoms.
@@ -75,12 +76,16 @@ def make_rate(
                 f"{kind} takes conditions such as sex='Female' or rb.column('age') < 25, got {part!r}"
             )
         rows &= part
+    for option in RESERVED & set(columns):
+        raise TypeError(
+            f"{kind} takes no {option}=; a column of that name is written rb.column({option!r}) == ..."
+        )
     rows &= where(**columns)
     for option, value in (("on", on), ("versus", versus)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{kind}: {option}= takes a name, got {value!r}")
     if at is not None and not isinstance(at, str):
-        at = Expression().__add__(at).constant  # one check of what a finite number is
+        at = as_number(at, f"a threshold, as in {kind}(at=0.5)")
     return Rate(kind, rows, on, at, versus, bins)
 
 

@@ -142,7 +142,7 @@ class _Reader:
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.fail(node, "** has no meaning here")
-            if keyword.arg in ("on", "at", "versus", "bins"):
+            if keyword.arg in named.RESERVED:
                 options[keyword.arg] = self.value(keyword.value)
             else:
                 subsets.append(self.matches(Column(keyword.arg), keyword.value))
@@ -167,10 +167,11 @@ class _Reader:
         if len(node.ops) != 1:
             self.fail(node, "write two conditions joined with 'and' instead of a chain")
         left, right, op = node.left, node.comparators[0], node.ops[0]
-        if isinstance(op, ast.In):
-            return self.matches(self.column(left), right)
-        if isinstance(op, ast.NotIn):
-            return ~self.matches(self.column(left), right)
+        if isinstance(op, ast.In | ast.NotIn):
+            if not isinstance(right, ast.Tuple | ast.List):
+                self.fail(node, 'several values stand in parentheses, as in ("Black", "White")')
+            found = self.matches(self.column(left), right)
+            return found if isinstance(op, ast.In) else ~found
         if type(op) not in _COMPARE:
             self.fail(node, "columns are compared with == != < <= > >= in")
         relation = _COMPARE[type(op)]

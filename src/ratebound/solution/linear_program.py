@@ -61,13 +61,14 @@ def least_violation(violations: Any) -> LeastViolation:
     count, m = G.shape
     if m == 0 or (G <= 0).all(axis=1).any():
         return LeastViolation(0.0, np.zeros(m))
-    cost = np.append(np.zeros(count), 1.0)
-    solved = _solve(cost, np.column_stack([G.T, -np.ones(m)]), np.zeros(m), count)
-    t = float(max(solved.x[-1], 0.0))
-    if t <= TOLERANCE * np.abs(G).max():
+    cost, own = np.append(np.zeros(count), 1.0), _scales(G)
+    # First each constraint in units of its own, to see whether anything is violated at all.
+    solved = _solve(cost, np.column_stack([G.T, -own]), np.zeros(m), count)
+    if solved.x[-1] <= TOLERANCE:
         return LeastViolation(0.0, np.zeros(m))
+    solved = _solve(cost, np.column_stack([G.T, -np.ones(m)]), np.zeros(m), count)
     # By duality every mixture has prices · violations >= t*, so this bound is exact.
-    prices = np.maximum(-solved.ineqlin.marginals, 0)
+    prices = np.maximum(-solved.ineqlin.marginals, 0) / own
     prices /= prices.sum()
     return LeastViolation(float((G @ prices).min()), prices)
 
@@ -78,8 +79,8 @@ def _best_at(f: Array, G: Array, violation: float) -> Array:
     if m == 0:
         return np.eye(count)[np.argmin(f)]
     # The first program's answer is rounded; this much slack keeps it feasible for the second.
-    slack = TOLERANCE * np.abs(G).max() if violation > 0 else 0.0
-    solved = _solve(f, G.T, np.full(m, violation + slack), count)
+    slack = TOLERANCE * _scales(G) if violation > 0 else 0.0
+    solved = _solve(f, G.T, violation + slack + np.zeros(m), count)
     return _polished(solved.x, G, violation, solved.slack)
 
 
@@ -89,8 +90,6 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int) -> Any:
 
     scale = np.abs(A[:, :simplex]).max(axis=1)
     scale[scale == 0] = 1.0
-    if len(cost) > simplex:
-        scale[:] = scale.max()  # the extra unknown is one violation for all, so is its scale
     size = max(float(np.abs(cost).max()), 1e-300)
     solved = linprog(
         cost / size,
@@ -114,7 +113,7 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int) -> Any:
 def _polished(x: Array, G: Array, violation: float, slack: Array) -> Array:
     """The vertex the solver found, recomputed from its tight constraints to full precision."""
     members = np.flatnonzero(x > TOLERANCE)
-    tight = np.argsort(np.abs(slack), kind="stable")[: len(members) - 1]
+    tight = np.argsort(np.abs(slack) / _scales(G), kind="stable")[: len(members) - 1]
     system = np.vstack([G[np.ix_(members, tight)].T, np.ones(len(members))])
     exact = x[members] / x[members].sum()
     if np.linalg.cond(system) < 1e8:
@@ -124,6 +123,12 @@ def _polished(x: Array, G: Array, violation: float, slack: Array) -> Array:
     rough = np.where(x > TOLERANCE, x, 0) / x[members].sum()
     worse = (polished @ G).max() > max((rough @ G).max(), violation) + 1e-15
     return rough if worse or (exact < 0).any() else polished
+
+
+def _scales(G: Array) -> Array:
+    """The size of each constraint, (m,)."""
+    sizes: Array = np.abs(G).max(axis=0)
+    return np.where(sizes > 0, sizes, 1.0)
 
 
 def _checked(objectives: Any, violations: Any) -> tuple[Array, Array]:

@@ -1,0 +1,364 @@
+"""Every rate on random problems, counted row by row straight from its (corrected) definition.
+
+The definitions below are plain loops over rows and share no code with the package.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import ratebound as rb
+
+
+def steady(examples):
+    """The same examples every time, on a machine of any speed."""
+    slow = [HealthCheck.too_slow]
+    return settings(derandomize=True, deadline=None, max_examples=examples, suppress_health_check=slow)
+
+
+# What a rate counts of (decision f, label y, existing decision h), among which rows (None: a count).
+DEFINITIONS = {
+    "positive_rate": (lambda f, y, h: f, lambda y, h: True),
+    "coverage": (lambda f, y, h: f, lambda y, h: True),
+    "negative_rate": (lambda f, y, h: not f, lambda y, h: True),
+    "recall": (lambda f, y, h: f, lambda y, h: y),
+    "true_positive_rate": (lambda f, y, h: f, lambda y, h: y),
+    "false_negative_rate": (lambda f, y, h: not f, lambda y, h: y),
+    "false_positive_rate": (lambda f, y, h: f, lambda y, h: not y),
+    "true_negative_rate": (lambda f, y, h: not f, lambda y, h: not y),
+    "accuracy": (lambda f, y, h: f == y, lambda y, h: True),
+    "error_rate": (lambda f, y, h: f != y, lambda y, h: True),
+    "prevalence": (lambda f, y, h: y, lambda y, h: True),
+    "predicted_positives": (lambda f, y, h: f, None),
+    "predicted_negatives": (lambda f, y, h: not f, None),
+    "true_positives": (lambda f, y, h: f and y, None),
+    "false_positives": (lambda f, y, h: f and not y, None),
+    "true_negatives": (lambda f, y, h: not f and not y, None),
+    "false_negatives": (lambda f, y, h: not f and y, None),
+    "churn": (lambda f, y, h: f != h, lambda y, h: True),
+    "loss_only_churn": (lambda f, y, h: f != y and h == y, lambda y, h: h == y),
+    "wins": (lambda f, y, h: f == y and h != y, None),
+    "losses": (lambda f, y, h: f != y and h == y, None),
+    "positive_rate_of": (lambda f, y, h: h, lambda y, h: True),
+    "accuracy_of": (lambda f, y, h: h == y, lambda y, h: True),
+}
+# Quotients: what is counted above and below the line.
+RATIOS = {
+    "precision": (lambda f, y, h: f and y, lambda f, y, h: f),
+    "win_loss_ratio": (DEFINITIONS["wins"][0], DEFINITIONS["losses"][0]),
+}
+VERSUS = {
+    "churn",
+    "loss_only_churn",
+    "wins",
+    "losses",
+    "positive_rate_of",
+    "accuracy_of",
+    "win_loss_ratio",
+}
+WITHOUT_LABELS = {"positive_rate", "coverage", "negative_rate", "predicted_positives",
+                  "predicted_negatives", "churn", "positive_rate_of"}  # fmt: skip
+
+
+class Undefined(Exception):
+    """The definition divides by nothing, or speaks of a value or label that is not there."""
+
+
+@dataclass
+class Data:
+    """Rows as plain objects."""
+
+    rows: list[Any]
+    labelled: bool
+
+
+@dataclass
+class Words:
+    """A rate or a condition in the package's words, beside what it means."""
+
+    said: Any
+    meant: Any
+
+
+def measure(spec, data, scores, thresholds):
+    """The value of a rate; for a quotient its two counts and the weight of the subset, as a tuple."""
+    population = data[spec.on or "train"]
+    if not population.labelled and spec.kind not in WITHOUT_LABELS:
+        raise Undefined
+    for column, value in spec.subset.meant.needs:
+        if not any(getattr(row, column) == value for row in population.rows):
+            raise Undefined
+    at = 0 if spec.at is None else thresholds.get(spec.at, spec.at)
+    yes = {id(row): s >= at for row, s in zip(population.rows, scores[spec.on or "train"], strict=True)}
+    inside = [row for row in population.rows if spec.subset.meant.holds(row)]
+
+    def total(counted):
+        return sum(row.weight for row in inside if counted(yes[id(row)], row.y, row.live))
+
+    if spec.kind in RATIOS:
+        over = total(lambda f, y, h: True)
+        if over == 0:
+            raise Undefined
+        return *map(total, RATIOS[spec.kind]), over
+    counted, among = DEFINITIONS[spec.kind]
+    if among is None:
+        return total(counted)
+    over = total(lambda f, y, h: among(y, h))
+    if over == 0:
+        raise Undefined
+    return total(lambda f, y, h: among(y, h) and counted(f, y, h)) / over
+
+
+# ---- random data -------------------------------------------------------------------------------------
+
+SCORES = st.sampled_from([-2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 3.0])  # some tie with thresholds
+THRESHOLDS = {"t": 0.5, "a longer name": -1.0}
+rows = st.builds(
+    SimpleNamespace,
+    sex=st.sampled_from("FM"),
+    age=st.integers(0, 3),
+    member=st.booleans(),
+    y=st.booleans(),
+    live=st.booleans(),
+    weight=st.sampled_from([0.0, 0.5, 1.0, 2.5]),
+)
+
+
+def one_of_each():
+    """Rows that hold every value of every column, so that most rates are defined on them."""
+    every = product("FM", (False, True), (False, True))
+    return [SimpleNamespace(sex=s, age=i % 4, member=i % 3 == 0, y=y, live=h, weight=1.5)
+            for i, (s, y, h) in enumerate(every)]  # fmt: skip
+
+
+@st.composite
+def populations(draw, labelled=True, thorough=False):
+    """A population of the package, beside its plain rows."""
+    found = draw(st.lists(rows, min_size=4, max_size=10)) + (one_of_each() if thorough else [])
+    weighted = draw(st.booleans())
+    if not weighted:
+        for row in found:
+            row.weight = 1
+    assume(any(row.weight for row in found))
+    no, yes = draw(st.sampled_from([(0, 1), (-1, 1), (False, True), (0.0, 1.0)]))
+    columns = {name: [getattr(row, name) for row in found] for name in ("sex", "age", "member")}
+    columns["live"] = [yes if row.live else no for row in found]
+    y = [yes if row.y else no for row in found] if labelled else None
+    weights = [row.weight for row in found] if weighted else None
+    return Words(rb.Population(None, y, columns=columns, weights=weights), Data(found, labelled))
+
+
+@st.composite
+def worlds(draw, thorough=False):
+    """Populations by name, and scores (K, n) for each."""
+    found = {
+        "train": draw(populations(thorough=thorough)),
+        "pool": draw(populations(labelled=False, thorough=thorough)),
+        "experts": draw(populations(thorough=thorough)),
+    }
+    K = draw(st.integers(1, 3))
+    scores = {name: np.array([[draw(SCORES) for _ in p.meant.rows] for _ in range(K)])
+              for name, p in found.items()}  # fmt: skip
+    return found, scores
+
+
+# ---- random words ------------------------------------------------------------------------------------
+
+
+def condition(said, holds, *needs):
+    return Words(said, SimpleNamespace(holds=holds, needs=needs))
+
+
+age, sex, member = rb.column("age"), rb.column("sex"), rb.column("member")
+EVERYONE = condition(rb.where(), lambda r: True)
+CONDITIONS = [
+    condition(sex == "F", lambda r: r.sex == "F", ("sex", "F")),
+    condition(sex != "M", lambda r: r.sex != "M", ("sex", "M")),
+    condition(sex < "M", lambda r: r.sex < "M"),
+    condition(age == 2, lambda r: r.age == 2, ("age", 2)),
+    condition(age < 2, lambda r: r.age < 2),
+    condition(age <= 2.5, lambda r: r.age <= 2.5),
+    condition(age > 1, lambda r: r.age > 1),
+    condition(age >= 1, lambda r: r.age >= 1),
+    condition(age.isin([0, 1]), lambda r: r.age in (0, 1), ("age", 0), ("age", 1)),
+    condition(member == True, lambda r: r.member, ("member", True)),  # noqa: E712
+    condition(member == 0, lambda r: not r.member, ("member", False)),
+]
+
+
+def both(a, b):
+    holds = lambda r: a.meant.holds(r) and b.meant.holds(r)  # noqa: E731
+    return condition(a.said & b.said, holds, *a.meant.needs, *b.meant.needs)
+
+
+def either(a, b):
+    holds = lambda r: a.meant.holds(r) or b.meant.holds(r)  # noqa: E731
+    return condition(a.said | b.said, holds, *a.meant.needs, *b.meant.needs)
+
+
+def neither(a):
+    return condition(~a.said, lambda r: not a.meant.holds(r), *a.meant.needs)
+
+
+subsets = st.just(EVERYONE) | st.recursive(
+    st.sampled_from(CONDITIONS),
+    lambda inner: (
+        st.builds(both, inner, inner) | st.builds(either, inner, inner) | st.builds(neither, inner)
+    ),
+    max_leaves=3,
+)
+
+
+@st.composite
+def rates(draw, kinds):
+    kind = draw(st.sampled_from(kinds))
+    places = [None, "train", "experts", "pool"] * 5
+    if kind not in WITHOUT_LABELS:
+        places = [p for p in places if p != "pool"] + ["pool"]  # a mistake now and then
+    spec = SimpleNamespace(
+        kind=kind,
+        subset=draw(subsets),
+        on=draw(st.sampled_from(places)),
+        at=draw(st.sampled_from([None, None, 0.0, -0.5, 1.0, *THRESHOLDS])),
+    )
+    against = {"versus": "live"} if spec.kind in VERSUS else {}
+    said = getattr(rb, spec.kind)(spec.subset.said, on=spec.on, at=spec.at, **against)
+    return Words(said, spec)
+
+
+coefficients = st.sampled_from([1.0, -1.0, 0.5, -2.0, 0.3, 1e-3])
+
+
+@st.composite
+def sums(draw):
+    """Two expressions without a rate in common, and the terms and constants they are made of."""
+    some = st.lists(rates(list(DEFINITIONS)), min_size=1, max_size=4, unique_by=lambda w: str(w.said))
+    found = draw(some)
+    cut = draw(st.integers(1, len(found)))
+    sides = []
+    for part in (found[:cut], found[cut:]):
+        factors = [draw(coefficients) for _ in part]
+        constant = draw(st.sampled_from([0.0, 0.2, -0.7]))
+        said = sum((c * w.said for c, w in zip(factors, part, strict=True)), rb.Expression()) + constant
+        sides.append(Words(said, (factors, [w.meant for w in part], constant)))
+    return sides
+
+
+def total(side, *world):
+    factors, specs, constant = side.meant
+    return sum(c * measure(spec, *world) for c, spec in zip(factors, specs, strict=True)) + constant
+
+
+@st.composite
+def promises(draw):
+    """A constraint, beside a function from data to its violation."""
+    if draw(st.integers(0, 3)) == 0:
+        ratio, bound = draw(rates(list(RATIOS))), draw(st.sampled_from([0.3, 0.7, 1.3]))
+        least = draw(st.booleans())
+
+        def violated(*world):
+            top, bottom, over = measure(ratio.meant, *world)
+            value = (bound * bottom - top) / over * (1 if least else -1)
+            if bottom > 0 and abs(value) > 1e-9:  # the cross-multiplied sign is the ratio's own
+                assert (value <= 0) == (top / bottom >= bound if least else top / bottom <= bound)
+            return value
+
+        return Words(ratio.said >= bound if least else ratio.said <= bound, violated)
+    left, right = draw(sums())
+    if draw(st.booleans()):
+        return Words(left.said <= right.said, lambda *w: total(left, *w) - total(right, *w))
+    return Words(left.said >= right.said, lambda *w: total(right, *w) - total(left, *w))
+
+
+# ---- the properties ----------------------------------------------------------------------------------
+
+
+def check(objective, constraints, world):
+    """Compile, evaluate K scores in every way there is, and compare with the definitions."""
+    found, scores = world
+    problem = rb.Problem(objective.said, [c.said for c in constraints])
+    given_populations = {name: p.said for name, p in found.items()}
+    data = {name: p.meant for name, p in found.items()}
+    measures = [lambda *w: total(objective, *w), *(c.meant for c in constraints)]
+    K = len(scores["train"])
+    try:
+        expected = np.array(
+            [
+                [m(data, {n: s[k] for n, s in scores.items()}, THRESHOLDS) for m in measures]
+                for k in range(K)
+            ]
+        )
+    except Undefined:
+        with pytest.raises(ValueError, match=r"population '\w+': .*\(in the (objective|constraint)"):
+            rb.compile(problem, **given_populations)
+        return
+    compiled = rb.compile(problem, **given_populations)
+    assert compiled.constraints == problem.subject_to
+
+    def evaluate(scores):
+        objective, violations = compiled.evaluate(scores, thresholds=THRESHOLDS)
+        return np.concatenate([np.asarray(objective)[..., None], violations], axis=-1)
+
+    stacked = np.concatenate([scores[name] for name in given_populations], axis=1)
+    together = evaluate(stacked)
+    np.testing.assert_allclose(together, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(evaluate(scores), together)
+    for k in range(K):
+        np.testing.assert_allclose(evaluate(stacked[k]), together[k], rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(
+            evaluate({n: s[k] for n, s in scores.items()}), evaluate(stacked[k])
+        )
+
+
+@pytest.mark.parametrize("kind", [*DEFINITIONS, *RATIOS])
+def test_each_rate(kind):
+    """As the only constraint, on any population and subset, at any threshold."""
+    plain = Words(
+        rb.positive_rate(), SimpleNamespace(kind="positive_rate", subset=EVERYONE, on=None, at=None)
+    )
+    objective = Words(plain.said, ([1.0], [plain.meant], 0.0))
+
+    @steady(30)
+    @given(worlds(), rates([kind]))
+    def holds(world, rate):
+        if kind in RATIOS:
+
+            def violated(*w):
+                top, bottom, over = measure(rate.meant, *w)
+                return (0.6 * bottom - top) / over
+
+            return check(objective, [Words(rate.said >= 0.6, violated)], world)
+        check(objective, [Words(rate.said <= 0.6, lambda *w: measure(rate.meant, *w) - 0.6)], world)
+
+    holds()
+
+
+@steady(150)
+@given(sums(), st.lists(promises(), min_size=1, max_size=4), worlds(thorough=True))
+def test_random_problems(objectives, constraints, world):
+    check(objectives[0], constraints, world)
+
+
+def test_every_rate_of_the_language_has_a_definition_here():
+    from ratebound.rates import named
+
+    kinds = {kind for kind in {**named.RATES, **named.VERSUS} if " " not in kind}
+    assert kinds == set(DEFINITIONS)
+
+
+@pytest.mark.parametrize("thresholds", [0.5, [0.5], [0.5, -1.0], np.array([[0.5], [-1.0]])])
+def test_learned_thresholds_may_differ_between_models(thresholds):
+    people = rb.Population(None, [0, 1, 1])
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.recall(at="t") >= 1]), people)
+    scores = np.array([[-2.0, 0.4, 0.6]] * max(1, np.size(thresholds)))
+    _, violations = compiled.evaluate(scores, thresholds={"t": thresholds})
+    np.testing.assert_allclose(violations, [[0.5], [0.0]][: len(scores)])
+    assert compiled.learnable == ("t",)
+    with pytest.raises(ValueError, match=r"threshold 't' is learned.*thresholds="):
+        compiled.evaluate(scores)

@@ -1,0 +1,379 @@
+"""What the language can build, `parse` reads back as printed; all else it refuses, and runs nothing."""
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import ratebound as rb
+
+# The same examples every time, on a machine of any speed.
+steady = settings(
+    derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
+)
+
+RATES = """
+positive_rate coverage negative_rate recall true_positive_rate false_negative_rate false_positive_rate
+true_negative_rate accuracy error_rate prevalence predicted_positives predicted_negatives true_positives
+false_positives true_negatives false_negatives
+"""
+VERSUS = "churn loss_only_churn wins losses positive_rate_of accuracy_of"
+AWKWARD = r"""
+sex|hours per week|class|None|True|lambda|match|on|at|versus|column|naïve|ﬁeld|年齢|a.b|0x|__import__
+say "hi"|it's|'both' "quotes"|back\slash|\|trailing\\|{brace}|#|(|;|🙂
+"""
+HIDDEN = [" ", "\n", "\r\n", "tab\t", "\x00", "\x0c", "\u2028", "\ud800", "\N{RIGHT-TO-LEFT OVERRIDE}"]
+
+any_text = st.text(st.characters(exclude_categories=()), max_size=8)  # surrogates too
+names = st.sampled_from([*AWKWARD.strip().replace("\n", "|").split("|"), *HIDDEN]) | any_text.filter(
+    bool
+)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+values = names | any_text | st.booleans() | st.integers() | st.integers(-(10**40), 10**40) | floats
+options = st.fixed_dictionaries({}, optional={"on": names, "at": floats | st.integers(-9, 9) | any_text})
+
+
+@st.composite
+def conditions(draw):
+    column = rb.column(draw(names))
+    if draw(st.booleans()):
+        return column.isin(draw(st.lists(values, min_size=1, max_size=3)))
+    relation = draw(st.sampled_from(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]))
+    return getattr(column, relation)(draw(values))
+
+
+subsets = st.recursive(
+    conditions(),
+    lambda inner: st.one_of(
+        inner.map(lambda s: ~s),
+        st.tuples(inner, inner).map(lambda two: two[0] & two[1]),
+        st.tuples(inner, inner).map(lambda two: two[0] | two[1]),
+    ),
+    max_leaves=6,
+)
+arguments = st.lists(subsets, max_size=2)
+keywords = st.dictionaries(st.sampled_from(["sex", "subset", "kind", "klass"]), values, max_size=2)
+
+
+@st.composite
+def rates(draw):
+    kind, given_options = draw(st.sampled_from([*RATES.split(), *VERSUS.split()])), draw(options)
+    if kind in VERSUS.split():
+        given_options["versus"] = draw(names)
+    return getattr(rb, kind)(*draw(arguments), **draw(keywords), **given_options)
+
+
+@st.composite
+def expressions(draw):
+    large = st.floats(-1e307, 1e307)  # three of them still have a finite sum
+    terms = draw(st.lists(st.tuples(large | st.sampled_from([1.0, -1.0, 5e-324]), rates()), max_size=3))
+    return sum((c * rate for c, rate in terms), rb.Expression()) + draw(st.just(0.0) | large)
+
+
+@st.composite
+def metrics(draw):
+    """What compares with numbers only: precision, win_loss_ratio and roc_auc."""
+    where, words = draw(arguments), draw(options)
+    kind = draw(st.sampled_from(["precision", "win_loss_ratio", "roc_auc"]))
+    if kind == "precision":
+        return rb.precision(*where, **words)
+    if kind == "win_loss_ratio":
+        return rb.win_loss_ratio(*where, versus=draw(names), **words)
+    words.pop("at", None)
+    return rb.roc_auc(*where, bins=draw(st.integers(1, 1000)), **words)
+
+
+@st.composite
+def constraints(draw):
+    if draw(st.integers(0, 3)) == 0:
+        metric, bound = draw(metrics()), draw(floats)
+        return metric >= bound if isinstance(metric, rb.Area) or draw(st.booleans()) else metric <= bound
+    left, right = draw(expressions()), draw(expressions() | floats)
+    assume(left.terms and (left - right).terms)
+    return left >= right if draw(st.booleans()) else left <= right
+
+
+@steady
+@given(constraints())
+def test_what_is_printed_is_read_back(constraint):
+    text = str(constraint)
+    assert text.isprintable(), "one line, nothing hidden"
+    again = rb.parse(text)
+    assert again == constraint
+    assert str(again) == text
+    assert repr(again) == text
+
+
+def test_a_number_on_the_left_is_read_back():
+    constraint = rb.Expression((), 0.5) <= rb.recall()
+    assert rb.parse(str(constraint)) == constraint
+    assert str(rb.parse(str(constraint))) == str(constraint)
+
+
+@pytest.mark.parametrize(
+    ("text", "as_printed"),
+    [
+        ("0.9 <= recall()", "recall() >= 0.9"),
+        ("  recall ( )>=.9  ", "recall() >= 0.9"),
+        ("recall() - 0.1 >= recall(sex='F')", 'recall() - 0.1 >= recall(sex == "F")'),
+        ("recall(sex='F', age=(1, 2)) >= 1", 'recall(sex == "F" and age in (1, 2)) >= 1.0'),
+        ("recall(sex == 'F', 25 > age) >= 1", 'recall(sex == "F" and age < 25) >= 1.0'),
+        ("recall(age in [1, -2]) >= 1", "recall(age in (1, -2)) >= 1.0"),
+        ("recall(age not in (1, 2)) >= 1", "recall(not age in (1, 2)) >= 1.0"),
+        ("recall(not not a == 1) >= 1", "recall(a == 1) >= 1.0"),
+        ("recall(a == 1 and (b == 2 and c == 3)) >= 1", "recall(a == 1 and b == 2 and c == 3) >= 1.0"),
+        ("recall((a == 1 or b == 2) and c == 3) >= 1", "recall((a == 1 or b == 2) and c == 3) >= 1.0"),
+        ("-(recall() + 1) / 4 <= 2 * 3", "-0.25 * recall() - 0.25 <= 6.0"),
+        ("recall() + recall() >= +1", "2.0 * recall() >= 1.0"),
+        ("roc_auc() >= 0.8", "roc_auc(bins=10) >= 0.8"),
+        ("precision(at=1) >= 1 / 2", "precision(at=1.0) >= 0.5"),
+        ("(\nrecall()\n>= 0.9)", "recall() >= 0.9"),
+    ],
+)
+def test_spellings(text, as_printed):
+    assert str(rb.parse(text)) == as_printed
+
+
+REFUSED = {  # text: what its error says
+    "": "invalid syntax",
+    "   ": "invalid syntax",
+    "recall(": "never closed",
+    "recall() >= 0.9; 1": "invalid syntax",
+    "x = recall()": "invalid syntax",
+    "recall()": "a constraint compares rates",
+    "0.9": "a constraint compares rates",
+    "recall": "a constraint compares rates",
+    "not recall() >= 0.9": "a constraint compares rates",
+    "recall() >= 0.9 and accuracy() >= 0.9": "a constraint compares rates",
+    "lambda: recall() >= 0.9": "a constraint compares rates",
+    "(x := recall()) >= 0.9": "expected a number, a rate",
+    "recall() >= (x := 0.9)": "expected a number, a rate",
+    "0.1 <= recall() <= 0.9": "two constraints",
+    "recall() < 0.9": "<= or >=",
+    "recall() > 0.9": "<= or >=",
+    "recall() == 0.9": "some slack",
+    "recall() != 0.9": "<= or >=",
+    "recall() in (0.9,)": "<= or >=",
+    "recall() is 0.9": "<= or >=",
+    "recall() * accuracy() >= 0.9": "linear",
+    "recall() / accuracy() >= 0.9": "ratio of two rates",
+    "1 / recall() >= 0.9": "ratio of two rates",
+    "recall() ** 2 >= 0.9": r"\+ - \* / only",
+    "recall() % 2 >= 0.9": r"\+ - \* / only",
+    "recall() // 2 >= 0.9": r"\+ - \* / only",
+    "recall() @ 2 >= 0.9": r"\+ - \* / only",
+    "recall() | 2 >= 0.9": r"\+ - \* / only",
+    "~recall() >= 0.9": "expected a number, a rate",
+    "recall() / 0 >= 0.9": "zero",
+    "recall() / (1 - 1) >= 0.9": "zero",
+    "precision() >= recall()": "compares with a number only",
+    "precision() >= precision()": "compares with a number only",
+    "recall() >= precision()": "not a sum of rates",
+    "2 * precision() >= 0.9": "compare it with a number",
+    "precision() + 1 >= 0.9": "compare it with a number",
+    "1 - precision() >= 0.9": "compare it with a number",
+    "-precision() >= -0.9": "compare it with a number",
+    "roc_auc() <= 0.9": "from below only",
+    "0.9 >= roc_auc()": "from below only",
+    "roc_auc() >= recall()": "compares with a number only",
+    "recall() >= recall()": "no rate is left",
+    "1 >= 0.9": "no rate is left",
+    "0 * recall() >= 0.9": "no rate is left",
+    "recal() >= 0.9": "no such rate; there are positive_rate, .*recall",
+    "rb.recall() >= 0.9": "no such rate",
+    "recall.__class__ >= 0.9": "expected a number, a rate",
+    "recall()() >= 0.9": "no such rate",
+    "recall().real >= 0.9": "expected a number, a rate",
+    "eval('1') >= 0.9": "no such rate",
+    "make_rate('recall') >= 0.9": "no such rate",
+    "column('age') >= 0.9": "no such rate",
+    "recall()[0] >= 0.9": "expected a number, a rate",
+    "recall(sex[0] == 1) >= 0.9": "expected a column",
+    "recall(people.sex == 1) >= 0.9": "expected a column",
+    "recall(sex) >= 0.9": "expected a condition",
+    "recall('sex') >= 0.9": "expected a condition",
+    "recall(True) >= 0.9": "expected a condition",
+    "recall(1 == 2) >= 0.9": "expected a column",
+    "recall(sex == Female) >= 0.9": "texts need quotes",
+    "recall(sex == other) >= 0.9": "texts need quotes",
+    "recall(sex == f'{1}') >= 0.9": "texts need quotes",
+    "f'{recall()}' >= 0.9": "expected a number, a rate",
+    "recall(sex == b'F') >= 0.9": "a text, a truth value or a finite number",
+    "recall(sex == None) >= 0.9": "a text, a truth value or a finite number",
+    "recall(sex == ...) >= 0.9": "a text, a truth value or a finite number",
+    "recall(age == 1j) >= 0.9": "a text, a truth value or a finite number",
+    "recall(age == 1e999) >= 0.9": "a text, a truth value or a finite number",
+    "recall(age == 1 + 1) >= 0.9": "expected a text in quotes",
+    "recall(age == -True) >= 0.9": "only a number can be negated",
+    "recall(age == -'1') >= 0.9": "only a number can be negated",
+    "recall(age is 1) >= 0.9": "compared with == != < <= > >= in",
+    "recall(18 <= age < 25) >= 0.9": "joined with 'and'",
+    "recall(age in ()) >= 0.9": "no values given",
+    "recall(age in (1, x)) >= 0.9": "texts need quotes",
+    "recall(age in range(3)) >= 0.9": "several values stand in parentheses",
+    "recall(age in {1, 2}) >= 0.9": "several values stand in parentheses",
+    "recall(age in [x for x in (1, 2)]) >= 0.9": "several values stand in parentheses",
+    "sum(recall() for x in (1, 2)) >= 0.9": "no such rate",
+    "[recall() for x in (1, 2)] >= 0.9": "expected a number, a rate",
+    "recall(age == 1 if 2 else 3) >= 0.9": "expected a condition",
+    "recall(age == (lambda: 1)) >= 0.9": "expected a text in quotes",
+    "recall(column() == 1) >= 0.9": "expected a column",
+    "recall(column('') == 1) >= 0.9": "non-empty string",
+    "recall(column(1) == 1) >= 0.9": "non-empty string",
+    "recall(column('a', 'b') == 1) >= 0.9": "expected a column",
+    "recall(columns('a') == 1) >= 0.9": "expected a column",
+    "recall(*sex) >= 0.9": "expected a condition",
+    "recall(**sex) >= 0.9": "no meaning here",
+    "recall(sex='F', sex='M') >= 0.9": "sex",
+    "recall(on='a', on='b') >= 0.9": "on",
+    "roc_auc(bins=2, bins=3) >= 0.9": "bins",
+    "recall(on=1) >= 0.9": "takes a name",
+    "recall(on='') >= 0.9": "takes a name",
+    "recall(at=True) >= 0.9": "only a number",
+    "recall(at=1e999) >= 0.9": "finite",
+    "recall() >= 1e999": "finite",
+    "1e308 * recall() * 10 >= 0.9": "finite",
+    "recall() / 1e-320 >= 0.9": "finite",
+    "recall() >= True": "expected a number or a rate",
+    "recall() >= '0.9'": "expected a number or a rate",
+    "recall() >= 0.9j": "expected a number or a rate",
+    "recall() >= nan": "expected a number, a rate",
+    "churn() >= 0.9": "churn needs versus=",
+    "win_loss_ratio() >= 0.9": "win_loss_ratio needs versus=",
+    "churn(versus=1) >= 0.9": "takes a name",
+    "recall(versus='live') >= 0.9": "recall takes no versus=",
+    "precision(versus='live') >= 0.9": "precision takes no versus=",
+    "roc_auc(bins=0) >= 0.9": "whole number",
+    "roc_auc(bins=2.0) >= 0.9": "whole number",
+    "roc_auc(bins=True) >= 0.9": "whole number",
+    "recall()\x00 >= 0.9": "null",
+    "recall(\ud800 == 1) >= 0.9": "surrogates",
+    "recall() >= 0.9\nimport os": "invalid syntax",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=ascii)
+def test_everything_else_is_refused_in_one_line(text):
+    with pytest.raises(ValueError, match=REFUSED[text]) as refusal:
+        rb.parse(text)
+    assert str(refusal.value).startswith("cannot read")
+    assert str(refusal.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recall() >= 1" + "0" * 400,
+        "1" + "0" * 400 + " * recall() >= 0.9",
+        "recall(at=1" + "0" * 400 + ") >= 0.9",
+        "recall(age == 1" + "0" * 5000 + ") >= 0.9",
+        "1e308 * recall() + 1e308 * recall() >= 0.9",
+    ],
+    ids=["bound", "coefficient", "threshold", "value", "sum"],
+)
+def test_numbers_too_large_are_refused(text):
+    with pytest.raises(ValueError, match="cannot read"):
+        rb.parse(text)
+
+
+@pytest.mark.parametrize("times", [100, 1_000, 3_000, 10**6])
+@pytest.mark.parametrize(
+    ("before", "middle", "after"),
+    [
+        ("(", "recall() >= 0.9", ")"),
+        ("recall(", "", ") >= 0.9"),
+        ("recall(not ", "", ""),
+        ("-", "recall() >= 0.9", ""),
+        ("not ", "recall() >= 0.9", ""),
+        ("1 + ", "recall() >= 0.9", ""),
+        ("", "recall() >= 0.9", " + 1"),
+        ("", "recall() >= 0.9", " * (1"),
+        ("recall() >= ", "0.9", ""),
+        ("[", "1", "]"),
+        ("{1:", "", ""),
+        ("lambda: ", "1", ""),
+        ("", "recall(x == 1", " and x == 1"),
+        ("recall(", "x == " + "-", "1"),
+        ("", "x", ".x"),
+        ("f'{", "1", "}'"),
+    ],
+)
+def test_nesting_however_deep_is_read_or_refused(before, middle, after, times):
+    _read_or_refuse(before * times + middle + after * times)
+
+
+def test_a_long_text_is_refused_before_it_is_read():
+    with pytest.raises(ValueError, match="too long"):
+        rb.parse("recall() >= 0.9" + " " * 10**6)
+
+
+@pytest.mark.parametrize("thing", [None, 1, b"recall() >= 0.9", rb.recall() >= 0.9, ["recall() >= 0.9"]])
+def test_only_text_is_parsed(thing):
+    with pytest.raises(TypeError, match="parse reads text"):
+        rb.parse(thing)
+
+
+def _read_or_refuse(text):
+    try:
+        found = rb.parse(text)
+    except ValueError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+        assert isinstance(found, rb.Constraint)
+        assert rb.parse(str(found)) == found
+    assert refusal.isprintable()
+
+
+@steady
+@given(
+    any_text | st.text(max_size=200) | st.text("recall()[]{}>=<.,\"'\\ :+-*/&|~0123e_\n", max_size=40)
+)
+def test_any_text_is_read_or_refused(text):
+    _read_or_refuse(text)
+
+
+PIECES = r"""
+( ) [ ] , : = == != < <= > >= + - * / ** not and or in is if else for lambda := . .. ' " \ # @ f" b"
+recall( precision( roc_auc( churn( column( versus= on= at= bins= *x **x await yield
+True None x 0 1 1e400 10_0 0x1f 1j ... é ª
+"""
+
+
+@steady
+@given(st.data(), constraints())
+def test_mutated_constraints_are_read_or_refused(data, constraint):
+    text = str(constraint)
+    for _ in range(data.draw(st.integers(1, 3))):
+        start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        stop = min(stop, start + 6)
+        text = text[:start] + data.draw(st.sampled_from([*PIECES.split(), "", *HIDDEN])) + text[stop:]
+    _read_or_refuse(text)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{0}",
+        "{0} >= 0.9",
+        "recall() >= {0}",
+        "recall({0}) >= 0.9",
+        "recall(x == {0}) >= 0.9",
+        "recall({0} == 1) >= 0.9",
+        "recall(x in ({0},)) >= 0.9",
+        "recall(x=({0})) >= 0.9",
+        "recall(at={0}) >= 0.9",
+        "recall(*{0}) >= 0.9",
+        "recall(**{0}) >= 0.9",
+        "recall(column({0}) == 1) >= 0.9",
+        "recall({0} for x in (1,)) >= 0.9",
+        "f'{{{0}}}' >= 0.9",
+        "(lambda: {0})() >= 0.9",
+        "recall() * {0} >= 0.9",
+        "(x := {0}) >= 0.9",
+    ],
+)
+def test_nothing_is_ever_run(place, tmp_path):
+    target = tmp_path / "touched"
+    with pytest.raises(ValueError, match="cannot read"):
+        rb.parse(place.format(f'__import__("pathlib").Path("{target}").touch()'))
+    assert not target.exists()

@@ -1,0 +1,48 @@
+"""The public names, written out; each has a docstring, and importing them is light."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import ratebound as rb
+
+PUBLIC = {
+    "words": "Area Constraint Expression Rate Ratio Subset column equal parse where",
+    "rates": """accuracy accuracy_of churn coverage error_rate false_negative_rate false_negatives
+        false_positive_rate false_positives loss_only_churn losses negative_rate positive_rate
+        positive_rate_of precision predicted_negatives predicted_positives prevalence recall roc_auc
+        true_negative_rate true_negatives true_positive_rate true_positives win_loss_ratio wins""",
+    "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
+        equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
+        no_lost_benefits not_worse_off statistical_parity steering_examples""",
+    "problem": "Compiled Population Problem compile",
+    "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
+    "learners": "Linear Torch",
+    "solution": "Mixture Status average best_iterate last_iterate select shrink",
+    "data": "datasets",
+}
+NAMES = sorted(" ".join(PUBLIC.values()).split())
+
+
+def test_all_is_exactly_the_public_names():
+    assert sorted(rb.__all__) == NAMES
+    assert rb.__all__ == sorted(rb.__all__)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_is_documented(name):
+    public = getattr(rb, name)
+    assert inspect.getdoc(public)
+    if inspect.isclass(public):  # a sentence of its own, not its base's nor a dataclass's signature
+        assert public.__doc__
+        assert not public.__doc__.startswith(f"{name}(")
+
+
+def test_importing_is_light():
+    """Torch, scikit-learn and DataFrames are imported where they are used, and only there."""
+    heavy = ["torch", "sklearn", "pandas", "polars", "lightgbm", "matplotlib", "jax"]
+    code = f"import ratebound, sys; print(*[m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []

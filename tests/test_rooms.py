@@ -1,0 +1,67 @@
+"""The rooms of the package, in order: each imports only from itself and from those before it."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import ratebound
+
+# "" is the package itself, `import ratebound`, which is made of those before it.
+ROOMS = [
+    "rates",
+    "problem",
+    "game",
+    "learners",
+    "solution",
+    "audit",
+    "estimators",
+    "datasets",
+    "",
+    "experiments",
+]
+# What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
+LIBRARIES = {"rates": set(), "problem": {"numpy", "scipy"}, "solution": {"numpy", "scipy"}}
+
+ROOT = Path(ratebound.__file__).parent
+MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.glob("*/**/*.py"))}
+
+
+def imported(tree, path):
+    """The absolute names of all modules that are imported anywhere in `tree`."""
+    package = ["ratebound", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            # `from ratebound import x` names a room in its second half.
+            yield from (
+                [f"ratebound.{alias.name}" for alias in node.names] if start == "ratebound" else [start]
+            )
+
+
+def test_every_room_has_its_place():
+    assert {module.split("/")[0] for module in MODULES} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_one_way(module):
+    path, room = MODULES[module], module.split("/")[0]
+    earlier = ROOMS[: ROOMS.index(room) + 1]
+    for name in imported(ast.parse(path.read_text("utf-8")), path):
+        top, _, rest = name.partition(".")
+        part = rest.split(".")[0]
+        if top == "ratebound":
+            assert (part if part in ROOMS else "") in earlier, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.split("/")[0] in LIBRARIES])
+def test_words_need_no_library_and_problems_need_arrays_only(module):
+    path = MODULES[module]
+    for name in imported(ast.parse(path.read_text("utf-8")), path):
+        top = name.partition(".")[0]
+        allowed = sys.stdlib_module_names | LIBRARIES[module.split("/")[0]] | {"ratebound"}
+        assert top in allowed, f"{module} imports {name}"
