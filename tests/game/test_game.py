@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import ratebound as rb
-from ratebound.game import tables
+from ratebound.game import places, tables
 from ratebound.game.arrays import as_like
 
 torch = pytest.importorskip("torch")
@@ -195,22 +194,23 @@ def expected_round(name, weights, scores, multipliers, loss, proxy):
 
 LAYOUTS = {  # name: device, constants to set
     "dense": (None, {}),
-    "sparse factor": (None, {"DENSE_ON_CPU": 0}),
-    "packed slices": (None, {"DENSE_ON_CPU": 0, "SPARSE": 0}),
-    "packed slices, in chunks": (None, {"DENSE_ON_CPU": 0, "SPARSE": 0, "CHUNK": 50}),
+    "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
+    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0}),
+    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "CHUNK": 50}),
     "torch": ("cpu", {}),
-    "torch, packed slices": ("cpu", {"DENSE_ON_GPU": 0}),
+    "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
+    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0}),
 }
 
 
 def game_with(layout, monkeypatch, compiled, player=None, **options):
     device, constants = LAYOUTS[layout]
     for constant, value in constants.items():
-        monkeypatch.setattr(tables, constant, value)
+        monkeypatch.setattr(places if constant == "CHUNK" else tables, constant, value)
     game = rb.Game(compiled, player, device=device, **options)
     for table in game.tables:
-        assert (table.membership is None) == ("packed" in layout)
-        assert sparse.issparse(table.membership) == ("factor" in layout)
+        assert (table.membership is None) == ("bits" in layout)
+        assert isinstance(table.membership, places.Lists) == ("lists" in layout)
     return game
 
 

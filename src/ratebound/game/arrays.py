@@ -16,6 +16,8 @@ Array = Any  # numpy.ndarray or torch.Tensor
 
 def namespace(array: Array) -> ModuleType:
     """The module, numpy or torch, whose functions take `array`."""
+    if type(array) is np.ndarray:  # asking torch about it takes longer than most operations here
+        return np
     torch = sys.modules.get("torch")  # whoever holds a tensor has imported torch
     return torch if torch is not None and isinstance(array, torch.Tensor) else np
 

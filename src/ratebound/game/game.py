@@ -18,8 +18,9 @@ import numpy as np
 from ratebound.game.arrays import Array, as_like, namespace, tally
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
 from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
+from ratebound.game.places import Places
 from ratebound.game.proxies import proxy_named
-from ratebound.game.tables import Places, Table
+from ratebound.game.tables import Table
 from ratebound.problem.compiled import Compiled
 
 
