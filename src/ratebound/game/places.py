@@ -104,7 +104,8 @@ class BitPlaces:
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""
-        return sum(matrix.sum(0)[None] for _, matrix in self._chunks())
+        # A product with ones is faster than a sum down the columns.
+        return sum((0 * matrix[:, 0] + 1)[None] @ matrix for _, matrix in self._chunks())
 
 
 Places = CellPlaces | BitPlaces
