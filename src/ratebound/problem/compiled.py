@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.population import Array, Population
+from ratebound.problem.frames import Array
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 

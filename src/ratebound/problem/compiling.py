@@ -21,8 +21,9 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Array, Population
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.split import split
 from ratebound.rates.expressions import Area, Expression, Rate

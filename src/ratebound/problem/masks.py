@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ratebound.problem.population import Array, Population, _distinct, _some
+from ratebound.problem.frames import Array, distinct, some
+from ratebound.problem.population import Population
 from ratebound.rates.subsets import (
     All,
     Any_,
@@ -84,7 +85,7 @@ def _equals(name: str, values: Array, value: Value) -> Array:
     if not found.any():
         raise ValueError(
             f"no row has {column_text(name)} == {value_text(value)}; the column holds "
-            f"{_some(_distinct(values))}"
+            f"{some(distinct(values))}"
         )
     return found
 
@@ -96,5 +97,5 @@ def _check_kind(name: str, values: Array, value: Value) -> None:
         held, given = ("text", "a number") if holds_text else ("numbers", "text")
         raise ValueError(
             f"column {name!r} holds {held} and is compared with {given}, {value!r}; it holds "
-            f"{_some(_distinct(values))}"
+            f"{some(distinct(values))}"
         )

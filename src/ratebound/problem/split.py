@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.problem.compiled import CHUNK, Block, bit
-from ratebound.problem.population import Array
+from ratebound.problem.frames import Array
 
 Entry = tuple[int, int, float]  # row, slice, coefficient
 

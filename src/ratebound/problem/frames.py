@@ -1,0 +1,68 @@
+"""Reading tables: arrays, lists and DataFrames (pandas, polars) alike, without importing either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def frame_columns(X: Any) -> list[str]:
+    """The column names of a DataFrame (pandas, polars), and none for anything else."""
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "to_numpy") else []
+
+
+def length(values: Any) -> int:
+    return int(values.shape[0]) if hasattr(values, "shape") and values.shape else len(values)
+
+
+def as_array(values: Any) -> Array:
+    if hasattr(values, "to_numpy"):
+        frame: Array = values.to_numpy()
+        return frame
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+        array = np.asarray(values, dtype=object)  # a list's None or NaN among texts must stay missing
+    return array
+
+
+def numbers(values: Array, name: str) -> Array:
+    """A column of a DataFrame as numbers; missing ones as NaN, for learners that take them."""
+    if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):
+        missing = is_missing(values)
+        values = np.where(missing, np.nan, np.where(missing, 0, values)).astype(float)
+    if values.dtype.kind not in "buif":
+        raise ValueError(
+            f"column {name!r} of X holds no numbers: encode it, or leave it out of X and pass it in "
+            "columns= if only constraints speak of it"
+        )
+    return values
+
+
+def is_missing(values: Array) -> Array:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        return np.fromiter(map(_lacks_value, values), dtype=bool, count=len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _lacks_value(value: Any) -> bool:
+    """None, NaN, or a marker such as pandas' NA, which is not even comparable with itself."""
+    differs = value != value
+    return value is None or not isinstance(differs, bool | np.bool_) or bool(differs)
+
+
+def distinct(values: Array) -> list[Any]:
+    """Up to eleven distinct values, found without sorting where values of one column differ in type."""
+    if values.dtype.kind == "O":
+        return list(dict.fromkeys(values.tolist()))[:11]
+    found: list[Any] = np.unique(values)[:11].tolist()
+    return found
+
+
+def some(values: list[Any]) -> str:
+    return ", ".join(map(repr, values[:10])) + (", ..." if len(values) > 10 else "")
