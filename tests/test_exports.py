@@ -20,7 +20,7 @@ PUBLIC = {
     "problem": "Compiled Population Problem compile",
     "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
     "learners": "Linear Torch",
-    "solution": "Mixture Status average best_iterate last_iterate select shrink",
+    "solution": "Mixture Status average best_iterate last_iterate select shrink load",
     "data": "datasets",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

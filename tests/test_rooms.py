@@ -22,7 +22,7 @@ ROOMS = [
     "experiments",
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
-LIBRARIES = {"rates": set(), "problem": {"numpy", "scipy"}, "solution": {"numpy", "scipy"}}
+LIBRARIES = {"rates": set(), "problem": {"numpy", "scipy"}, "solution": {"numpy", "scipy", "safetensors"}}
 
 ROOT = Path(ratebound.__file__).parent
 MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.glob("*/**/*.py"))}

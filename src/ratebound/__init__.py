@@ -58,8 +58,9 @@ from ratebound.rates.named import (
 )
 from ratebound.rates.subsets import Subset, column, where
 from ratebound.rates.text import parse
+from ratebound.solution.files import load
+from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import (
-    Mixture,
     average,
     best_iterate,
     last_iterate,
@@ -110,6 +111,7 @@ __all__ = [
     "false_positives",
     "last_iterate",
     "limited_churn",
+    "load",
     "loss_only_churn",
     "losses",
     "minimum_accuracy",

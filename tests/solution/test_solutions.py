@@ -22,6 +22,7 @@ def trace_of(objectives, violations, *, setting=None, watched=None, weights=None
     if weights is not None:
         multipliers[:, 0] = weights
     return Trace(
+        problem=rb.Problem(rb.error_rate()),
         constraints=CONSTRAINTS[: violations.shape[1]],
         objectives=np.asarray(objectives, float),
         violations=violations,

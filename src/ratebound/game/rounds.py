@@ -239,6 +239,7 @@ class _Keeper:
             for name in ("train", *self.watch)
         }
         trace = Trace(
+            problem=self.compiled.problem,
             constraints=self.compiled.constraints,
             objectives=values["train"].objectives,
             violations=values["train"].violations,

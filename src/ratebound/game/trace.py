@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
 Array = NDArray[Any]
@@ -35,7 +36,8 @@ class Values:
 class Trace:
     """N candidates: the iterates kept from a game of K settings."""
 
-    constraints: tuple[Constraint, ...]
+    problem: Problem
+    constraints: tuple[Constraint, ...]  # as compiled: an area has one for each budget too
     objectives: Array  # (N,) on the training population
     violations: Array  # (N, m), feasible where <= 0
     watched: dict[str, Values]  # the same on other populations

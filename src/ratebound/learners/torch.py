@@ -39,7 +39,7 @@ class Torch:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        _import_torch()
+        import_torch()
         object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
@@ -52,7 +52,7 @@ class Torch:
 
     def start(self, features: Array, settings: int, seed: int) -> TorchFit:
         """A fit in progress on these rows of features."""
-        torch = _import_torch()
+        torch = import_torch()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             made = self.module if isinstance(self.module, torch.nn.Module) else self.module()
@@ -71,7 +71,7 @@ class TorchScorer:
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
-        torch = _import_torch()
+        torch = import_torch()
         rows = torch.as_tensor(_writable(X))
         flat = torch.as_tensor(_writable(parameters))
         with torch.no_grad():
@@ -80,7 +80,7 @@ class TorchScorer:
         return found
 
     def _score(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        torch = _import_torch()
+        torch = import_torch()
         state = unflatten(flat, self.shapes)
         return one_per_row(torch.func.functional_call(self.module, state, (rows,)), len(rows))
 
@@ -89,7 +89,7 @@ class TorchFit:
     """Modules being trained; `scores` for a batch, then `descend` its gradient."""
 
     def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         if not np.isfinite(features).all():
             raise ValueError("the features X hold NaN or infinite values: fill or scale them first")
         self.spec, self.settings = spec, settings
@@ -122,7 +122,7 @@ class TorchFit:
     @contextmanager
     def randomness(self, seed: int) -> Iterator[None]:
         """Where a seed rules over what chance there is in training, such as dropout."""
-        torch = _import_torch()
+        torch = import_torch()
         with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
             torch.manual_seed(seed)
             yield
@@ -132,7 +132,7 @@ class TorchFit:
         if rows is None:
             self._scores = self._forward(self.X)
         else:
-            index = _import_torch().as_tensor(rows, device=self.target)
+            index = import_torch().as_tensor(rows, device=self.target)
             self._scores = self._forward(self.X.index_select(0, index))
         return self._scores.detach()
 
@@ -145,7 +145,7 @@ class TorchFit:
 
     def descend(self, gradient: torch.Tensor) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
-        torch = _import_torch()
+        torch = import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
         self._scores.backward(gradient)  # type: ignore[no-untyped-call]
@@ -169,12 +169,12 @@ class TorchFit:
             else fixed[name].detach().reshape(1, -1).expand(self.settings, -1)
             for name in self.scorer.shapes
         ]
-        found: Array = _import_torch().cat(parts, dim=1).cpu().numpy()
+        found: Array = import_torch().cat(parts, dim=1).cpu().numpy()
         return found
 
     def all_scores(self) -> Array:
         """(K, n) scores of all rows, as the deployed model would give them."""
-        torch = _import_torch()
+        torch = import_torch()
         self.module.eval()
         with torch.no_grad():
             parts = [self._forward(rows) for rows in self.X.split(CHUNK)]
@@ -193,7 +193,7 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
     layer of all settings is one product with the shared rows; anything else goes through `vmap`, which
     is some ten times slower there.
     """
-    torch = _import_torch()
+    torch = import_torch()
     nn = torch.nn
     if any(buffer.is_floating_point() for buffer in module.buffers()):
         raise ValueError(
@@ -271,7 +271,7 @@ def _writable(values: Array) -> Array:
     return np.require(values, dtype=np.float32, requirements=["C", "W"])
 
 
-def _import_torch() -> Any:
+def import_torch() -> Any:
     try:
         import torch
     except ImportError:

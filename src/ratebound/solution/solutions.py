@@ -3,81 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.trace import Scorer, Trace
-from ratebound.rates.expressions import Constraint
+from ratebound.game.trace import Trace
 from ratebound.solution.linear_program import shrink_weights
-from ratebound.solution.status import Status, status_of
+from ratebound.solution.mixture import Mixture, mixture
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Models with the probability each is used with; one model is a mixture of one.
-
-    `objectives` and `violations` are expectations over the mixture, by population.
-    """
-
-    constraints: tuple[Constraint, ...]
-    weights: Array  # (M,) > 0, summing to 1
-    parameters: Array  # (M, P)
-    thresholds: dict[str, Array]  # learnable thresholds, (M,) each
-    scorer: Scorer
-    objectives: dict[str, float]  # "train" and every watched population
-    violations: dict[str, Array]  # (m,) each, feasible where <= 0
-    setting: int | None  # the setting its members come from, None where from several
-    status: Status
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    def __str__(self) -> str:
-        lines = [f"mixture of {len(self)}: {self.status}"]
-        for name, objective in self.objectives.items():
-            worst = self.violations[name].max() if self.constraints else 0.0
-            lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
-        return "\n".join(lines)
-
-    def decision_function(self, X: Any) -> Array:
-        """Scores (n, M) of every member."""
-        return self.scorer.scores(self.parameters, np.asarray(X)).T
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, 2) of no and of yes under the mixture."""
-        yes = (self.decision_function(X) >= 0) @ self.weights
-        return np.column_stack([1 - yes, yes])
-
-
-def mixture(trace: Trace, weights: Array) -> Mixture:
-    """The candidates of `trace` mixed with `weights` (N,)."""
-    chosen = np.flatnonzero(weights > 0)
-    members = trace.only(chosen)
-    p = weights[chosen] / weights[chosen].sum()
-    violations = p @ members.violations
-    settings = members.settings
-    return Mixture(
-        constraints=trace.constraints,
-        weights=p,
-        parameters=members.parameters,
-        thresholds=members.thresholds,
-        scorer=trace.scorer,
-        objectives={
-            "train": float(p @ members.objectives),
-            **{name: float(p @ values.objectives) for name, values in members.watched.items()},
-        },
-        violations={
-            "train": violations,
-            **{name: p @ values.violations for name, values in members.watched.items()},
-        },
-        setting=settings[0] if len(settings) == 1 else None,
-        status=status_of(trace.constraints, violations, trace.violations),
-    )
 
 
 def last_iterate(trace: Trace) -> Mixture:

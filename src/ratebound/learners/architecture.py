@@ -1,0 +1,46 @@
+"""A chain of PyTorch layers as plain data, so that a model is saved without running anyone's code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ratebound.learners.torch import import_torch
+
+ACTIVATIONS = ("ReLU", "Tanh", "Sigmoid", "GELU", "SiLU", "ELU", "Softplus", "Identity")
+
+
+def describe(module: Any) -> list[dict[str, Any]] | None:
+    """The layers of a plain chain of linear layers and activations, or None for anything else."""
+    nn = import_torch().nn
+    layers = list(module._modules.values()) if type(module) is nn.Sequential else [module]
+    found: list[dict[str, Any]] = []
+    for layer in layers:
+        kind = type(layer).__name__
+        if type(layer) is nn.Linear:
+            found.append({"layer": "Linear", "in": layer.in_features, "out": layer.out_features,
+                          "bias": layer.bias is not None})  # fmt: skip
+        elif kind in ACTIVATIONS and type(layer) is getattr(nn, kind) and _as_made(layer, kind):
+            found.append({"layer": kind})
+        else:
+            return None
+    tied = len({id(p) for layer in layers for p in layer.parameters()})
+    return found if tied == sum(1 for layer in layers for _ in layer.parameters()) else None
+
+
+def build(layers: list[dict[str, Any]]) -> Any:
+    """The chain that `describe` described, with parameters yet to be filled in."""
+    nn = import_torch().nn
+    made = []
+    for entry in layers:
+        if entry["layer"] == "Linear":
+            made.append(nn.Linear(int(entry["in"]), int(entry["out"]), bias=bool(entry["bias"])))
+        elif entry["layer"] in ACTIVATIONS:
+            made.append(getattr(nn, entry["layer"])())
+        else:
+            raise ValueError(f"unknown layer {entry['layer']!r}")
+    return made[0] if len(made) == 1 else nn.Sequential(*made)
+
+
+def _as_made(layer: Any, kind: str) -> bool:
+    """Whether an activation has its default options, which a description does not record."""
+    return repr(layer) == repr(getattr(import_torch().nn, kind)())

@@ -1,0 +1,167 @@
+"""From a table to the numbers a model sees: numbers standardised, texts one-hot, nothing guessed twice.
+
+What was learned (centres, scales, values) is plain data, so it is saved with the model as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
+
+Array = NDArray[Any]
+LARGEST = 1000  # distinct texts of one column up to which it is taken for a category
+
+
+@dataclass(frozen=True)
+class Number:
+    """A numeric column: centred and scaled; a missing value becomes the centre, and is flagged."""
+
+    name: str | int
+    center: float
+    scale: float
+    flagged: bool  # whether some value was missing, so that there is a second feature saying so
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of texts or truth values: one feature per value; an unknown one is none of them."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows of a table become features, as fitted on some rows.
+
+    >>> table = {"age": [20.0, 40.0], "sex": ["Female", "Male"]}
+    >>> import pandas
+    >>> encoding = fit_encoding(pandas.DataFrame(table))
+    >>> encoding.names
+    ['age', 'sex == Female', 'sex == Male']
+    >>> encoding.transform(pandas.DataFrame(table))
+    array([[-1.,  1.,  0.],
+           [ 1.,  0.,  1.]], dtype=float32)
+    """
+
+    columns: tuple[Number | Category, ...]
+    from_frame: bool
+
+    @property
+    def names(self) -> list[str]:
+        """What each feature stands for."""
+        found: list[str] = []
+        for column in self.columns:
+            if isinstance(column, Category):
+                found += [f"{column.name} == {value}" for value in column.values]
+            else:
+                found += [str(column.name)] + [f"{column.name} is missing"] * column.flagged
+        return found
+
+    def transform(self, X: Any) -> Array:
+        """Features (n, d) of the rows of a table like the one fitted on."""
+        if not self.from_frame:
+            return self._transform_array(as_array(X))
+        present = frame_columns(X)
+        lacking = [str(c.name) for c in self.columns if c.name not in present]
+        if lacking:
+            raise ValueError(f"the table has no column {lacking[0]!r}, which the model was trained on")
+        parts = [_encode(column, as_array(X[column.name])) for column in self.columns]
+        return np.column_stack(parts).astype(np.float32) if parts else np.empty((len(X), 0), np.float32)
+
+    def _transform_array(self, values: Array) -> Array:
+        if values.ndim != 2 or values.shape[1] != len(self.columns):
+            raise ValueError(
+                f"expected rows of {len(self.columns)} features, as trained on, got shape {values.shape}"
+            )
+        columns = [column for column in self.columns if isinstance(column, Number)]
+        center = np.array([column.center for column in columns])
+        scale = np.array([column.scale for column in columns])
+        return ((values.astype(float) - center) / scale).astype(np.float32)
+
+    def to_json(self) -> dict[str, Any]:
+        def plain(column: Number | Category) -> dict[str, Any]:
+            kind = "number" if isinstance(column, Number) else "category"
+            return {"kind": kind, **vars(column)}
+
+        return {"from_frame": self.from_frame, "columns": [plain(column) for column in self.columns]}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Encoding:
+        columns: list[Number | Category] = []
+        for entry in data["columns"]:
+            if entry["kind"] == "category":
+                columns.append(Category(str(entry["name"]), tuple(map(str, entry["values"]))))
+            else:
+                center, scale = float(entry["center"]), float(entry["scale"])
+                columns.append(Number(entry["name"], center, scale, bool(entry["flagged"])))
+        return Encoding(tuple(columns), bool(data["from_frame"]))
+
+
+def fit_encoding(
+    X: Any, weights: Array | None = None, features: Sequence[str] | None = None
+) -> Encoding:
+    """The encoding of a table's columns, of `features` only where given.
+
+    Centres and scales count each row with its weight, so that weights and repeated rows agree.
+    """
+    names = frame_columns(X)
+    if not names:
+        if features is not None:
+            raise ValueError("features= names columns, so X must be a DataFrame")
+        values = as_array(X)
+        fitted = _fit_numbers(values.astype(float), weights)
+        return Encoding(tuple(Number(i, c, s, False) for i, (c, s) in enumerate(fitted)), False)
+    chosen = list(names if features is None else features)
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+        raise ValueError(f"features: there is no column {unknown[0]!r}; there are {', '.join(names)}")
+    return Encoding(tuple(_fit_column(name, as_array(X[name]), weights) for name in chosen), True)
+
+
+def _fit_column(name: str, values: Array, weights: Array | None) -> Number | Category:
+    lacking = is_missing(values)
+    present = values[~lacking]
+    texts = values.dtype.kind in "USb" or (
+        values.dtype.kind == "O" and any(isinstance(v, str | bool | np.bool_) for v in present)
+    )
+    if texts:
+        found = tuple(sorted({str(value) for value in present}))
+        if len(found) > LARGEST:
+            raise ValueError(
+                f"column {name!r} holds {len(found):,} different texts, which looks like a name or an "
+                "id: leave it out of features="
+            )
+        return Category(name, found + (("(missing)",) if lacking.any() else ()))
+    column = numbers(values, name).astype(float)
+    if not np.isfinite(column[~lacking]).all():
+        raise ValueError(f"column {name!r} holds infinite values: cap them or leave it out")
+    if lacking.all():
+        raise ValueError(f"column {name!r} holds no value at all: leave it out")
+    own = None if weights is None else weights[~lacking]
+    ((center, scale),) = _fit_numbers(column[~lacking][:, None], own)
+    return Number(name, center, scale, bool(lacking.any()))
+
+
+def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, float]]:
+    """Weighted mean and standard deviation of each column; a constant column is only centred."""
+    center = np.average(values, axis=0, weights=weights)
+    spread = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weights))
+    tiny = spread <= 1e-12 * np.maximum(np.abs(center), 1e-300)
+    return list(zip(center.tolist(), np.where(tiny, 1.0, spread).tolist(), strict=True))
+
+
+def _encode(column: Number | Category, values: Array) -> Array:
+    lacking = is_missing(values)
+    if isinstance(column, Category):
+        texts = np.where(lacking, "(missing)", values.astype(object))
+        return np.column_stack([np.asarray(texts.astype(str) == v, dtype=float) for v in column.values])
+    found = numbers(values, str(column.name)).astype(float)
+    scaled = np.where(lacking, 0.0, (found - column.center) / column.scale)
+    return np.column_stack([scaled, lacking.astype(float)]) if column.flagged else scaled

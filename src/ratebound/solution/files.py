@@ -1,0 +1,190 @@
+"""Saving and loading: one safetensors file whose header holds the rest as JSON.
+
+Nothing in it is code, and loading runs none. The header carries a format version and a digest of all
+content; a file that was cut short, changed or made by a later version is an error, never half a model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.encoding import Encoding
+from ratebound.learners.linear import LinearScorer
+from ratebound.problem.problem import Problem
+from ratebound.rates.named import demands
+from ratebound.rates.text import parse
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.status import Status
+
+FORMAT = "ratebound mixture"
+VERSION = 1
+NAME = "model.safetensors"  # in a folder
+SUFFIX = ".safetensors"
+
+
+def save(mixture: Mixture, path: str | Path) -> Path:
+    """Write `mixture` to a file, whole or not at all; the file's path is returned."""
+    from safetensors.numpy import save as to_bytes
+
+    target = Path(path)
+    if target.suffix != SUFFIX:
+        target.mkdir(parents=True, exist_ok=True)
+        target = target / NAME
+    tensors = {
+        "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
+        "parameters": np.ascontiguousarray(mixture.parameters),
+    }
+    for index, name in enumerate(mixture.thresholds):
+        tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
+    words = json.dumps(_document(mixture), allow_nan=False)
+    header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
+    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(to_bytes(tensors, metadata=header))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def load(path: str | Path, module: Callable[[], Any] | Any = None) -> Mixture:
+    """Read a mixture that `save` wrote, from its file or folder.
+
+    `module` is needed for models of a PyTorch module of your own: the module, or a function making it,
+    since a file holds its parameters but never its code.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    source = Path(path)
+    if source.is_dir():
+        source = source / NAME
+    if not source.exists():
+        raise FileNotFoundError(f"there is no saved model at {source}")
+    try:
+        with safe_open(source, framework="numpy") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{source} is not a whole safetensors file: {error}") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{source} was not written by ratebound: its header names no {FORMAT!r}")
+    words = header.get("mixture", "")
+    if header.get("digest") != _digest(words, tensors):
+        raise ValueError(f"{source} was changed after it was saved: its digest does not match")
+    document = json.loads(words)
+    if document["version"] > VERSION:
+        raise ValueError(
+            f"{source} has format version {document['version']}, this ratebound reads up to {VERSION}: "
+            "update ratebound"
+        )
+    return _mixture(document, tensors, module, source)
+
+
+def _document(mixture: Mixture) -> dict[str, Any]:
+    status = mixture.status
+    return {
+        "version": VERSION,
+        "minimize": str(mixture.problem.minimize),
+        "subject_to": [{"words": str(c), "name": c.name} for c in mixture.problem.subject_to],
+        "scorer": _describe_scorer(mixture.scorer),
+        "classes": [_plain(value) for value in mixture.classes],
+        "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
+        "salt": mixture.salt,
+        "thresholds": list(mixture.thresholds),
+        "objectives": mixture.objectives,
+        "violations": {name: values.tolist() for name, values in mixture.violations.items()},
+        "status": [status.feasible, status.violation, status.message],
+        "audited": mixture.audited,
+        "made_with": {
+            "ratebound": metadata.version("ratebound"),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _mixture(
+    document: dict[str, Any], tensors: dict[str, NDArray[Any]], module: Any, source: Path
+) -> Mixture:
+    objective, promises = document["minimize"], document["subject_to"]
+    read = [replace(parse(promise["words"]), name=promise["name"]) for promise in promises]
+    problem = Problem(objective, read)
+    constraints = tuple(c for promise in problem.subject_to for c, _ in demands(promise))
+    feasible, violation, message = document["status"]
+    encoding = document["encoding"]
+    no, yes = document["classes"]
+    return Mixture(
+        problem=problem,
+        constraints=constraints,
+        weights=tensors["weights"],
+        parameters=tensors["parameters"],
+        thresholds={name: tensors[f"threshold {i}"] for i, name in enumerate(document["thresholds"])},
+        scorer=_build_scorer(document["scorer"], module, source),
+        objectives=document["objectives"],
+        violations={name: np.array(values) for name, values in document["violations"].items()},
+        setting=None,
+        status=Status(feasible, violation, (), (), message),
+        classes=(no, yes),
+        encoding=None if encoding is None else Encoding.from_json(encoding),
+        salt=int(document["salt"]),
+        audited=document["audited"],
+    )
+
+
+def _describe_scorer(scorer: Any) -> dict[str, Any]:
+    if isinstance(scorer, LinearScorer):
+        return {"kind": "linear", "dtype": scorer.dtype}
+    from ratebound.learners.architecture import describe
+
+    return {"kind": "torch", "layers": describe(scorer.module), "module": type(scorer.module).__name__}
+
+
+def _build_scorer(description: dict[str, Any], module: Any, source: Path) -> Any:
+    if description["kind"] == "linear":
+        return LinearScorer(str(description["dtype"]))
+    if description["kind"] != "torch":
+        raise ValueError(f"{source} holds an unknown kind of model, {description['kind']!r}")
+    from ratebound.learners.architecture import build
+    from ratebound.learners.torch import TorchScorer, import_torch
+
+    if module is None:
+        if description["layers"] is None:
+            raise ValueError(
+                f"{source} holds parameters of a module of your own, {description['module']}: pass it, "
+                "or a function making it, as rb.load(path, module=...)"
+            )
+        module = build(description["layers"])
+    is_module = isinstance(module, import_torch().nn.Module)
+    return TorchScorer(module if is_module else module())
+
+
+def _plain(value: Any) -> Any:
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, str | bool | int | float):
+        return plain
+    raise ValueError(f"labels must be texts, numbers or truth values to be saved, got {value!r}")
+
+
+def _digest(words: str, tensors: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(words.encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

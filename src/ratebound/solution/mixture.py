@@ -1,0 +1,133 @@
+"""Mixtures: models with the probability each is used with, ready to decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.trace import Scorer, Trace
+from ratebound.learners.encoding import Encoding
+from ratebound.problem.frames import as_array
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key
+from ratebound.solution.status import Status, status_of
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Models with the probability each is used with; one model is a mixture of one.
+
+    `objectives` and `violations` are expectations over the mixture, by population. `encoding`, where
+    there is one, turns the rows of a table into the features the models were trained on.
+    """
+
+    problem: Problem
+    constraints: tuple[Constraint, ...]
+    weights: Array  # (M,) > 0, summing to 1
+    parameters: Array  # (M, P)
+    thresholds: dict[str, Array]  # learnable thresholds, (M,) each
+    scorer: Scorer
+    objectives: dict[str, float]  # "train" and every watched population
+    violations: dict[str, Array]  # (m,) each, feasible where <= 0
+    setting: int | None  # the setting its members come from, None where from several
+    status: Status
+    classes: tuple[Any, Any] = (False, True)  # what no and yes are called
+    encoding: Encoding | None = None
+    salt: int = 0  # of the hash that chooses members; another salt, another draw
+    audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __str__(self) -> str:
+        lines = [f"mixture of {len(self)}: {self.status}"]
+        for name, objective in self.objectives.items():
+            worst = self.violations[name].max() if self.constraints else 0.0
+            lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
+        return "\n".join(lines)
+
+    def features(self, X: Any) -> Array:
+        """The features the models see of these rows."""
+        return as_array(X) if self.encoding is None else self.encoding.transform(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores (n, M) of every member; a member says yes where its score is at least 0."""
+        return self.scorer.scores(self.parameters, self.features(X)).T
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, 2) of no and of yes under the mixture."""
+        yes = (self.decision_function(X) >= 0) @ self.weights
+        return np.column_stack([1 - yes, yes])
+
+    def predict(self, X: Any, *, key: Any = None, random_state: Any = None) -> Array:
+        """A decision for each row, the same one for the same row every time.
+
+        A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
+        the rounded features. `random_state` draws members afresh instead.
+        """
+        features = self.features(X)
+        if random_state is not None:
+            uniform = np.random.default_rng(random_state).random(len(features))
+        elif key is not None:
+            uniform = uniform_from_key(key, self.salt)
+        else:
+            uniform = uniform_from_features(features, self.salt)
+        if len(uniform) != len(features):
+            raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
+        member = choose(self.weights, uniform)
+        scores = self.scorer.scores(self.parameters, features)
+        yes = scores[member, np.arange(len(features))] >= 0
+        return np.asarray(self.classes)[yes.astype(int)]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the mixture to a ``.safetensors`` file, or into a folder; `rb.load` reads it back."""
+        from ratebound.solution.files import save
+
+        return save(self, path)
+
+
+def mixture(trace: Trace, weights: Array) -> Mixture:
+    """The candidates of `trace` mixed with `weights` (N,)."""
+    chosen = np.flatnonzero(weights > 0)
+    members = trace.only(chosen)
+    p = weights[chosen] / weights[chosen].sum()
+    violations = p @ members.violations
+    settings = members.settings
+    return Mixture(
+        problem=trace.problem,
+        constraints=trace.constraints,
+        weights=p,
+        parameters=members.parameters,
+        thresholds=members.thresholds,
+        scorer=trace.scorer,
+        objectives={
+            "train": float(p @ members.objectives),
+            **{name: float(p @ values.objectives) for name, values in members.watched.items()},
+        },
+        violations={
+            "train": violations,
+            **{name: p @ values.violations for name, values in members.watched.items()},
+        },
+        setting=settings[0] if len(settings) == 1 else None,
+        status=status_of(trace.constraints, violations, trace.violations),
+    )
+
+
+def member(whole: Mixture, index: int) -> Mixture:
+    """One member of a mixture, as a mixture of one; its recorded values are no longer known."""
+    one = slice(index, index + 1)
+    return replace(
+        whole,
+        weights=np.ones(1),
+        parameters=whole.parameters[one],
+        thresholds={name: values[one] for name, values in whole.thresholds.items()},
+        objectives={},
+        violations={},
+    )
