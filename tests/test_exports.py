@@ -21,6 +21,8 @@ PUBLIC = {
     "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
     "learners": "Linear Torch",
     "solution": "Mixture Status average best_iterate last_iterate select shrink load",
+    "audit": "Audit audit plot_convergence plot_trade_off",
+    "estimators": "RateConstrainedClassifier",
     "data": "datasets",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

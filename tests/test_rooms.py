@@ -20,9 +20,14 @@ ROOMS = [
     "datasets",
     "",
     "experiments",
+    "commands",
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
-LIBRARIES = {"rates": set(), "problem": {"numpy", "scipy"}, "solution": {"numpy", "scipy", "safetensors"}}
+LIBRARIES = {
+    "rates": set(),
+    "problem": {"numpy", "scipy"},
+    "solution": {"numpy", "scipy", "safetensors", "onnx"},
+}
 
 ROOT = Path(ratebound.__file__).parent
 MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.glob("*/**/*.py"))}

@@ -1,6 +1,10 @@
 """Train classifiers to keep promises: goals as rate constraints, on any model."""
 
+from typing import TYPE_CHECKING, Any
+
 from ratebound import datasets
+from ratebound.audit import Audit, audit
+from ratebound.audit.plots import plot_convergence, plot_trade_off
 from ratebound.game.game import Game
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
@@ -69,8 +73,22 @@ from ratebound.solution.solutions import (
 )
 from ratebound.solution.status import Status
 
+if TYPE_CHECKING:
+    from ratebound.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
+
+
+def __getattr__(name: str) -> Any:
+    """The estimator, imported when it is asked for: scikit-learn takes a second to load."""
+    if name == "RateConstrainedClassifier":
+        from ratebound.estimators.classifier import RateConstrainedClassifier
+
+        return RateConstrainedClassifier
+    raise AttributeError(f"module 'ratebound' has no attribute {name!r}")
+
+
 __all__ = [
     "Area",
+    "Audit",
     "Compiled",
     "Constraint",
     "Expression",
@@ -82,6 +100,7 @@ __all__ = [
     "Population",
     "Problem",
     "Rate",
+    "RateConstrainedClassifier",
     "Ratio",
     "Status",
     "Subset",
@@ -91,6 +110,7 @@ __all__ = [
     "accuracy",
     "accuracy_of",
     "accurate_coverage",
+    "audit",
     "average",
     "best_iterate",
     "churn",
@@ -122,6 +142,8 @@ __all__ = [
     "not_worse_off",
     "parse",
     "play",
+    "plot_convergence",
+    "plot_trade_off",
     "positive_rate",
     "positive_rate_of",
     "precision",

@@ -101,7 +101,7 @@ ODDS = np.array([[0.4, -0.1, -1.0], [-0.1, 0.3, -1.0]])  # either the first is b
             [[0.2, -0.1, -1.0]],
             (RECALL,),
             (RECALL,),
-            "below 0.2: relax it by that much",
+            "relax it (by 0.2)",
         ),
         ([0.15, 0.1, -1.0], ODDS, (RECALL, SCARCE), (RECALL, SCARCE), "cannot be kept together"),
         ([0.1, 0.3, 0.2], [[0.1, 0.3, 0.2]], (SCARCE, EASY, RECALL), (SCARCE,), "3 of 3 constraints"),

@@ -58,7 +58,7 @@ class Game:
     `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
     `estimate` says how rates are read off batches: "running" means over about the last `window` rows
     of each group, or "unbiased". `device` moves the game to a GPU; by default it plays in NumPy, which
-    is faster for tensors on the CPU too.
+    is faster for tensors on the CPU too. `precision` is "float32" or "float64".
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Game:
         window: int = 64,
         threshold_rate: float = 0.01,
         device: Any = None,
+        precision: str = "float32",
     ) -> None:
         if estimate not in ("running", "unbiased"):
             raise ValueError(f"estimate must be 'running' or 'unbiased', got {estimate!r}")
@@ -83,7 +84,7 @@ class Game:
         self.settings = settings or self.player.settings
         self.loss, self.proxy = proxy_named(loss, "loss"), proxy_named(proxy, "proxy")
         self.estimate, self.window, self.threshold_rate = estimate, window, threshold_rate
-        self.example = _example(device)
+        self.example = _example(device, precision)
         self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
         self.tables = [Table(compiled, b, self.example) for b in compiled.blocks]
@@ -101,7 +102,13 @@ class Game:
         `rounds`, how many there will be, is needed for the theorems' step sizes only.
         """
         compiled = self.compiled
-        first = np.atleast_2d(np.asarray(scores, dtype=np.float32))
+        first = np.atleast_2d(np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores))
+        if first.shape[-1] != len(compiled.cells):
+            sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
+            raise ValueError(
+                f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
+                f"{first.shape}"
+            )
         first = np.broadcast_to(first, (self.settings, first.shape[-1]))
         thresholds = np.zeros((self.settings, len(compiled.learnable)))
         for j, name in enumerate(compiled.learnable):
@@ -168,6 +175,8 @@ class Game:
         Scores are (b,) or (K, b), and the gradient has their shape and kind.
         """
         own = self._as_scores(scores).reshape(self.settings, -1)
+        if own.shape[1] != len(batch.cells):
+            raise ValueError(f"{own.shape[1]} scores for a batch of {len(batch.cells)} rows")
         weights = as_like(state.multipliers.weights, self.example)
         factor = batch.weight * batch.share
         gradient, values, means, slopes = None, self.offset, [], []
@@ -232,7 +241,7 @@ class Game:
         """What is totalled for the λ-player: yes-decisions, or a proxy of yeses and of noes."""
         if self.relaxes:
             return [self.proxy.value(shifted), self.proxy.value(-shifted)]
-        return [_as_float(shifted >= 0)]
+        return [_as_float(shifted >= 0, shifted.dtype)]
 
     def _shifted(self, thresholds: Array, scores: Array) -> list[Array]:
         """The scores relative to each block's threshold."""
@@ -253,9 +262,8 @@ class Game:
         return replace(state, thresholds=thresholds, threshold_moments=moments)
 
     def _as_scores(self, scores: Array) -> Array:
-        if namespace(self.example) is np and namespace(scores) is not np:
-            return scores.numpy()
-        return scores if namespace(scores) is namespace(self.example) else as_like(scores, self.example)
+        shares_memory = namespace(self.example) is np and namespace(scores) is not np
+        return as_like(scores.detach().numpy() if shares_memory else scores, self.example)
 
     def _as_given(self, gradient: Array, scores: Array) -> Array:
         xp = namespace(scores)
@@ -267,14 +275,14 @@ class Game:
         return gradient.reshape(scores.shape).to(scores.dtype)
 
 
-def _example(device: Any) -> Array:
+def _example(device: Any, precision: str) -> Array:
     """An empty array of the kind the game computes with."""
     if device is None:
-        return np.empty(0, dtype=np.float32)
+        return np.empty(0, dtype=precision)
     import torch
 
-    return torch.empty(0, dtype=torch.float32, device=device)
+    return torch.empty(0, dtype=getattr(torch, precision), device=device)
 
 
-def _as_float(decisions: Array) -> Array:
-    return decisions.astype(np.float32) if namespace(decisions) is np else decisions.float()
+def _as_float(decisions: Array, dtype: Any) -> Array:
+    return decisions.astype(dtype) if namespace(decisions) is np else decisions.to(dtype)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +38,9 @@ def play(
     keep_at_most: int = 1000,
     frontier: bool = False,
     watch: Mapping[str, Compiled] | None = None,
+    stop: Callable[[Trace], bool] | None = None,
+    max_time: float | None = None,
+    start: Array | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Trace:
@@ -47,6 +51,8 @@ def play(
     kept every so many rounds or every epoch, spaced out so that no more than `keep_at_most` are kept
     of each setting; with `frontier` those beaten in everything by another are dropped. `watch` names
     other compiled populations, such as a validation set, on which kept iterates are evaluated too.
+    `stop` is asked, whenever iterates are kept, whether what there is is enough; `max_time` ends the
+    game after so many seconds. `start` are parameters (P,) or (K, P) to start from, as traces hold them.
     `progress` shows a bar; by default only on a terminal. Interrupting from the keyboard ends the
     game and keeps what there is.
 
@@ -68,15 +74,18 @@ def play(
     settings = _settings(learner, player)
     features = [population.features for population in compiled.populations.values()]
     fit = learner.start(_stacked(features), settings, seed)
+    if start is not None:
+        fit.restore(np.broadcast_to(start, fit.parameters().shape))
     game = Game(
         compiled, player, settings=settings, loss=loss, proxy=proxy, estimate=estimate,
-        window=window, device=fit.device,
+        window=window, device=fit.device, precision=fit.precision,
     )  # fmt: skip
     state = game.start(fit.all_scores(), rounds=schedule.rounds)
     keeper = _Keeper(compiled, fit, dict(watch or {}), frontier)
     batches = _batches(compiled, game, schedule.batch_size, seed)
     bar = tqdm(total=schedule.rounds, disable=None if progress is None else not progress, unit="round")
-    interrupted, done = False, 0
+    ended, done = "rounds", 0
+    deadline = None if max_time is None else time.monotonic() + max_time
     # Numbers that overflow are found where iterates are kept, and reported once.
     with bar, fit.randomness(seed), np.errstate(all="ignore"):
         try:
@@ -90,10 +99,17 @@ def play(
                 if done % schedule.keep_every == 0 or done == schedule.rounds:
                     keeper.keep(state, done)
                     bar.set_postfix_str(keeper.summary(), refresh=False)
+                    if stop is not None and keeper.kept and stop(keeper.trace(player)):
+                        ended = "stopped"
+                        break
+                if deadline is not None and time.monotonic() > deadline:
+                    ended = "time"
+                    keeper.keep(state, done)
+                    break
         except KeyboardInterrupt:
-            interrupted = True
+            ended = "interrupted"
             keeper.keep(state, done)
-    return keeper.trace(isinstance(player, SwapRegret), interrupted)
+    return keeper.finished(player, ended)
 
 
 @dataclass(frozen=True)
@@ -217,7 +233,7 @@ class _Keeper:
         best = int(np.argmin(objectives + worst.clip(min=0)))
         return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
 
-    def trace(self, swap: bool, interrupted: bool) -> Trace:
+    def finished(self, player: Player, ended: str) -> Trace:
         if not self.kept:
             raise FloatingPointError(
                 "training diverged in every setting before an iterate could be kept: lower the "
@@ -230,6 +246,11 @@ class _Keeper:
                 RuntimeWarning,
                 stacklevel=3,
             )
+        trace = replace(self.trace(player), frontier=self.frontier, ended=ended)
+        return _thinned(trace) if self.frontier else trace
+
+    def trace(self, player: Player) -> Trace:
+        """All that is kept so far."""
 
         def join(name: str) -> Array:
             return np.concatenate([record[name] for record in self.kept])
@@ -238,7 +259,7 @@ class _Keeper:
             name: Values(*(np.concatenate([r[name][part] for r in self.kept]) for part in (0, 1)))
             for name in ("train", *self.watch)
         }
-        trace = Trace(
+        return Trace(
             problem=self.compiled.problem,
             constraints=self.compiled.constraints,
             objectives=values["train"].objectives,
@@ -253,11 +274,8 @@ class _Keeper:
             setting=join("setting"),
             round=join("round"),
             scorer=self.fit.scorer,
-            swap=swap,
-            frontier=self.frontier,
-            interrupted=interrupted,
+            swap=isinstance(player, SwapRegret),
         )
-        return _thinned(trace) if self.frontier else trace
 
 
 def _thinned(trace: Trace) -> Trace:

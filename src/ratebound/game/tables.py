@@ -82,7 +82,7 @@ class _Map:
         on_cpu = namespace(example) is np
         self.sparse = self.dense = None
         if sparse.issparse(matrix) and on_cpu and matrix.shape[0] * matrix.shape[1] > DENSE_ON_CPU:
-            self.sparse = matrix.T.tocsr().astype(np.float32)
+            self.sparse = matrix.T.tocsr().astype(example.dtype)
         else:
             whole = matrix.toarray() if sparse.issparse(matrix) else matrix
             self.dense = as_like(whole, example)

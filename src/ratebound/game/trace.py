@@ -49,10 +49,15 @@ class Trace:
     scorer: Scorer
     swap: bool  # whether the λ-player minimised swap regret, for `average`
     frontier: bool = False  # whether dominated iterates were dropped
-    interrupted: bool = False
+    ended: str = "rounds"  # or "interrupted", "time" or "stopped"
 
     def __len__(self) -> int:
         return len(self.objectives)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was ended from the keyboard."""
+        return self.ended == "interrupted"
 
     @property
     def settings(self) -> list[int]:

@@ -16,6 +16,7 @@ from ratebound.problem.frames import as_array, frame_columns, is_missing, number
 
 Array = NDArray[Any]
 LARGEST = 1000  # distinct texts of one column up to which it is taken for a category
+MISSING = "(missing)"  # the value a missing text stands for
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Number:
 class Category:
     """A column of texts or truth values: one feature per value; an unknown one is none of them."""
 
-    name: str
+    name: str | int
     values: tuple[str, ...]
 
 
@@ -83,7 +84,7 @@ class Encoding:
         columns = [column for column in self.columns if isinstance(column, Number)]
         center = np.array([column.center for column in columns])
         scale = np.array([column.scale for column in columns])
-        return ((values.astype(float) - center) / scale).astype(np.float32)
+        return (values.astype(float) - center) / scale
 
     def to_json(self) -> dict[str, Any]:
         def plain(column: Number | Category) -> dict[str, Any]:
@@ -97,7 +98,7 @@ class Encoding:
         columns: list[Number | Category] = []
         for entry in data["columns"]:
             if entry["kind"] == "category":
-                columns.append(Category(str(entry["name"]), tuple(map(str, entry["values"]))))
+                columns.append(Category(entry["name"], tuple(map(str, entry["values"]))))
             else:
                 center, scale = float(entry["center"]), float(entry["scale"])
                 columns.append(Number(entry["name"], center, scale, bool(entry["flagged"])))
@@ -109,20 +110,33 @@ def fit_encoding(
 ) -> Encoding:
     """The encoding of a table's columns, of `features` only where given.
 
-    Centres and scales count each row with its weight, so that weights and repeated rows agree.
+    Centres and scales count each row with its weight, so that weights and repeated rows agree; a row
+    of weight 0 is not looked at.
     """
+    counted = slice(None) if weights is None else np.flatnonzero(weights)
+    weights = None if weights is None else weights[counted]
     names = frame_columns(X)
     if not names:
         if features is not None:
             raise ValueError("features= names columns, so X must be a DataFrame")
-        values = as_array(X)
-        fitted = _fit_numbers(values.astype(float), weights)
+        values = as_array(X)[counted].astype(float)
+        if values.ndim != 2:
+            raise ValueError(f"X needs rows and features, got an array of shape {values.shape}")
+        unsound = np.flatnonzero(~np.isfinite(values).all(axis=0))
+        if len(unsound):
+            raise ValueError(
+                f"feature {unsound[0]} holds NaN or infinite values: fill or cap them first"
+            )
+        fitted = _fit_numbers(values, weights)
         return Encoding(tuple(Number(i, c, s, False) for i, (c, s) in enumerate(fitted)), False)
     chosen = list(names if features is None else features)
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        raise ValueError(f"features: there is no column {unknown[0]!r}; there are {', '.join(names)}")
-    return Encoding(tuple(_fit_column(name, as_array(X[name]), weights) for name in chosen), True)
+        raise ValueError(
+            f"features: there is no column {unknown[0]!r}; there are {', '.join(map(str, names))}"
+        )
+    columns = [_fit_column(name, as_array(X[name])[counted], weights) for name in chosen]
+    return Encoding(tuple(columns), True)
 
 
 def _fit_column(name: str, values: Array, weights: Array | None) -> Number | Category:
@@ -132,13 +146,14 @@ def _fit_column(name: str, values: Array, weights: Array | None) -> Number | Cat
         values.dtype.kind == "O" and any(isinstance(v, str | bool | np.bool_) for v in present)
     )
     if texts:
-        found = tuple(sorted({str(value) for value in present}))
+        found = tuple(sorted({str(value) for value in present} - {MISSING}))
         if len(found) > LARGEST:
             raise ValueError(
                 f"column {name!r} holds {len(found):,} different texts, which looks like a name or an "
                 "id: leave it out of features="
             )
-        return Category(name, found + (("(missing)",) if lacking.any() else ()))
+        unknown = lacking.any() or any(str(value) == MISSING for value in present)
+        return Category(name, (*found, MISSING) if unknown else found)
     column = numbers(values, name).astype(float)
     if not np.isfinite(column[~lacking]).all():
         raise ValueError(f"column {name!r} holds infinite values: cap them or leave it out")
@@ -160,7 +175,7 @@ def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, floa
 def _encode(column: Number | Category, values: Array) -> Array:
     lacking = is_missing(values)
     if isinstance(column, Category):
-        texts = np.where(lacking, "(missing)", values.astype(object))
+        texts = np.where(lacking, MISSING, values.astype(object))
         return np.column_stack([np.asarray(texts.astype(str) == v, dtype=float) for v in column.values])
     found = numbers(values, str(column.name)).astype(float)
     scaled = np.where(lacking, 0.0, (found - column.center) / column.scale)

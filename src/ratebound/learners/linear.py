@@ -74,7 +74,7 @@ class LinearFit:
         if not np.isfinite(features).all():
             column = int(np.flatnonzero(~np.isfinite(features).all(axis=0))[0])
             raise ValueError(f"feature {column} holds NaN or infinite values: fill or scale them first")
-        self.spec, self.scorer = spec, LinearScorer(spec.dtype)
+        self.spec, self.scorer, self.precision = spec, LinearScorer(spec.dtype), spec.dtype
         self.X = np.empty((len(features), features.shape[1] + 1), dtype=spec.dtype)
         self.X[:, :-1], self.X[:, -1] = features, 1.0
         self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
@@ -103,6 +103,9 @@ class LinearFit:
         self.descent.step(self.weights, by_weights)
         if self.spec.radius is not None:
             project_onto_norm_ball(self.weights, self.spec.radius)
+
+    def restore(self, parameters: Array) -> None:
+        self.weights[:] = parameters
 
     def parameters(self) -> Array:
         return self.weights.copy()

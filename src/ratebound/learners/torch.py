@@ -88,6 +88,8 @@ class TorchScorer:
 class TorchFit:
     """Modules being trained; `scores` for a batch, then `descend` its gradient."""
 
+    precision = "float32"
+
     def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
         torch = import_torch()
         if not np.isfinite(features).all():
@@ -158,6 +160,17 @@ class TorchFit:
                 self.own_optimizer.step()
             else:
                 self.descent.step(self.flat, self.flat.grad)
+
+    def restore(self, parameters: Array) -> None:
+        """Take over parameters and float buffers (K, P), as `parameters` gives them."""
+        torch = import_torch()
+        given = dict(_parts(torch.as_tensor(_writable(parameters)).to(self.target), self.scorer.shapes))
+        buffers = dict(self.module.named_buffers())
+        with torch.no_grad():
+            for name, part in _parts(self.flat, self.shapes):
+                part.copy_(given[name])
+            for name in given.keys() & buffers.keys():
+                buffers[name].copy_(given[name][0].view(buffers[name].shape))
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -40,8 +40,8 @@ def save(mixture: Mixture, path: str | Path) -> Path:
 
     target = Path(path)
     if target.suffix != SUFFIX:
-        target.mkdir(parents=True, exist_ok=True)
         target = target / NAME
+    target.parent.mkdir(parents=True, exist_ok=True)
     tensors = {
         "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
         "parameters": np.ascontiguousarray(mixture.parameters),
@@ -50,15 +50,15 @@ def save(mixture: Mixture, path: str | Path) -> Path:
         tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
     words = json.dumps(_document(mixture), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
-    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".part")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(to_bytes(tensors, metadata=header))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return target
 
@@ -106,6 +106,7 @@ def _document(mixture: Mixture) -> dict[str, Any]:
         "classes": [_plain(value) for value in mixture.classes],
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
         "salt": mixture.salt,
+        "vote": mixture.vote,
         "thresholds": list(mixture.thresholds),
         "objectives": mixture.objectives,
         "violations": {name: values.tolist() for name, values in mixture.violations.items()},
@@ -129,13 +130,14 @@ def _mixture(
     feasible, violation, message = document["status"]
     encoding = document["encoding"]
     no, yes = document["classes"]
+    width = tensors["parameters"].shape[1]
     return Mixture(
         problem=problem,
         constraints=constraints,
         weights=tensors["weights"],
         parameters=tensors["parameters"],
         thresholds={name: tensors[f"threshold {i}"] for i, name in enumerate(document["thresholds"])},
-        scorer=_build_scorer(document["scorer"], module, source),
+        scorer=_build_scorer(document["scorer"], width, module, source),
         objectives=document["objectives"],
         violations={name: np.array(values) for name, values in document["violations"].items()},
         setting=None,
@@ -144,6 +146,7 @@ def _mixture(
         encoding=None if encoding is None else Encoding.from_json(encoding),
         salt=int(document["salt"]),
         audited=document["audited"],
+        vote=bool(document.get("vote", False)),
     )
 
 
@@ -155,7 +158,8 @@ def _describe_scorer(scorer: Any) -> dict[str, Any]:
     return {"kind": "torch", "layers": describe(scorer.module), "module": type(scorer.module).__name__}
 
 
-def _build_scorer(description: dict[str, Any], module: Any, source: Path) -> Any:
+def _build_scorer(description: dict[str, Any], width: int, module: Any, source: Path) -> Any:
+    """The scorer of models with `width` parameters each."""
     if description["kind"] == "linear":
         return LinearScorer(str(description["dtype"]))
     if description["kind"] != "torch":
@@ -171,7 +175,14 @@ def _build_scorer(description: dict[str, Any], module: Any, source: Path) -> Any
             )
         module = build(description["layers"])
     is_module = isinstance(module, import_torch().nn.Module)
-    return TorchScorer(module if is_module else module())
+    scorer = TorchScorer(module if is_module else module())
+    held = sum(shape.numel() for shape in scorer.shapes.values())
+    if held != width:
+        raise ValueError(
+            f"{source} holds {width:,} parameters a model, and {type(scorer.module).__name__} has "
+            f"{held:,}: pass the module it was trained with"
+        )
+    return scorer
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
-from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key
+from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
 from ratebound.solution.status import Status, status_of
 
 Array = NDArray[Any]
@@ -25,7 +25,8 @@ class Mixture:
     """Models with the probability each is used with; one model is a mixture of one.
 
     `objectives` and `violations` are expectations over the mixture, by population. `encoding`, where
-    there is one, turns the rows of a table into the features the models were trained on.
+    there is one, turns the rows of a table into the features the models were trained on. With `vote`
+    there is no chance: yes is said where members with half of the weight or more say yes.
     """
 
     problem: Problem
@@ -42,12 +43,13 @@ class Mixture:
     encoding: Encoding | None = None
     salt: int = 0  # of the hash that chooses members; another salt, another draw
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
+    vote: bool = False  # whether the members decide by majority, not one of them by chance
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def __str__(self) -> str:
-        lines = [f"mixture of {len(self)}: {self.status}"]
+        lines = [f"{'vote' if self.vote else 'mixture'} of {len(self)}: {self.status}"]
         for name, objective in self.objectives.items():
             worst = self.violations[name].max() if self.constraints else 0.0
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
@@ -59,32 +61,51 @@ class Mixture:
 
     def decision_function(self, X: Any) -> Array:
         """Scores (n, M) of every member; a member says yes where its score is at least 0."""
-        return self.scorer.scores(self.parameters, self.features(X)).T
+        return self._scores(self.features(X)).T
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, 2) of no and of yes under the mixture."""
-        yes = (self.decision_function(X) >= 0) @ self.weights
+        """Probabilities (n, 2) of no and of yes under the mixture; 0 and 1 for a vote."""
+        scores = self._scores(self.features(X))
+        if self.vote:
+            yes = (voted_scores(self.weights, scores) >= 0).astype(float)
+        else:
+            yes = np.minimum(self.weights @ (scores >= 0), 1.0)
         return np.column_stack([1 - yes, yes])
 
     def predict(self, X: Any, *, key: Any = None, random_state: Any = None) -> Array:
         """A decision for each row, the same one for the same row every time.
 
         A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
-        the rounded features. `random_state` draws members afresh instead.
+        the rounded features. `random_state` draws members afresh instead. A vote needs neither.
         """
         features = self.features(X)
-        if random_state is not None:
-            uniform = np.random.default_rng(random_state).random(len(features))
-        elif key is not None:
-            uniform = uniform_from_key(key, self.salt)
+        scores = self._scores(features)
+        if self.vote:
+            decisive = voted_scores(self.weights, scores)
         else:
-            uniform = uniform_from_features(features, self.salt)
+            chosen = choose(self.weights, self._uniform(features, key, random_state))
+            decisive = scores[chosen, np.arange(len(features))]
+        return np.asarray(self.classes)[(decisive >= 0).astype(int)]
+
+    def _scores(self, features: Array) -> Array:
+        """Scores (M, n), checked: a score that is not a number would silently say no."""
+        with np.errstate(all="ignore"):
+            scores = self.scorer.scores(self.parameters, features)
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
+            raise ValueError(f"row {row} has no score: its features hold NaN or infinite values")
+        return scores
+
+    def _uniform(self, features: Array, key: Any, random_state: Any) -> Array:
+        """The number in [0, 1) that chooses each row's member, (n,)."""
+        if random_state is not None:
+            return np.random.default_rng(random_state).random(len(features))
+        if key is None:
+            return uniform_from_features(features, self.salt)
+        uniform = uniform_from_key(key, self.salt)
         if len(uniform) != len(features):
             raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
-        member = choose(self.weights, uniform)
-        scores = self.scorer.scores(self.parameters, features)
-        yes = scores[member, np.arange(len(features))] >= 0
-        return np.asarray(self.classes)[yes.astype(int)]
+        return uniform
 
     def save(self, path: str | Path) -> Path:
         """Write the mixture to a ``.safetensors`` file, or into a folder; `rb.load` reads it back."""
@@ -130,4 +151,5 @@ def member(whole: Mixture, index: int) -> Mixture:
         thresholds={name: values[one] for name, values in whole.thresholds.items()},
         objectives={},
         violations={},
+        vote=False,
     )

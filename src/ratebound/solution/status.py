@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Constraint, Ratio
 from ratebound.solution.linear_program import least_violation
 
 ROUNDING = 1e-9  # violations up to this are those of floating point
@@ -35,7 +35,7 @@ def status_of(constraints: Sequence[Constraint], own: NDArray[Any], candidates: 
     if worst <= ROUNDING:
         return Status(True, 0.0, (), (), "feasible: every constraint is kept on the training rows")
     broken = [i for i in np.argsort(-own) if own[i] > ROUNDING]
-    names = "; ".join(f"{constraints[i]} (by {own[i]:.4g})" for i in broken[:5])
+    names = "; ".join(f"{constraints[i]} ({_amount(constraints[i], own[i])})" for i in broken[:5])
     more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
     message = f"infeasible: {len(broken)} of {len(own)} constraints broken: {names}{more}."
     least = least_violation(candidates)
@@ -54,14 +54,22 @@ def status_of(constraints: Sequence[Constraint], own: NDArray[Any], candidates: 
     )
 
 
+def _amount(constraint: Constraint, violation: float) -> str:
+    """By how much a constraint is broken; a ratio's violation is that of its cross-multiplied form."""
+    if isinstance(constraint.left, Ratio):
+        return f"its upper part short by {violation:.4g} per row of its subset"
+    return f"by {violation:.4g}"
+
+
 def _advice(
     constraints: Sequence[Constraint], conflict: list[int], prices: NDArray[Any], violation: float
 ) -> str:
     """Every mixture has Σ price · violation >= t*: so much must be given up, alone or together."""
     if len(conflict) == 1:
+        only = constraints[conflict[0]]
         return (
-            f" No iterate or mixture of them brings {constraints[conflict[0]]} below {violation:.4g}: "
-            "relax it by that much, train longer, or with a stronger model."
+            f" No iterate or mixture of them comes closer to {only} than this: relax it "
+            f"({_amount(only, violation)}), train longer, or with a stronger model."
         )
     alone = "; ".join(
         f"{constraints[i]} alone by {violation / prices[i]:.4g} or more" for i in conflict[:5]

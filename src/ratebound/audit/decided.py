@@ -1,0 +1,157 @@
+"""Any model, seen as decisions on populations.
+
+A `Mixture` decides by its members' scores, each used with its weight; every other classifier by what
+it predicts. From here on only probabilities of yes, row by row, are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.problem.masks import masker
+from ratebound.problem.population import Population
+from ratebound.rates.subsets import Subset
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """A model of M members on named populations."""
+
+    populations: dict[str, Population]
+    scores: dict[str, Array]  # (M, n) each
+    weights: Array  # (M,) summing to 1
+    thresholds: dict[str, Array]  # learned thresholds, (M,) each
+    words: str  # what the model is
+    mask: Callable[[str, Subset], Array]  # (n,) bool: which rows of a population are in a subset
+    yes: Callable[[str, float | str], Array]  # (n,) probability of yes at a threshold
+
+    @property
+    def deterministic(self) -> bool:
+        return len(self.weights) == 1
+
+    def row_weights(self, name: str) -> Array:
+        """What each row counts, (n,)."""
+        population = self.populations[name]
+        return np.ones(len(population)) if population.weights is None else population.weights
+
+    def levels(self, at: float | str) -> Array:
+        """The threshold of every member, (M,)."""
+        return self.thresholds[at] if isinstance(at, str) else np.full(len(self.weights), float(at))
+
+
+def decide(model: Any, populations: dict[str, Population]) -> Decided:
+    """The decisions of `model` on every population.
+
+    >>> from types import SimpleNamespace
+    >>> two = SimpleNamespace(
+    ...     weights=[0.25, 0.75], thresholds={}, decision_function=lambda X: np.outer(X, [1, -1])
+    ... )
+    >>> decide(two, {"train": Population([[1.0], [-1.0]])}).yes("train", 0.0)
+    array([0.25, 0.75])
+    """
+    for name, population in populations.items():
+        if population.X is None:
+            raise ValueError(
+                f"population {name!r} has no features X, so {_kind(model)} cannot decide on its rows: "
+                "pass them, rb.Population(X, y, ...)"
+            )
+    model = getattr(model, "solution_", model)
+    if is_mixture(model):
+        weights = _read_weights(model)
+        found = {n: _member_scores(model, n, p, len(weights)) for n, p in populations.items()}
+        thresholds = {n: np.reshape(t, -1).astype(float) for n, t in dict(model.thresholds).items()}
+        for name, values in thresholds.items():
+            if len(values) != len(weights):
+                raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
+        words = "one model" if len(weights) == 1 else f"a mixture of {len(weights):,} models"
+    elif callable(getattr(model, "predict", None)):
+        weights, thresholds, words = np.ones(1), {}, f"one model ({_kind(model)})"
+        found = {name: _predicted(model, name, p) for name, p in populations.items()}
+    else:
+        raise TypeError(
+            f"audit takes a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
+        )
+    return _with_caches(populations, found, weights, thresholds, words)
+
+
+def is_mixture(model: Any) -> bool:
+    """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
+    model = getattr(model, "solution_", model)
+    return all(hasattr(model, part) for part in ("weights", "thresholds", "decision_function"))
+
+
+def _with_caches(
+    populations: dict[str, Population],
+    scores: dict[str, Array],
+    weights: Array,
+    thresholds: dict[str, Array],
+    words: str,
+) -> Decided:
+    """Masks and probabilities recur from constraint to constraint, so they are remembered."""
+    masks = {name: masker(population) for name, population in populations.items()}
+    decided = Decided(
+        populations,
+        scores,
+        weights,
+        thresholds,
+        words,
+        mask=lru_cache(maxsize=256)(lambda name, subset: masks[name](subset)),
+        yes=lru_cache(maxsize=16)(
+            lambda name, at: _probability(scores[name], weights, decided.levels(at))
+        ),
+    )
+    return decided
+
+
+def _probability(scores: Array, weights: Array, levels: Array) -> Array:
+    found = np.zeros(scores.shape[1])
+    for row, weight, level in zip(scores, weights, levels, strict=True):
+        found += weight * (row >= level)
+    return found.clip(0.0, 1.0)
+
+
+def _read_weights(model: Any) -> Array:
+    weights = np.asarray(model.weights, dtype=float).reshape(-1)
+    if not len(weights) or (weights < 0).any() or abs(weights.sum() - 1.0) > 1e-6:
+        raise ValueError(f"the weights of a mixture are probabilities that sum to 1, got {weights}")
+    return weights / weights.sum()
+
+
+def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
+    scores = np.asarray(model.decision_function(population.X))
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    if scores.shape != (len(population), members):
+        raise ValueError(
+            f"{_kind(model)}.decision_function gives an array of shape {scores.shape} on population "
+            f"{name!r}; expected a score for each of {len(population):,} rows and {members} members"
+        )
+    return scores.T
+
+
+def _predicted(model: Any, name: str, population: Population) -> Array:
+    decisions = np.asarray(model.predict(population.X))
+    if decisions.shape != (len(population),):
+        raise ValueError(
+            f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population {name!r}; "
+            f"expected one decision for each of {len(population):,} rows"
+        )
+    yes = population._as_yes(decisions, f"what {_kind(model)} predicts on population {name!r}")
+    return np.where(yes, 1.0, -1.0)[None]
+
+
+def _kind(model: Any) -> str:
+    return type(model).__name__
+
+
+def used(names: Iterable[str | None], first: str) -> list[str]:
+    """The distinct populations among `names`, None standing for the first, in order."""
+    return list(dict.fromkeys(name or first for name in names))

@@ -1,0 +1,77 @@
+"""The rates people ask about, for every group that the constraints speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ratebound.audit.decided import Decided
+from ratebound.problem.compiling import FIRST
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Expression, Rate
+from ratebound.rates.subsets import EVERYONE, Subset
+
+METRICS = ("positive_rate", "recall", "false_positive_rate", "precision", "accuracy")
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group and its rates, decisions taken at 0; None where a rate does not exist."""
+
+    population: str | None  # None for the population audited first
+    words: str
+    rows: int
+    positives: int | None  # rows with a positive label
+    positive_rate: float | None
+    recall: float | None
+    false_positive_rate: float | None
+    precision: float | None
+    accuracy: float | None
+
+
+def rates_of(problem: Problem) -> Iterator[Rate]:
+    """Every rate of every constraint, as it was written."""
+    for constraint in problem.subject_to:
+        if isinstance(constraint.left, Expression):
+            yield from (rate for rate, _ in constraint.left.terms)
+        else:
+            yield constraint.left.rate
+        yield from (rate for rate, _ in constraint.right.terms)
+
+
+def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
+    """Everyone, and every distinct subset of the constraints, population by population."""
+    spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in decided.populations}
+    for rate in rates_of(problem):
+        spoken[rate.on or FIRST].setdefault(rate.subset)
+    return tuple(_group(decided, name, s) for name, subsets in spoken.items() for s in subsets)
+
+
+def _group(decided: Decided, name: str, subset: Subset) -> Group:
+    inside = decided.mask(name, subset)
+    weights, yes = decided.row_weights(name)[inside], decided.yes(name, 0.0)[inside]
+    labels = decided.populations[name].y
+    label = None if labels is None else labels[inside].astype(float)
+    said_yes = weights @ yes
+    found: dict[str, float | None] = dict.fromkeys(METRICS)
+    found["positive_rate"] = _share(said_yes, weights.sum())
+    if label is not None:
+        found["recall"] = _share(weights @ (yes * label), weights @ label)
+        found["false_positive_rate"] = _share(weights @ (yes * (1 - label)), weights @ (1 - label))
+        found["precision"] = _share(weights @ (yes * label), said_yes)
+        right = np.where(label > 0, yes, 1 - yes)
+        found["accuracy"] = _share(weights @ right, weights.sum())
+    return Group(
+        population=None if name == FIRST else name,
+        words=str(subset) or "everyone",
+        rows=int(inside.sum()),
+        positives=None if label is None else int(label.sum()),
+        **found,
+    )
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    return float(part / whole) if whole > 0 else None

@@ -1,0 +1,164 @@
+"""The audit as one page: no scripts, nothing loaded from elsewhere, light or dark as the reader's."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from ratebound.audit.figures import LINES, bar, trace_figures, whisker, whisker_range
+from ratebound.audit.groups import METRICS, Group
+from ratebound.audit.markup import Markup, join, tag
+from ratebound.audit.report import Audit, Promise
+from ratebound.audit.text import (
+    HEADS,
+    NOTHING,
+    group_name,
+    heading,
+    interval_text,
+    number,
+    objective_text,
+    summary,
+)
+from ratebound.game.trace import Trace
+
+SIGNS = {"<=": "≤", ">=": "≥"}
+METHODS = {
+    "exact": "exact binomial (Clopper–Pearson)",
+    "bootstrap": "Bayesian bootstrap over rows, and over members of a mixture",
+    "delong": "DeLong",
+}
+
+
+def page(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> str:
+    """A whole document."""
+    head = tag(
+        "head",
+        Markup('<meta charset="utf-8">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup('<meta name="color-scheme" content="light dark">'),
+        tag("title", title),
+        Markup("<style>body { margin: 0; background: Canvas; }</style>"),
+    )
+    body = tag("body", fragment(report, trace=trace, title=title))
+    return "<!doctype html>\n" + tag("html", head, body, lang="en")
+
+
+def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> Markup:
+    """The part of a page that a notebook shows; its style touches nothing outside it."""
+    style = files("ratebound.audit").joinpath("page.css").read_text(encoding="utf-8")
+    sections = [
+        tag("h1", title),
+        tag("p", heading(report), ".", class_="lead"),
+        _verdict(report),
+        _objective(report),
+    ]
+    if report.promises:
+        sections.append(_promises(report))
+    sections.append(_groups(report))
+    if trace is not None:
+        sections.append(_training(report, trace))
+    return join(Markup(f"<style>{style}</style>"), tag("div", *sections, class_="ratebound-audit"))
+
+
+def _verdict(report: Audit) -> Markup:
+    state = "broken" if not report.kept else "kept" if report.certain else "uncertain"
+    words = summary(report)
+    return tag("p", words[:1].upper() + words[1:] + ".", class_=f"verdict {state}")
+
+
+def _objective(report: Audit) -> Markup:
+    one = report.objective
+    return tag(
+        "p", "Minimised: ", tag("code", one.words), " = ", tag("span", objective_text(one), class_="n")
+    )
+
+
+def _promises(report: Audit) -> Markup:
+    axes = {
+        unit: whisker_range([p for p in report.promises if p.unit == unit])
+        for unit in {p.unit for p in report.promises}
+    }
+    interval = f"{100 * report.level:.4g}% interval"
+    heads = ["Promise", "Value", "Bound", "Room", interval, "Rows", "Here", "Beyond"]
+    rows = [_promise(p, axes[p.unit]) for p in report.promises]
+    scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own."
+    scales = scales if len(axes) > 1 else ""
+    return tag(
+        "section",
+        tag("h2", "Promises"),
+        _table(heads, rows, left=(0, 4, 6, 7)),
+        tag(
+            "p",
+            "The line is the bound, the dot this sample, the whisker the interval of the room, which is "
+            "the shaded side; what lies far out is cut off. “Here” speaks of the rows audited, “beyond” "
+            "of where they come from. “Rows” counts the smallest set of rows involved." + scales,
+            class_="note",
+        ),
+    )
+
+
+def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
+    goal = p.name.split(":")[0] if p.name and p.name != p.words else ""
+    words = [tag("code", p.words), *([tag("small", goal)] if goal else [])]
+    here = "kept" if p.kept else "broken"
+    interval = interval_text(p.slack_low, p.slack_high)
+    return tag(
+        "tr",
+        tag("td", *words, class_="words"),
+        tag("td", number(p.value), class_="n"),
+        tag("td", f"{SIGNS[p.relation]} {number(p.bound)}", class_="n"),
+        tag("td", number(p.slack, signed=True), class_="n"),
+        tag("td", whisker(p, axis), tag("small", interval, title=METHODS[p.method])),
+        tag("td", f"{p.rows:,}", class_="n"),
+        tag("td", tag("span", here, class_=f"chip {here}")),
+        tag("td", tag("span", p.verdict, class_=f"chip {p.verdict}")),
+    )
+
+
+def _groups(report: Audit) -> Markup:
+    everyone = {g.population: g for g in reversed(report.groups) if g.words == "everyone"}
+    heads = ["Group", "Rows", "Positive", *(head.capitalize() for head in HEADS.values())]
+    rows = [_group(group, everyone.get(group.population)) for group in report.groups]
+    return tag(
+        "section",
+        tag("h2", "Groups"),
+        _table(heads, rows, left=(0, 3, 4, 5, 6, 7)),
+        tag("p", "Bars run from 0 to 1; the tick marks everyone’s rate.", class_="note"),
+    )
+
+
+def _group(group: Group, everyone: Group | None) -> Markup:
+    cells = []
+    for metric in METRICS:
+        value = getattr(group, metric)
+        drawn = bar(value, getattr(everyone, metric, None))
+        cells.append(tag("td", tag("span", number(value), class_="n"), drawn, class_="rate"))
+    positives = NOTHING if group.positives is None else f"{group.positives:,}"
+    return tag(
+        "tr",
+        tag("td", tag("code", group_name(group)), class_="words"),
+        tag("td", f"{group.rows:,}", class_="n"),
+        tag("td", positives, class_="n"),
+        *cells,
+    )
+
+
+def _training(report: Audit, trace: Trace) -> Markup:
+    note = f"{len(trace):,} candidates of {len(trace.settings)} settings, on the rows trained on. "
+    if report.training is not None:
+        note += "Filled: the solution on those rows. "
+    note += "Ring: the solution on the rows audited."
+    if len(trace.settings) > LINES:
+        note += f" Curves: the first {LINES} settings."
+    return tag(
+        "section",
+        tag("h2", "How training got there"),
+        tag("div", *trace_figures(trace, report), class_="charts"),
+        tag("p", note, class_="note"),
+    )
+
+
+def _table(heads: list[str], rows: list[Markup], left: tuple[int, ...]) -> Markup:
+    """A table whose heads stand over numbers at the right, except those at `left`."""
+    cells = [tag("th", head, class_=None if i in left else "n") for i, head in enumerate(heads)]
+    table = tag("table", tag("thead", tag("tr", *cells)), tag("tbody", *rows))
+    return tag("div", table, class_="wide")

@@ -1,0 +1,142 @@
+"""The audit's findings, and the ways to read them: text, JSON, DataFrame, a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ratebound.audit.groups import Group
+from ratebound.audit.text import as_text, summary
+from ratebound.game.trace import Trace
+from ratebound.rates.expressions import Bound
+
+Kept = Literal["kept", "broken", "uncertain"]
+Unit = Literal["rate", "ratio", "rows"]
+Method = Literal["exact", "bootstrap", "delong"]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One constraint: what was promised, what was measured, and how sure that is.
+
+    `kept` speaks of the rows audited; `verdict` of where they come from: "uncertain" where the
+    interval of the room reaches over the bound.
+    """
+
+    words: str
+    name: str
+    relation: Bound
+    value: float | None  # of the left side; None where a ratio has nothing below its line
+    bound: float | None  # the value of the right side
+    slack: float | None  # room to the bound in the constraint's own units, negative where broken
+    slack_low: float | None  # the interval of the room
+    slack_high: float | None
+    violation: float  # as training counts it: feasible where <= 0
+    kept: bool  # on these rows
+    verdict: Kept  # beyond these rows
+    rows: int  # of the smallest set involved, unweighted
+    unit: Unit
+    method: Method  # of the interval
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What was minimised, and its interval."""
+
+    words: str
+    value: float
+    low: float | None
+    high: float | None
+    rows: int
+    method: Method
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was promised and what was kept. Print it, or take it as a frame, JSON or a page."""
+
+    objective: Objective
+    promises: tuple[Promise, ...]
+    groups: tuple[Group, ...]
+    populations: dict[str, int]  # rows of each; the one audited first
+    level: float  # of the intervals
+    model: str  # what was audited: one model, or a mixture of several
+    training: tuple[float, float] | None  # objective and worst violation where it was trained
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise is kept on these rows."""
+        return all(promise.kept for promise in self.promises)
+
+    @property
+    def certain(self) -> bool:
+        """Whether every promise is kept with its whole interval."""
+        return all(promise.verdict == "kept" for promise in self.promises)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return f"Audit({summary(self)})"
+
+    def _repr_html_(self) -> str:
+        from ratebound.audit.page import fragment
+
+        return fragment(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only: texts, truth values, finite numbers and None."""
+        found: dict[str, Any] = _plain(
+            {
+                "summary": summary(self),
+                "kept": self.kept,
+                "certain": self.certain,
+                "level": self.level,
+                "model": self.model,
+                "populations": self.populations,
+                "objective": asdict(self.objective),
+                "promises": [asdict(promise) for promise in self.promises],
+                "groups": [asdict(group) for group in self.groups],
+            }
+        )
+        return found
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def to_frame(self, what: Literal["promises", "groups"] = "promises") -> Any:
+        """A DataFrame with one row per promise, or per group."""
+        if what not in ("promises", "groups"):
+            raise ValueError(f"to_frame takes 'promises' or 'groups', got {what!r}")
+        try:
+            import pandas  # type: ignore[import-untyped]  # its types are a package apart
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas, or use to_dict(), which needs nothing"
+            ) from None
+        kind = Promise if what == "promises" else Group
+        return pandas.DataFrame(self.to_dict()[what], columns=list(kind.__dataclass_fields__))
+
+    def to_html(self, *, trace: Trace | None = None, title: str = "Audit") -> str:
+        """One page that needs nothing else; with a `trace`, also how training got there."""
+        from ratebound.audit.page import page
+
+        return page(self, trace=trace, title=title)
+
+    def save_html(self, path: str | Path, *, trace: Trace | None = None, title: str = "Audit") -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.to_html(trace=trace, title=title), encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value

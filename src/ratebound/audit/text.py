@@ -1,0 +1,154 @@
+"""An audit as text: aligned tables, and one sentence at the end."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ratebound.audit.groups import METRICS, Group
+
+if TYPE_CHECKING:  # the report prints itself with these functions
+    from ratebound.audit.report import Audit, Objective, Promise
+
+NOTHING = "–"
+GROUPS_SHOWN = 40
+WIDTH = 56  # of the words at the left
+HEADS = {
+    "positive_rate": "says yes",
+    "recall": "recall",
+    "false_positive_rate": "false pos.",
+    "precision": "precision",
+    "accuracy": "accuracy",
+}
+
+
+def as_text(report: Audit) -> str:
+    """The whole report."""
+    one = report.objective
+    lines = [heading(report), "", f"minimize {one.words}: {objective_text(one)}"]
+    if report.promises:
+        heads = ["promise", "value", "bound", "room", f"{100 * report.level:.4g}% interval", "rows"]
+        rows = [[*heads, "here", "beyond"], *map(_promise_row, report.promises)]
+        lines += ["", *aligned(rows, right=range(1, 6))]
+    shown = report.groups[:GROUPS_SHOWN]
+    heads = ["group", "rows", "positive", *HEADS.values()]
+    lines += ["", *aligned([heads, *map(_group_row, shown)], right=range(1, 8))]
+    if len(report.groups) > len(shown):
+        lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
+    return "\n".join([*lines, "", summary(report) + "."])
+
+
+def heading(report: Audit) -> str:
+    """What was audited, on what."""
+    return f"Audit of {report.model} on {rows_text(report)}"
+
+
+def rows_text(report: Audit) -> str:
+    """How many rows of each population, the one audited first without its name."""
+    (_, first), *others = report.populations.items()
+    also = ", ".join(f"{name}: {rows:,}" for name, rows in others)
+    return f"{first:,} rows ({also})" if also else f"{first:,} rows"
+
+
+def summary(report: Audit) -> str:
+    """The audit in one sentence.
+
+    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound.audit import audit
+    >>> class Always:
+    ...     def predict(self, X):
+    ...         return [1] * len(X)
+    >>> people = Population([[0.0]] * 4, [1, 1, 0, 0])
+    >>> summary(audit(Problem(recall(), [recall() >= 0.9]), Always(), people))
+    '1 of 1 promises kept on 4 rows; 1 of them only just: its interval reaches beyond the bound'
+    """
+    total = len(report.promises)
+    if not total:
+        return f"no promises were made; measured on {rows_text(report)}"
+    kept = [p for p in report.promises if p.kept]
+    broken = [p for p in report.promises if not p.kept]
+    found = f"{len(kept)} of {total} promises kept on {rows_text(report)}"
+    if close := sum(p.verdict != "kept" for p in kept):
+        found += f"; {close} of them only just: {_intervals(close)} beyond the bound"
+    if close := sum(p.verdict != "broken" for p in broken):
+        found += (
+            f"; {close} of the {len(broken)} broken perhaps by chance: {_intervals(close)} back within"
+        )
+    return found
+
+
+def _intervals(count: int) -> str:
+    return "its interval reaches" if count == 1 else "their intervals reach"
+
+
+def objective_text(objective: Objective) -> str:
+    ends = interval_text(objective.low, objective.high, signed=False)
+    return f"{number(objective.value)} {ends}"
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """A number as people write it: four digits after the point for rates, none for large counts.
+
+    >>> number(0.25), number(-1e-17, signed=True), number(1234.5), number(None)
+    ('0.2500', '+0.0000', '1,234.5', '–')
+    """
+    if value is None:
+        return NOTHING
+    digits = 4 if abs(value) < 10 else 1 if abs(value) < 1e5 else 0
+    value = round(value, digits) + 0.0  # adding zero takes the sign off a negative zero
+    return f"{value:{'+' if signed else ''},.{digits}f}"
+
+
+def interval_text(low: float | None, high: float | None, *, signed: bool = True) -> str:
+    if low is None or high is None:
+        return NOTHING
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def _promise_row(promise: Promise) -> list[str]:
+    return [
+        promise.words,
+        number(promise.value),
+        f"{promise.relation} {number(promise.bound)}",
+        number(promise.slack, signed=True),
+        interval_text(promise.slack_low, promise.slack_high),
+        f"{promise.rows:,}",
+        "kept" if promise.kept else "BROKEN",
+        promise.verdict,
+    ]
+
+
+def group_name(group: Group) -> str:
+    return group.words if group.population is None else f"{group.population}: {group.words}"
+
+
+def _group_row(group: Group) -> list[str]:
+    positives = NOTHING if group.positives is None else f"{group.positives:,}"
+    return [group_name(group), f"{group.rows:,}", positives] + [
+        number(getattr(group, metric)) for metric in METRICS
+    ]
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
+    """Rows as lines under a ruled head; long words at the left go on below.
+
+    >>> print("\\n".join(aligned([["what", "n"], ["rows", "12"]], right=[1])))
+    what   n
+    ────────
+    rows  12
+    """
+    wrapped = [textwrap.wrap(row[0], WIDTH, subsequent_indent="  ") or [""] for row in rows]
+    widths = [max(len(line) for lines in wrapped for line in lines)]
+    widths += [max(len(row[i]) for row in rows) for i in range(1, len(rows[0]))]
+    found = []
+    for row, (first, *more) in zip(rows, wrapped, strict=True):
+        cells = [first, *row[1:]]
+        padded = [
+            c.rjust(w) if i in right else c.ljust(w)
+            for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        found += ["  ".join(padded).rstrip(), *more]
+        if row is rows[0]:
+            found.append("─" * (sum(widths) + 2 * (len(widths) - 1)))
+    return found

@@ -1,0 +1,319 @@
+"""A scikit-learn classifier that keeps promises: fit, predict, audit, save."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from ratebound.audit import Audit, audit
+from ratebound.estimators.choices import as_learner, as_player, as_solution
+from ratebound.game.multipliers import Player
+from ratebound.game.rounds import play
+from ratebound.game.trace import Trace
+from ratebound.learners.encoding import fit_encoding
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.solutions import select
+from ratebound.solution.stalling import Stalled
+
+Array = NDArray[Any]
+SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
+KEPT = 60  # iterates kept of each setting
+MODEL_RATES = (0.003, 0.01, 0.03)
+MULTIPLIER_RATES = (0.01, 0.03, 0.1)
+
+
+class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
+    """Trains a model to keep rate constraints at the least cost, and says whether it does.
+
+    Parameters
+    ----------
+    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``.
+    objective : what to minimise, an expression or text.
+    model : "linear", "mlp", a `torch.nn.Module`, or a function from the number of features to one.
+    hidden : sizes of the hidden layers of "mlp".
+    game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``.
+    solution : "shrink", "best", "average" or "last".
+    features : columns of a DataFrame the model may see; all by default. Constraints may speak of others.
+    positive_label : the label that is yes; the last in sorted order by default.
+    learning_rate, multiplier_rate : numbers, or "search" for all combinations of a few, trained side by
+        side and chosen among on held-out rows (`validation_fraction`) by the paper's heuristic.
+    loss, proxy : the stand-ins the model descends for the objective and the constraints.
+    epochs, batch_size : passes over the rows, and rows per round. By default 40 passes, or as many as
+        1,000 rounds take where data is small; up to 2,000 rows all are used in every round.
+    patience : stop when so many kept iterates have brought no better mixture; None to go on.
+    max_time : seconds after which training ends with what there is.
+    warm_start : start from the model fitted before.
+    random_state : seed; the same seed gives the same bits on the same machine.
+
+    Attributes
+    ----------
+    solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
+    constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
+    multipliers_ : the price of each constraint when training ended: how much the objective would gain,
+        per unit, if it were relaxed.
+    trace_ : every iterate kept.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50, "group": ["a", "b"] * 100})
+    >>> y = [False, False, True, True] * 50
+    >>> model = RateConstrainedClassifier('recall(group == "a") >= 0.9', features=["score"])
+    >>> model.fit(people, y).predict(people[:4])
+    array([False, False,  True,  True])
+    """
+
+    __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
+
+    def __init__(
+        self,
+        constraints: Any = (),
+        *,
+        objective: Any = "error_rate()",
+        model: Any = "linear",
+        hidden: Sequence[int] = (32,),
+        game: Any = "swap",
+        solution: str = "shrink",
+        features: Sequence[str] | None = None,
+        positive_label: Any = None,
+        learning_rate: Any = "search",
+        multiplier_rate: Any = "search",
+        loss: str = "logistic",
+        proxy: str = "sigmoid",
+        l2: float = 0.0,
+        epochs: int | None = None,
+        batch_size: int = 512,
+        validation_fraction: float = 0.1,
+        patience: int | None = None,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.constraints = constraints
+        self.objective = objective
+        self.model = model
+        self.hidden = hidden
+        self.game = game
+        self.solution = solution
+        self.features = features
+        self.positive_label = positive_label
+        self.learning_rate = learning_rate
+        self.multiplier_rate = multiplier_rate
+        self.loss = loss
+        self.proxy = proxy
+        self.l2 = l2
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Any:
+        """Train on rows `X` with labels `y`.
+
+        `columns` (a DataFrame or mapping) holds what constraints speak of and the model must not see;
+        columns of a DataFrame `X` can be spoken of without it.
+        """
+        before = getattr(self, "solution_", None) if self.warm_start else None
+        X, labels, weights = self._checked(X, y, sample_weight)
+        encoding = fit_encoding(X, weights, self.features)
+        people = self._population(encoding.transform(X), labels, X, columns, weights)
+        problem = Problem(self.objective, self.constraints)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        train, validation = self._split(problem, people, seed)
+        rates = self._rates(problem)
+        whole = len(people) <= SMALL
+        width, precision = people.features.shape[1], "float64" if whole else "float32"
+        learner = as_learner(self.model, width, rates[0], self.hidden, self.l2, precision)
+        rounds = self._rounds(len(train.cells), whole)
+        self.trace_ = play(
+            train,
+            learner,
+            multipliers=as_player(self.game, rates[1]),
+            loss=self.loss,
+            proxy=self.proxy,
+            batch_size=None if whole else self.batch_size,
+            rounds=rounds,
+            keep_every=max(1, rounds // KEPT),
+            watch={} if validation is None else {"validation": validation},
+            stop=None if self.patience is None else Stalled(self.patience),
+            max_time=self.max_time,
+            start=None if before is None else before.parameters[np.argmax(before.weights)],
+            seed=seed,
+            progress=None if self.verbose else False,
+        )
+        solve = as_solution(self.solution)
+        chosen = select(self.trace_, solve, on="train" if validation is None else "validation")
+        if validation is not None:  # the setting is chosen; the promises are to hold on every row given
+            chosen = solve(_on_all_rows(self.trace_.of_setting(chosen.setting or 0), problem, people))
+        negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
+        self.solution_: Mixture = replace(
+            chosen, encoding=encoding, classes=(negative, self._yes()), salt=seed
+        )
+        self.status_ = chosen.status
+        words = [str(constraint) for constraint in chosen.constraints]
+        self.constraints_ = dict(zip(words, chosen.violations["train"].tolist(), strict=True))
+        last = self.trace_.of_setting(chosen.setting or 0).multipliers[-1]
+        self.multipliers_ = dict(zip(words, (last[1:] / max(last[0], 1e-12)).tolist(), strict=True))
+        return self
+
+    def predict(self, X: Any, *, key: Any = None) -> Array:
+        """A decision for each row, always the same for the same row, or the same `key`."""
+        rows = self._rows(X)
+        return self.solution_.predict(rows, key=key)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The mixture's probability of each class, (n, 2); 0 or 1 where it is a single model."""
+        rows = self._rows(X)
+        found = self.solution_.predict_proba(rows)
+        return found if self.solution_.classes[1] == self.classes_[1] else found[:, ::-1]
+
+    def decision_function(self, X: Any) -> Array:
+        """The members' mean score (n,), for ranking; positive speaks for ``classes_[1]``."""
+        rows = self._rows(X)
+        scores = self.solution_.decision_function(rows) @ self.solution_.weights
+        return scores if self.solution_.classes[1] == self.classes_[1] else -scores
+
+    def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
+        """Every promise on these rows: its value, its bound, kept or broken, with intervals."""
+        X = self._rows(X)
+        labels = column_or_1d(y)
+        unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        people = self._population(X, labels == self._yes(), X, columns, weights)
+        return audit(self.solution_.problem, self.solution_, people)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted model to a file or folder that `rb.load` reads."""
+        check_is_fitted(self)
+        return self.solution_.save(path)
+
+    def _yes(self) -> Any:
+        if self.positive_label is None:
+            return self.classes_[1]
+        if self.positive_label not in self.classes_.tolist():
+            raise ValueError(f"positive_label {self.positive_label!r} is not among y's {self.classes_}")
+        return self.positive_label
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+        """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
+        if frame_columns(X):
+            validate_data(self, X, skip_check_array=True)
+            y = column_or_1d(y, warn=True)
+            if len(y) != len(X):
+                raise ValueError(f"X has {len(X)} rows and y {len(y)}")
+        else:
+            X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        self.classes_, _ = np.unique(y, return_inverse=True)
+        if len(self.classes_) != 2:
+            count = f"{len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}"
+            raise ValueError(
+                f"Only binary classification is supported: y needs two classes, it has {count}, "
+                f"{self.classes_[:5].tolist()}"
+            )
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        return X, np.asarray(y == self._yes()), weights
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if (
+            frame_columns(X)
+            and self.solution_.encoding is not None
+            and self.solution_.encoding.from_frame
+        ):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return X
+        return validate_data(self, X, reset=False)
+
+    def _population(
+        self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
+    ) -> Population:
+        spoken_of = {name: X[name] for name in frame_columns(X)}
+        if columns is not None:
+            given = (
+                columns
+                if not frame_columns(columns)
+                else {n: columns[n] for n in frame_columns(columns)}
+            )
+            spoken_of |= dict(given)
+        return Population(model_X, labels, columns=spoken_of, weights=weights)
+
+    def _split(
+        self, problem: Problem, people: Population, seed: int
+    ) -> tuple[Compiled, Compiled | None]:
+        """Rows to train on, and rows to choose among settings by; none of those where data is small."""
+        if len(people) <= SMALL or not self.validation_fraction:
+            return compile(problem, people), None
+        random, held_out = np.random.default_rng(seed), np.zeros(len(people), dtype=bool)
+        assert people.y is not None
+        for label in (False, True):
+            rows = np.flatnonzero(people.y == label)
+            held_out[random.permutation(rows)[: round(self.validation_fraction * len(rows))]] = True
+        train = compile(problem, _only(people, ~held_out))
+        try:
+            return train, compile(problem, _only(people, held_out))
+        except ValueError:  # a group has no row among the held-out ones: choose on the training rows
+            return compile(problem, people), None
+
+    def _rounds(self, rows: int, whole: bool) -> int:
+        per_epoch = 1 if whole else max(1, rows // self.batch_size)
+        return max(40 * per_epoch, 1000) if self.epochs is None else self.epochs * per_epoch
+
+    def _rates(self, problem: Problem) -> tuple[Any, Any]:
+        """Learning rates of the model and of the multipliers, one pair per setting."""
+
+        def options(rate: Any, searched: tuple[float, ...]) -> list[float]:
+            if isinstance(rate, str) and rate != "search":
+                raise ValueError(f"a learning rate is a number, several, or 'search', got {rate!r}")
+            return list(searched) if isinstance(rate, str) else np.atleast_1d(rate).tolist()
+
+        for_multipliers = MULTIPLIER_RATES if problem.subject_to else MULTIPLIER_RATES[:1]
+        if isinstance(self.game, Player):  # it brings its own
+            for_multipliers = for_multipliers[:1]
+        pairs = list(
+            product(
+                options(self.learning_rate, MODEL_RATES), options(self.multiplier_rate, for_multipliers)
+            )
+        )
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _only(people: Population, rows: Array) -> Population:
+    assert people.y is not None
+    weights = None if people.weights is None else people.weights[rows]
+    columns = {name: as_array(values)[rows] for name, values in people.columns.items()}
+    return Population(people.features[rows], people.y[rows], columns=columns, weights=weights)
+
+
+def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:
+    """The candidates of a trace with their exact values on `people` in place of the rows trained on."""
+    scores = trace.scorer.scores(trace.parameters, people.features)
+    objectives, violations = compile(problem, people).evaluate(scores, trace.thresholds)
+    return replace(trace, objectives=objectives, violations=violations, watched={})

@@ -1,0 +1,134 @@
+"""One model in place of a mixture, where chance is not wanted, and what that costs in every promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.problem.compiled import Compiled
+from ratebound.solution.choosing import voted_scores
+from ratebound.solution.mixture import Mixture, member
+from ratebound.solution.solutions import best_by_rank
+from ratebound.solution.status import ROUNDING, Status
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a model does on some rows, in expectation where it is a mixture."""
+
+    objective: float
+    violations: Array  # (m,) feasible where <= 0
+
+
+@dataclass(frozen=True, eq=False)
+class Determined:
+    """A model without chance, and how it compares with the mixture it stands in for."""
+
+    model: Mixture  # of one member, or a vote
+    before: Outcome  # of the mixture
+    after: Outcome  # of the model
+
+    def __str__(self) -> str:
+        kind = "the members' vote" if self.model.vote else "one model"
+        rows = [("", "before", "after", "")]
+        rows += [(f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
+                  f"{self.after.objective:.4f}", "")]  # fmt: skip
+        values = zip(self.before.violations, self.after.violations, strict=True)
+        for constraint, (before, after) in zip(self.model.constraints, values, strict=True):
+            verdict = "kept" if after <= ROUNDING else "broken"
+            rows += [(str(constraint), f"{before:+z.4f}", f"{after:+z.4f}", verdict)]
+        width = max(len(words) for words, *_ in rows)
+        lines = [f"{w:{width}}  {before:>8}  {after:>8}  {v}".rstrip() for w, before, after, v in rows]
+        return "\n".join([f"{kind} in place of the mixture; constraints are kept where <= 0", *lines])
+
+
+def determinize(
+    mixture: Mixture, compiled: Compiled, method: Literal["best", "vote"] = "best"
+) -> Determined:
+    """One model that decides without chance in place of `mixture`, judged on the rows of `compiled`.
+
+    "best" is the member that does best there by the rank heuristic of `best_iterate`; "vote" says yes
+    where the mixture's probability of yes is at least one half. Either may break promises that the
+    mixture keeps: print what comes back to see which. The areas of `roc_auc` are taken at the
+    thresholds their budgets allow on these rows.
+
+    >>> import ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> people = rb.Population(X, X[:, 0] > 0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, people)
+    >>> mixture = rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None))
+    >>> determined = determinize(mixture, compiled, "vote")
+    >>> print(determined)
+    the members' vote in place of the mixture; constraints are kept where <= 0
+                              before     after
+    minimize error_rate()     0.2000    0.2500
+    positive_rate() <= 0.3   +0.0000   -0.0500  kept
+    >>> determined.model.predict([[1.0], [2.0]])
+    array([False,  True])
+    """
+    if method == "best":
+        objectives, violations = _members(mixture, compiled)
+        model = member(mixture, best_by_rank(objectives, np.max(violations, axis=1, initial=0.0)))
+    elif method == "vote":
+        model = replace(mixture, objectives={}, violations={}, vote=True)
+    else:
+        raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
+    before, after = evaluate(mixture, compiled), evaluate(model, compiled)
+    model = replace(
+        model,
+        problem=compiled.problem,
+        constraints=compiled.constraints,
+        status=_status(compiled, after.violations),
+    )
+    return Determined(model, before, after)
+
+
+def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
+    """What a mixture does on the rows of `compiled`: the expectation over members, or their vote."""
+    if not mixture.vote:
+        objectives, violations = _members(mixture, compiled)
+        return Outcome(float(mixture.weights @ objectives), mixture.weights @ violations)
+    learned = [name for name in compiled.learnable if name not in compiled.budgets]
+    if learned:
+        raise ValueError(
+            f"each member has learned a threshold {learned[0]!r} of its own, so there is no vote at it: "
+            "use method='best'"
+        )
+    objective, violations = compiled.evaluate(voted_scores(mixture.weights, _scores(mixture, compiled)))
+    return Outcome(float(objective), violations)
+
+
+def _members(mixture: Mixture, compiled: Compiled) -> tuple[Array, Array]:
+    """Objectives (M,) and violations (M, m) of the members."""
+    learned = {n: values for n, values in mixture.thresholds.items() if n not in compiled.budgets}
+    return compiled.evaluate(_scores(mixture, compiled), learned)
+
+
+def _scores(mixture: Mixture, compiled: Compiled) -> Array:
+    """Scores (M, n) of the members on all rows."""
+    for name, population in compiled.populations.items():
+        if population.X is None:
+            raise ValueError(f"population {name!r} has no features X, so no model can decide there")
+    parts = [mixture.decision_function(population.X) for population in compiled.populations.values()]
+    return np.concatenate(parts).T
+
+
+def _status(compiled: Compiled, violations: Array) -> Status:
+    broken = [int(i) for i in np.argsort(-violations) if violations[i] > ROUNDING]
+    if not broken:
+        return Status(True, 0.0, (), (), "feasible: every constraint is kept where it was determinized")
+    names = "; ".join(f"{compiled.constraints[i]} (by {violations[i]:.4g})" for i in broken[:5])
+    more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
+    return Status(
+        False,
+        float(violations.max()),
+        tuple(compiled.constraints[i] for i in broken),
+        (),
+        f"infeasible: {len(broken)} of {len(violations)} constraints broken: {names}{more}",
+    )

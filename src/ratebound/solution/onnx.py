@@ -1,0 +1,288 @@
+"""A mixture as one ONNX file, to decide where there is no Python; the graph is written node by node.
+
+The file needs nothing of ours to run. What it decides is what `Mixture.predict` decides for the same
+key, up to rounding: another runtime adds up in another order, so a score that differs from 0 in its
+last digits only may fall on the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.encoding import Number
+from ratebound.learners.linear import LinearScorer
+from ratebound.solution.choosing import HALF
+from ratebound.solution.mixture import Mixture
+
+Array = NDArray[Any]
+OPSET = 18  # the first with BitwiseXor
+IR_VERSION = 8  # the one that came with it, so that no runtime which knows the opset refuses the file
+CHOOSERS = {"key": "int64", "uniform": "float64"}
+
+
+def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
+    """Write `mixture` to an ONNX file at `path`, which is returned. Needs ``ratebound[onnx]``.
+
+    Inputs, for n rows:
+
+    - ``features`` (n, d) float32. With an encoding fitted on an array these are the raw columns, which
+      the graph standardises; with one fitted on a DataFrame they are the encoded features,
+      ``mixture.features(table)``, whose names are in the file's metadata; without an encoding they are
+      what the models were trained on. Numbers that need more than seven digits, such as times in
+      seconds, lose the rest here.
+    - ``key`` (n,) int64 with ``choose="key"``: an entity's whole-number id, hashed in the graph just as
+      ``mixture.predict(X, key=ids)`` hashes it.
+    - ``uniform`` (n,) float64 in [0, 1) with ``choose="uniform"``: the number that chooses the member,
+      for ids that are texts. `choosing.uniform_from_key(ids, mixture.salt)` gives the one `predict`
+      uses with a key, and `choosing.uniform_from_features` the one it uses without.
+
+    A vote chooses no member: its file takes the features alone, whatever `choose` is.
+
+    Outputs: ``probability`` (n,) float32 of yes under the mixture; ``decision`` (n,) int64 by the chosen
+    member or the vote, 0 for no and 1 for yes; ``scores`` (n, M) float32 of every member. Where features
+    hold NaN, `predict` raises an error and the file cannot: its scores are NaN, which counts as no.
+
+    The metadata hold the problem in words, its status, the names of no and yes, the features' names, the
+    weights, the salt and the version of this library. Only linear models and plain chains of PyTorch
+    layers can be written.
+    """
+    if choose not in CHOOSERS:
+        raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
+    graph = _Graph(_import_onnx())
+    width, scores = _scores(graph, mixture)
+    graph.cast(scores, "float32", "scores")
+    yes = graph("GreaterOrEqual", graph.cast(scores, "float64"), np.zeros(1))
+    share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(mixture.weights, float)[:, None])
+    chooser: dict[str, Any] = {}
+    if mixture.vote:
+        share = graph("GreaterOrEqual", share, np.array([HALF * mixture.weights.sum()]))
+        decided = graph.cast(share, "int64")
+    else:
+        chooser = {choose: (CHOOSERS[choose], "n")}
+        uniform = choose if choose == "uniform" else _hashed(graph, choose, mixture.salt)
+        member = _member(graph, mixture.weights, uniform)
+        decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
+    graph("Squeeze", graph.cast(share, "float32"), np.array([1]), name="probability")
+    graph("Squeeze", decided, np.array([1]), name="decision")
+    model = graph.model(
+        {"features": ("float32", "n", width), **chooser},
+        {
+            "probability": ("float32", "n"),
+            "decision": ("int64", "n"),
+            "scores": ("float32", "n", len(mixture)),
+        },
+        _metadata(mixture),
+    )
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        partial.write_bytes(model.SerializeToString())
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return target
+
+
+class _Graph:
+    """Nodes and constants so far. A value is known by its name; an array given for one is a constant."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, kind: str, *inputs: str | Array, name: str | None = None, **options: Any) -> str:
+        """The name of the output of a new node: `name`, or one made up."""
+        values = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        output = name or f"{kind}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, values, [output], name=output, **options))
+        return output
+
+    def cast(self, value: str, kind: str, name: str | None = None) -> str:
+        return self("Cast", value, name=name, to=self.type(kind))
+
+    def type(self, kind: str) -> int:
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+
+    def model(self, inputs: dict[str, Any], outputs: dict[str, Any], properties: dict[str, str]) -> Any:
+        """The checked model; inputs and outputs are types and shapes by name."""
+        helper = self.onnx.helper
+
+        def values(wanted: dict[str, Any]) -> list[Any]:
+            return [
+                helper.make_tensor_value_info(name, self.type(kind), shape)
+                for name, (kind, *shape) in wanted.items()
+            ]
+
+        made = helper.make_model(
+            helper.make_graph(self.nodes, "mixture", values(inputs), values(outputs), self.constants),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="ratebound",
+            producer_version=metadata.version("ratebound"),
+        )
+        helper.set_model_props(made, properties)
+        self.onnx.checker.check_model(made, full_check=True)
+        return made
+
+    def _constant(self, value: Array) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
+    """The number of columns of `features`, and every member's scores (n, M)."""
+    scorer: Any = mixture.scorer
+    features, kind = "features", scorer.dtype if isinstance(scorer, LinearScorer) else "float32"
+    encoding = mixture.encoding
+    if encoding is not None and not encoding.from_frame:
+        columns = [column for column in encoding.columns if isinstance(column, Number)]
+        centered = graph("Sub", graph.cast(features, "float64"), np.array([c.center for c in columns]))
+        features = graph("Div", centered, np.array([c.scale for c in columns]))
+    features = graph.cast(features, kind)
+    if isinstance(scorer, LinearScorer):
+        wide = np.asarray(mixture.parameters, dtype=kind)
+        return wide.shape[1] - 1, graph("Add", graph("MatMul", features, wide[:, :-1].T), wide[:, -1])
+    layers = None
+    if hasattr(scorer, "module"):
+        from ratebound.learners.architecture import describe
+
+        layers = describe(scorer.module)
+    known = layers is not None and all(entry["layer"] in {"Linear", *ACTIVATIONS} for entry in layers)
+    if not known or _size(layers) != mixture.parameters.shape[1]:
+        model = type(getattr(scorer, "module", scorer)).__name__
+        raise ValueError(
+            "to_onnx writes linear models and plain chains of linear layers and activations, and this "
+            f"is a mixture of {model}: export its members one by one with torch.onnx.export, and choose "
+            "among them by their weights"
+        )
+    return _chain(graph, features, layers, np.asarray(mixture.parameters, dtype=np.float32))
+
+
+def _chain(graph: _Graph, features: str, layers: Any, parameters: Array) -> tuple[int, str]:
+    """All members at once: rows are (M, n, width) from the first linear layer on."""
+    rows, start = features, 0
+    for entry in layers:
+        if entry["layer"] != "Linear":
+            rows = ACTIVATIONS[entry["layer"]](graph, rows)
+            continue
+        end = start + entry["in"] * entry["out"]
+        weight = parameters[:, start:end].reshape(-1, entry["out"], entry["in"])
+        rows, start = graph("MatMul", rows, weight.transpose(0, 2, 1)), end
+        if entry["bias"]:
+            end = start + entry["out"]
+            rows, start = graph("Add", rows, parameters[:, None, start:end]), end
+    width = next(entry["in"] for entry in layers if entry["layer"] == "Linear")
+    return width, graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
+
+
+def _size(layers: Any) -> int:
+    """How many parameters a chain has, -1 where it has no linear layer and so no width of its own."""
+    linear = [entry for entry in layers if entry["layer"] == "Linear"]
+    return sum((entry["in"] + entry["bias"]) * entry["out"] for entry in linear) if linear else -1
+
+
+def _gelu(graph: _Graph, x: str) -> str:
+    root, half, one = np.array([math.sqrt(0.5), 0.5, 1.0], dtype=np.float32)[:, None]
+    inner = graph("Erf", graph("Mul", x, root))  # Gelu itself needs opset 20
+    return graph("Mul", graph("Mul", x, half), graph("Add", inner, one))
+
+
+ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {  # as PyTorch makes them by default
+    "ReLU": lambda graph, x: graph("Relu", x),
+    "Tanh": lambda graph, x: graph("Tanh", x),
+    "Sigmoid": lambda graph, x: graph("Sigmoid", x),
+    "GELU": _gelu,
+    "SiLU": lambda graph, x: graph("Mul", x, graph("Sigmoid", x)),
+    "ELU": lambda graph, x: graph("Elu", x),
+    "Softplus": lambda graph, x: graph("Softplus", x),
+    "Identity": lambda graph, x: graph("Identity", x),
+}
+
+
+# --- which member decides ------------------------------------------------------------------------
+
+
+def _member(graph: _Graph, weights: Array, uniform: str) -> str:
+    """Which member decides each row, (n, 1), as `choosing.choose` has it."""
+    ends = np.cumsum(weights, dtype=np.float64)
+    place = graph("Unsqueeze", graph("Mul", uniform, ends[-1:]), np.array([1]))
+    passed = graph.cast(graph("GreaterOrEqual", place, ends), "int64")
+    return graph("Min", graph("ReduceSum", passed, np.array([1])), np.array(len(ends) - 1))
+
+
+def _hashed(graph: _Graph, key: str, salt: int) -> str:
+    """A number in [0, 1) for each id, (n,), as `choosing.uniform_from_key` has it."""
+    mixed = _mixed(graph, graph("BitwiseXor", key, _mixed(graph, _signed(salt))))
+    top = graph.cast(_shifted(graph, mixed, 11), "float64")
+    return graph("Mul", top, np.array(2.0**-53))
+
+
+def _mixed(graph: _Graph, state: str | Array) -> str:
+    """The finaliser of splitmix64, (n,).
+
+    Sums and products are of int64, which wraps to the same bits: early versions of onnxruntime lack
+    those of uint64.
+    """
+    state = graph("Add", state, _signed(0x9E3779B97F4A7C15))
+    for bits, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = graph("BitwiseXor", state, _shifted(graph, state, bits))
+        state = graph("Mul", state, _signed(factor))
+    return graph("BitwiseXor", state, _shifted(graph, state, 31))
+
+
+def _shifted(graph: _Graph, state: str, bits: int) -> str:
+    """Bits moved right, zeros moved in: BitShift is for unsigned numbers only."""
+    moved = graph("BitShift", graph.cast(state, "uint64"), np.array(bits, np.uint64), direction="RIGHT")
+    return graph.cast(moved, "int64")
+
+
+def _signed(value: int) -> Array:
+    return np.array([value], dtype=np.uint64).view(np.int64)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _metadata(mixture: Mixture) -> dict[str, str]:
+    classes = [value.item() if hasattr(value, "item") else value for value in mixture.classes]
+    found = {
+        "problem": str(mixture.problem),
+        "status": str(mixture.status),
+        "classes": json.dumps(classes, default=str),
+        "decides": "the members' vote" if mixture.vote else "one member, chosen at random",
+        "salt": str(mixture.salt),
+        "weights": json.dumps(mixture.weights.tolist()),
+        "ratebound": metadata.version("ratebound"),
+    }
+    if mixture.encoding is None:
+        return {**found, "features": "as the models were trained on"}
+    kind = "encoded, as by mixture.features" if mixture.encoding.from_frame else "raw columns"
+    return {**found, "features": kind, "feature_names": json.dumps(mixture.encoding.names)}
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise ImportError("this needs ONNX: pip install 'ratebound[onnx]'") from None
+    return onnx

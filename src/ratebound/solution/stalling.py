@@ -1,0 +1,38 @@
+"""When to stop: the best mixture of what there is no longer gets better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ratebound.game.trace import Trace
+from ratebound.solution.linear_program import shrink_weights
+
+
+@dataclass
+class Stalled:
+    """Says stop after `patience` kept rounds in which the shrunk mixture has not improved.
+
+    Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
+
+    >>> from ratebound import play
+    >>> stop = Stalled(patience=5)  # for play(..., stop=stop)
+    """
+
+    patience: int
+    tolerance: float = 1e-4
+    best: tuple[float, float] = field(default=(np.inf, np.inf))
+    waited: int = 0
+
+    def __call__(self, trace: Trace) -> bool:
+        weights = shrink_weights(trace.objectives, trace.violations)
+        violation = float(max((weights @ trace.violations).max(initial=0.0), 0.0))
+        objective = float(weights @ trace.objectives)
+        safer = violation < self.best[0] - self.tolerance
+        cheaper = violation <= self.best[0] and objective < self.best[1] - self.tolerance
+        if safer or cheaper:
+            self.best, self.waited = (violation, objective), 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience

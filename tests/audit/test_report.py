@@ -1,0 +1,246 @@
+"""What people read: text, JSON, frames and the page; and what they are told when something is amiss."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.audit import audit
+from ratebound.audit.figures import ticks
+
+from .conftest import draw, mixture
+
+EVIL = "<script>alert(1)</script>"
+PROBLEM = rb.Problem(
+    rb.error_rate(),
+    [
+        rb.recall(sex="F") >= 0.9 * rb.recall(),
+        rb.positive_rate() <= 0.1,
+        rb.predicted_positives() <= 400,
+        rb.minimum_accuracy(0.2, on="steering"),
+    ],
+)
+
+
+@pytest.fixture
+def report():
+    return audit(PROBLEM, mixture([0.5, 0.5]), draw(), steering=draw(1, n=30))
+
+
+def test_text(report):
+    lines = str(report).splitlines()
+    assert lines[0] == "Audit of a mixture of 2 models on 400 rows (steering: 30)"
+    table = [line for line in lines if line.startswith(("recall(", "positive_rate(", "accuracy("))]
+    assert len(table) == 3
+    assert len({line.index("[") for line in table}) == 1  # aligned
+    assert "BROKEN" in table[1]
+    assert re.match(r"\d of 4 promises kept on 400 rows", lines[-1])
+    assert not report.kept
+
+
+def test_long_words_go_on_below():
+    several = rb.where(sex=("F", "M"), live=(True, False)) | rb.where(sex="F", live=True)
+    people = draw()
+    text = str(audit(rb.Problem(rb.error_rate(), [rb.recall(several) >= 0.1]), mixture([1.0]), people))
+    assert max(map(len, text.splitlines())) < 140
+
+
+def test_many_groups_are_cut_short_in_text_only():
+    rng = np.random.default_rng(0)
+    people = rb.Population(rng.normal(size=(900, 1)), columns={"g": rng.integers(0, 60, 900)})
+    problem = rb.Problem(rb.positive_rate(), [rb.positive_rate(g=k) >= 0.1 for k in range(60)])
+    report = audit(problem, mixture([1.0]), people)
+    assert "… and 21 more groups" in str(report)
+    assert len(report.groups) == 61
+
+
+def test_json_goes_there_and_back(report):
+    found = json.loads(report.to_json(), parse_constant=pytest.fail)
+    assert found == report.to_dict()
+    assert found["promises"][0]["words"] == 'recall(sex == "F") >= 0.9 * recall()'
+    assert found["populations"] == {"train": 400, "steering": 30}
+    assert found["promises"][3]["name"] == 'minimum accuracy: accuracy(on="steering") >= 0.2'
+    assert [g["population"] for g in found["groups"]] == [None, None, "steering"]
+
+
+def test_frames(report):
+    frame = report.to_frame()
+    assert list(frame["kept"]) == [p.kept for p in report.promises]
+    assert list(report.to_frame("groups")["rows"]) == [g.rows for g in report.groups]
+    with pytest.raises(ValueError, match="'promises' or 'groups'"):
+        report.to_frame("rows")
+    assert len(audit(rb.Problem(rb.error_rate()), mixture([1.0]), draw()).to_frame()) == 0
+
+
+def test_frames_without_pandas(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install pandas, or use to_dict\(\)"):
+        report.to_frame()
+
+
+class Outline(HTMLParser):
+    """The tags of a page, checked to be nested, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.words, self.attributes = [], [], [], []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_a_page_of_its_own(report, tmp_path):
+    report.save_html(tmp_path / "audit.html", title="Ours & theirs")
+    page = (tmp_path / "audit.html").read_text("utf-8")
+    outline = Outline(page)
+    words = "".join(outline.words)
+    assert "Ours & theirs" in words
+    for promise in report.promises:
+        assert promise.words in words
+    assert outline.tags.count("svg") == len(report.promises) + 5 * len(report.groups)
+    assert not {"script", "link", "img", "iframe"} & set(outline.tags)
+    assert not {"src", "href"} & set(outline.attributes)
+    assert "url(" not in page
+    assert "http" not in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_names_do_no_harm():
+    people = draw()
+    columns = {EVIL: np.where(people.columns["sex"] == "F", EVIL, '" onload="x')}
+    group = rb.column(EVIL) == EVIL
+    problem = rb.Problem(rb.error_rate(), [rb.recall(group) >= 0.5, rb.recall(on="a<b>") >= 0.5])
+    given = rb.Population(people.X, people.y, columns=columns)
+    report = audit(problem, mixture([1.0]), given, **{"a<b>": draw(1)})
+    for page in (report.to_html(title=EVIL), report._repr_html_()):
+        outline = Outline(page)
+        assert "script" not in outline.tags
+        assert "onload" not in outline.attributes
+        assert EVIL in "".join(outline.words)
+
+
+def test_a_notebook_gets_a_fragment(report):
+    assert "<body" not in report._repr_html_()
+    assert report._repr_html_() in report.to_html()
+    assert repr(report).startswith("Audit(")
+
+
+def test_a_page_with_nothing_promised_and_no_room():
+    people = rb.Population(np.full((4, 1), -1.0), [0, 0, 0, 0])
+    nothing = audit(rb.Problem(rb.error_rate()), mixture([1.0]), people)
+    Outline(nothing.to_html())
+    bare = audit(rb.Problem(rb.positive_rate(), [rb.precision() >= 0.8]), mixture([1.0]), people)
+    Outline(bare.to_html())
+
+
+def test_a_trace_of_many_settings_is_drawn():
+    people = draw()
+    problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.9])
+    rates = np.linspace(0.01, 0.1, 14).tolist()
+    trace = rb.play(rb.compile(problem, people), rb.Linear(learning_rate=rates), rounds=20)
+    page = audit(problem, rb.shrink(trace), people).to_html(trace=trace)
+    Outline(page)
+    assert page.count("<polyline") == 24
+    assert "first 12 settings" in page
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3e-5, 2e-5), (0.12, 0.1201), (-1e6, 3)])
+def test_ticks_are_few_and_inside(low, high):
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 8
+    assert low - 1e-9 <= min(found) <= max(found) <= high + 1e-9
+
+
+MISTAKES = {
+    "problem": (
+        lambda p: audit("recall() >= 0.9", mixture([1]), p),
+        TypeError,
+        "takes a rb.Problem first",
+    ),
+    "population": (lambda p: audit(PROBLEM, mixture([1]), p.X), TypeError, "third argument must be"),
+    "missing": (
+        lambda p: audit(PROBLEM, mixture([1]), p),
+        ValueError,
+        r"accuracy\(on=\"steering\"\): population 'steering' is not given; pass it: .*steering=",
+    ),
+    "model": (
+        lambda p: audit(rb.Problem(rb.error_rate()), object(), p),
+        TypeError,
+        "rb.Mixture or a fitted",
+    ),
+    "features": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), rb.Population(None, p.y)),
+        ValueError,
+        "'train' has no features X",
+    ),
+    "group": (
+        lambda p: audit(rb.Problem(rb.error_rate(), [rb.recall(sex="X") >= 0.5]), mixture([1]), p),
+        ValueError,
+        "the column holds 'F', 'M'.*'train' is here the population to audit",
+    ),
+    "scores": (
+        lambda p: audit(rb.Problem(rb.error_rate(), [rb.roc_auc() >= 0.5]), Always(), p),
+        ValueError,
+        r"roc_auc\(bins=10\) needs scores, and of Always only decisions",
+    ),
+    "threshold": (
+        lambda p: audit(rb.Problem(rb.error_rate(), [rb.recall(at="t") >= 0.5]), mixture([1]), p),
+        ValueError,
+        "at='t', a threshold the model has not learned; it has none",
+    ),
+    "weights": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1, 1]), p),
+        ValueError,
+        "probabilities that sum to 1",
+    ),
+    "shape": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([0.25] * 4), p),
+        ValueError,
+        r"shape \(400, 3\)",
+    ),
+    "level": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), p, level=95),
+        ValueError,
+        "such as 0.95",
+    ),
+    "resamples": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), p, resamples=5),
+        ValueError,
+        "resamples must be 100 or more",
+    ),
+    "decisions": (
+        lambda p: audit(rb.Problem(rb.error_rate()), Always("maybe"), p),
+        ValueError,
+        "what Always predicts on population 'train'",
+    ),
+}
+
+
+class Always:
+    def __init__(self, answer=1):
+        self.answer = answer
+
+    def predict(self, X):
+        return [self.answer] * len(X)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named(name):
+    mistake, kind, message = MISTAKES[name]
+    with pytest.raises(kind, match=message):
+        mistake(draw())

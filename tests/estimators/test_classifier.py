@@ -1,0 +1,176 @@
+"""The estimator against scikit-learn's own checks, and in the places people put an estimator."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import ratebound as rb
+from ratebound.estimators.classifier import SMALL
+
+torch = pytest.importorskip("torch")
+PROMISE = 'recall(group == "a") >= 0.95 * recall()'
+
+
+def table(rows=400, seed=0):
+    """Scores, a group the labels depend on, and a text; group 'a' has the lower scores."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], size=rows)
+    skill = rng.normal(size=rows)
+    y = skill + 0.5 * rng.normal(size=rows) > 0
+    score = skill - 0.8 * (group == "a") + 0.3 * rng.normal(size=rows)
+    city = rng.choice(["north", "south"], size=rows)
+    return pd.DataFrame(
+        {"score": score, "noise": rng.normal(size=rows), "city": city, "group": group}
+    ), y
+
+
+def worst(model, X, y, **where):
+    """0.95 * recall - recall of the group, from the probabilities and the plain definition."""
+    yes = model.predict_proba(X)[:, 1]
+    chosen = np.asarray(X["group"]) == "a"
+    return 0.95 * yes[y].mean() - yes[y & chosen].mean()
+
+
+def test_scikit_learns_own_checks():
+    found = check_estimator(rb.RateConstrainedClassifier(), on_skip=None)
+    assert {check["status"] for check in found} <= {"passed", "skipped"}
+    assert sum(check["status"] == "passed" for check in found) >= 60
+
+
+@pytest.mark.parametrize("rows", [400, SMALL + 500])
+@pytest.mark.parametrize(
+    "options", [{}, {"game": "external"}, {"model": "mlp", "hidden": (4,)}], ids=str
+)
+def test_promises_are_kept_on_every_row_given(rows, options):
+    X, y = table(rows)
+    plain = rb.RateConstrainedClassifier(features=["score", "noise"], random_state=0).fit(X, y)
+    assert worst(plain, X, y) > 0.05
+    options = {"features": ["score", "noise", "city"], "random_state": 0, **options}
+    model = rb.RateConstrainedClassifier(PROMISE, **options).fit(X, y)
+    assert worst(model, X, y) <= 1e-9
+    assert model.status_.feasible
+    assert model.constraints_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
+    assert model.multipliers_[PROMISE] >= 0
+    assert 1 <= len(model.solution_) <= 2
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_what_the_model_may_not_see_does_not_move_it(frame):
+    X, y = table()
+    as_frame = frame(X.to_dict("list"))
+    model = rb.RateConstrainedClassifier(PROMISE, features=["score"], random_state=0).fit(as_frame, y)
+    swapped = X.assign(group=np.where(X.group == "a", "b", "a"))
+    swapped = frame(swapped.to_dict("list"))
+    np.testing.assert_array_equal(model.predict(as_frame), model.predict(swapped))
+
+
+def test_columns_beside_an_array():
+    X, y = table()
+    numbers = X[["score", "noise"]].to_numpy()
+    for columns in (X[["group"]], {"group": X.group.tolist()}):
+        model = rb.RateConstrainedClassifier(PROMISE, random_state=0).fit(numbers, y, columns=columns)
+        assert model.status_.feasible
+        assert model.audit(numbers, y, columns=columns).kept
+    with pytest.raises(ValueError, match="there is no column 'group'"):
+        rb.RateConstrainedClassifier(PROMISE).fit(numbers, y)
+
+
+def test_in_pipelines_and_searches_with_routed_columns():
+    X, y = table()
+    numbers, columns = X[["score", "noise"]], X[["group"]]
+    model = rb.RateConstrainedClassifier(PROMISE, random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), model)
+        assert pipeline.fit(numbers, y, columns=columns)[-1].status_.feasible
+        search = GridSearchCV(pipeline, {"rateconstrainedclassifier__l2": [0.0, 0.1]}, cv=3)
+        assert search.fit(numbers, y, columns=columns).best_score_ > 0.6
+        found = cross_validate(pipeline, numbers, y, params={"columns": columns}, cv=3)
+        assert found["test_score"].min() > 0.6
+
+
+def test_the_same_seed_gives_the_same_bits_and_clones_are_unfitted():
+    X, y = table(SMALL + 500)
+    model = rb.RateConstrainedClassifier(PROMISE, epochs=3, random_state=7)
+    first, second = clone(model).fit(X, y), clone(model).fit(X, y)
+    np.testing.assert_array_equal(first.solution_.parameters, second.solution_.parameters)
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    assert not hasattr(clone(first), "solution_")
+
+
+@pytest.mark.parametrize("positive", [None, "yes", "no"])
+def test_labels_have_names(positive):
+    X, y = table()
+    names = np.where(y, "yes", "no")
+    model = rb.RateConstrainedClassifier("recall() >= 0.9", positive_label=positive, random_state=0)
+    model.fit(X, names)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert (model.predict(X) == names).mean() > 0.7
+    said_yes = model.predict(X) == (positive or "yes")
+    assert said_yes[names == (positive or "yes")].mean() >= 0.9 - 0.05  # one draw of the mixture
+    probabilities = model.predict_proba(X)
+    assert (probabilities[:, 1][names == "yes"]).mean() > 0.6
+    assert np.corrcoef(model.decision_function(X), names == "yes")[0, 1] > 0.3
+
+
+def test_modules_and_functions_that_make_them():
+    X, y = table()
+    module = torch.nn.Linear(2, 1)
+    for model in (module, lambda width: torch.nn.Linear(width, 1)):
+        fitted = rb.RateConstrainedClassifier(
+            PROMISE, model=model, features=["score", "noise"], random_state=0
+        ).fit(X, y)
+        assert fitted.status_.feasible
+
+
+def test_weights_count_rows():
+    X, y = table(100)
+    weights = np.random.default_rng(1).integers(0, 3, size=100)
+    model = rb.RateConstrainedClassifier(PROMISE, features=["score"], random_state=0)
+    weighed = clone(model).fit(X, y, sample_weight=weights)
+    repeated = clone(model).fit(X.loc[X.index.repeat(weights)], np.repeat(y, weights))
+    np.testing.assert_allclose(weighed.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_stopping_early_and_going_on():
+    X, y = table()
+    model = rb.RateConstrainedClassifier(PROMISE, random_state=0)
+    assert clone(model).set_params(patience=2).fit(X, y).trace_.ended == "stopped"
+    assert clone(model).set_params(max_time=0.0).fit(X, y).trace_.ended == "time"
+    warm = clone(model).set_params(warm_start=True, epochs=20)
+    cold = warm.fit(X, y).solution_.objectives["train"]
+    assert warm.fit(X, y).solution_.objectives["train"] <= cold + 0.02
+
+
+def test_saved_and_loaded(tmp_path):
+    X, y = table()
+    names = np.where(y, "yes", "no")
+    model = rb.RateConstrainedClassifier(PROMISE, random_state=0).fit(X, names)
+    loaded = rb.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.predict(X, key=range(400)), model.predict(X, key=range(400)))
+    assert str(loaded.problem.subject_to[0]) == PROMISE
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "tree"}, "model must be"),
+        ({"game": "chess"}, "game must be one of swap"),
+        ({"solution": "all"}, "solution must be one of shrink"),
+        ({"learning_rate": "fast"}, "a learning rate is a number"),
+        ({"positive_label": "maybe"}, "positive_label 'maybe' is not among"),
+        ({"features": ["skor"]}, "there is no column 'skor'"),
+        ({"constraints": "recall(sex == 'F') >= 1"}, "there is no column 'sex'"),
+    ],
+)
+def test_mistakes_are_named(options, message):
+    X, y = table(50)
+    with pytest.raises(ValueError, match=message):
+        rb.RateConstrainedClassifier(**options).fit(X, y)

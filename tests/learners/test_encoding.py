@@ -1,0 +1,254 @@
+"""Tables to features: what is learned, what is done with the unknown and the missing, and JSON."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from ratebound.learners.encoding import LARGEST, Category, Encoding, Number, fit_encoding
+
+NAN = float("nan")
+FRAMES = {"pandas": pd.DataFrame, "polars": lambda data: pl.DataFrame(data, strict=False)}
+DATA = {
+    "age": [20, 30, 40, 70],
+    "town": ["Rome", "Oslo", "Rome", "Bonn"],
+    "member": [True, False, True, True],
+    "score": [0.5, 1.5, 2.5, 3.5],
+}
+GAPS = {
+    "income": [1.0, None, 3.0, 8.0],
+    "town": ["Rome", None, "Oslo", "Rome"],
+    "member": [True, None, False, True],
+}
+frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+
+
+# --- what is learned -----------------------------------------------------------------------------
+
+
+@frames
+def test_numbers_are_standardised_and_texts_one_hot(frame):
+    encoding = fit_encoding(frame(DATA))
+    assert encoding.names == [
+        "age", "town == Bonn", "town == Oslo", "town == Rome",
+        "member == False", "member == True", "score",
+    ]  # fmt: skip
+    features = encoding.transform(frame(DATA))
+    assert features.dtype == np.float32
+    np.testing.assert_allclose(
+        features[:, 0], (np.array(DATA["age"]) - 40) / np.std(DATA["age"]), rtol=1e-6
+    )
+    np.testing.assert_array_equal(features[:, 1:4], [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(features[:, 4:6], [[0, 1], [1, 0], [0, 1], [0, 1]])
+    np.testing.assert_allclose(features.mean(axis=0)[[0, 6]], 0, atol=1e-7)
+    np.testing.assert_allclose(features.std(axis=0)[[0, 6]], 1, rtol=1e-6)
+    assert len(encoding.names) == features.shape[1]
+
+
+@pytest.mark.parametrize("data", [DATA, GAPS], ids=["whole", "gaps"])
+def test_pandas_and_polars_agree(data):
+    ours, theirs = (fit_encoding(frame(data)) for frame in FRAMES.values())
+    assert ours == theirs
+    expected = ours.transform(pd.DataFrame(data))
+    np.testing.assert_array_equal(ours.transform(FRAMES["polars"](data)), expected)
+    kinds = [pd.DataFrame(data).convert_dtypes(), pd.DataFrame(data).astype(object)]
+    kinds += [pd.DataFrame(data).astype({"town": "category"})]
+    kinds += [FRAMES["polars"](data).with_columns(pl.col("town").cast(pl.Categorical))]
+    for kind in kinds:
+        assert fit_encoding(kind) == ours
+        np.testing.assert_array_equal(ours.transform(kind), expected)
+
+
+@frames
+@pytest.mark.parametrize("data", [DATA, GAPS], ids=["whole", "gaps"])
+def test_weights_are_repeated_rows(frame, data):
+    times = np.array([3, 1, 0, 2])
+    repeated = {name: [v for v, n in zip(values, times, strict=True) for _ in range(n)]
+                for name, values in data.items()}  # fmt: skip
+    weighted, plain = fit_encoding(frame(data), times.astype(float)), fit_encoding(frame(repeated))
+    assert weighted.names == plain.names
+    np.testing.assert_allclose(
+        weighted.transform(frame(data)), plain.transform(frame(data)), rtol=1e-6, atol=1e-7
+    )
+    scaled = fit_encoding(frame(data), times * 0.1)
+    np.testing.assert_allclose(
+        scaled.transform(frame(data)), plain.transform(frame(data)), rtol=1e-6, atol=1e-7
+    )
+
+
+@frames
+def test_a_row_of_no_weight_is_not_looked_at(frame):
+    data = {"x": [1.0, 2.0, 3.0, float("inf")], "town": ["a", "b", "a", "unheard of"]}
+    weights = np.array([1.0, 2.0, 1.0, 0.0])
+    encoding = fit_encoding(frame(data), weights)
+    assert encoding.names == ["x", "town == a", "town == b"]
+    assert encoding.columns[0].center == 2
+
+
+@frames
+def test_a_constant_column_is_only_centred(frame):
+    data = {"one": [0.1] * 7, "zero": [0] * 7, "large": [1e9] * 7, "same": ["x"] * 7}
+    encoding = fit_encoding(frame(data))
+    np.testing.assert_allclose(encoding.transform(frame(data))[:, :3], 0, atol=1e-6)
+    np.testing.assert_array_equal(encoding.transform(frame(data))[:, 3], 1)
+    other = encoding.transform(frame({"one": [1.1], "zero": [2], "large": [1e9], "same": ["y"]}))
+    np.testing.assert_allclose(other, [[1, 2, 0, 0]], rtol=1e-6)
+
+
+def test_small_spreads_are_spreads():
+    values = 5 + 1e-6 * np.arange(10)
+    features = fit_encoding(pd.DataFrame({"x": values})).transform(pd.DataFrame({"x": values}))
+    assert features.std() == pytest.approx(1, rel=1e-4)
+
+
+# --- the unknown and the missing -----------------------------------------------------------------
+
+
+@frames
+def test_an_unknown_category_is_none_of_them(frame):
+    encoding = fit_encoding(frame({"town": ["Rome", "Oslo"]}))
+    found = encoding.transform(frame({"town": ["Paris", "Rome", None]}))
+    np.testing.assert_array_equal(found, [[0, 0], [0, 1], [0, 0]])
+
+
+@frames
+def test_missing_values_are_flagged_and_sit_at_the_centre(frame):
+    encoding = fit_encoding(frame(GAPS))
+    assert encoding.names == [
+        "income", "income is missing", "town == Oslo", "town == Rome", "town == (missing)",
+        "member == False", "member == True", "member == (missing)",
+    ]  # fmt: skip
+    features = encoding.transform(frame(GAPS))
+    assert np.isfinite(features).all()
+    assert features[1].tolist() == [0, 1, 0, 0, 1, 0, 0, 1]
+    assert features[0, 1:].tolist() == [0, 0, 1, 0, 0, 1, 0]
+    assert encoding.columns[0] == Number("income", 4.0, pytest.approx(np.std([1, 3, 8])), True)
+
+
+@frames
+def test_missing_where_none_was_before_is_the_centre_too(frame):
+    encoding = fit_encoding(frame({"x": [1.0, 2.0, 6.0]}))
+    np.testing.assert_allclose(encoding.transform(frame({"x": [None, 3.0]})), [[0], [0]])
+
+
+def test_a_text_that_says_missing_is_missing():
+    table = pd.DataFrame({"town": ["(missing)", None, "Rome"]})
+    encoding = fit_encoding(table)
+    assert encoding.columns == (Category("town", ("Rome", "(missing)")),)
+    np.testing.assert_array_equal(encoding.transform(table), [[0, 1], [0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"x": [1.0, float("inf")]}, "column 'x' holds infinite values"),
+        ({"x": [1.0, -float("inf")]}, "column 'x' holds infinite values"),
+        ({"x": [NAN, NAN]}, "column 'x' holds no value at all"),
+        ({"x": [None, None]}, "column 'x' holds no value at all"),
+        ({"x": pd.to_datetime(["2020-01-01", "2021-01-01"])}, "column 'x' of X holds no numbers"),
+        ({"name": [f"n{i}" for i in range(LARGEST + 1)]}, r"column 'name' holds 1,001 different texts"),
+    ],
+)
+def test_columns_that_make_no_features_raise(data, message):
+    with pytest.raises(ValueError, match=message):
+        fit_encoding(pd.DataFrame(data))
+
+
+def test_many_texts_are_still_a_category():
+    table = pd.DataFrame({"town": [f"n{i}" for i in range(LARGEST)]})
+    assert len(fit_encoding(table).names) == LARGEST
+
+
+# --- which columns -------------------------------------------------------------------------------
+
+
+@frames
+def test_features_choose_columns_and_their_order(frame):
+    encoding = fit_encoding(frame(DATA), features=["score", "age"])
+    assert encoding.names == ["score", "age"]
+    only = {name: DATA[name] for name in ("age", "score")}
+    np.testing.assert_array_equal(encoding.transform(frame(only)), encoding.transform(frame(DATA)))
+    assert fit_encoding(frame(DATA), features=[]).transform(frame(DATA)).shape == (4, 0)
+
+
+@frames
+def test_unknown_and_lacking_columns_are_named(frame):
+    with pytest.raises(ValueError, match=r"no column 'agee'; there are age, town, member, score"):
+        fit_encoding(frame(DATA), features=["age", "agee"])
+    encoding = fit_encoding(frame(DATA))
+    with pytest.raises(ValueError, match="the table has no column 'town'"):
+        encoding.transform(frame({name: values for name, values in DATA.items() if name != "town"}))
+    with pytest.raises(ValueError, match="the table has no column 'age'"):
+        encoding.transform(np.zeros((4, 4)))
+    with pytest.raises(ValueError, match="column 'age' of X holds no numbers"):
+        encoding.transform(frame(DATA | {"age": ["old"] * 4}))
+
+
+@frames
+def test_more_columns_and_another_order_do_not_matter(frame):
+    encoding = fit_encoding(frame(DATA))
+    mixed = {"extra": [1, 2, 3, 4], **dict(reversed(DATA.items()))}
+    np.testing.assert_array_equal(encoding.transform(frame(mixed)), encoding.transform(frame(DATA)))
+
+
+def test_columns_may_be_numbered():
+    table = pd.DataFrame([[1.0, "a"], [2.0, "b"]])
+    encoding = fit_encoding(table)
+    again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    np.testing.assert_array_equal(again.transform(table), encoding.transform(table))
+    with pytest.raises(ValueError, match="no column 'x'; there are 0, 1"):
+        fit_encoding(table, features=["x"])
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def test_arrays_are_standardised_by_column():
+    values = np.random.default_rng(0).normal(3, 2, size=(50, 3))
+    encoding = fit_encoding(values)
+    features = encoding.transform(values)
+    np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(features.std(axis=0), 1, rtol=1e-6)
+    assert encoding.names == ["0", "1", "2"]
+    np.testing.assert_array_equal(encoding.transform(values.tolist()), features)
+    times = np.arange(50) % 3
+    weighted, repeated = fit_encoding(values, times), fit_encoding(np.repeat(values, times, axis=0))
+    np.testing.assert_allclose(weighted.transform(values), repeated.transform(values), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [NAN, float("inf")])
+def test_arrays_with_gaps_raise(value):
+    values = np.ones((5, 3))
+    values[2, 1] = value
+    with pytest.raises(ValueError, match="feature 1 holds NaN or infinite values"):
+        fit_encoding(values)
+    fit_encoding(values, np.array([1.0, 1, 0, 1, 1]))  # that row does not count
+
+
+def test_arrays_of_other_shapes_raise():
+    with pytest.raises(ValueError, match="rows and features"):
+        fit_encoding(np.ones(5))
+    with pytest.raises(ValueError, match="must be a DataFrame"):
+        fit_encoding(np.ones((5, 2)), features=["a"])
+    encoding = fit_encoding(np.ones((5, 2)))
+    for shape in ((5, 3), (5,), (5, 2, 1)):
+        with pytest.raises(ValueError, match="expected rows of 2 features"):
+            encoding.transform(np.ones(shape))
+
+
+# --- as data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "X",
+    [pd.DataFrame(DATA), pd.DataFrame(GAPS), pd.DataFrame({"é \"'\n": ["ß", "∑"]}), np.eye(3) / 3],
+    ids=["whole", "gaps", "odd letters", "array"],
+)
+def test_json_gives_back_an_equal_encoding(X):
+    encoding = fit_encoding(X)
+    again = Encoding.from_json(json.loads(json.dumps(encoding.to_json(), allow_nan=False)))
+    assert again == encoding
+    assert again.names == encoding.names
+    np.testing.assert_array_equal(again.transform(X), encoding.transform(X))
