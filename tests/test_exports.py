@@ -20,7 +20,7 @@ PUBLIC = {
     "problem": "Compiled Population Problem compile",
     "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
     "learners": "Linear Torch",
-    "solution": "Mixture Status average best_iterate last_iterate select shrink load",
+    "solution": "Determined Mixture Status average determinize best_iterate last_iterate select shrink load",
     "audit": "Audit audit plot_convergence plot_trade_off",
     "estimators": "RateConstrainedClassifier",
     "data": "datasets",

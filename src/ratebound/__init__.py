@@ -62,6 +62,7 @@ from ratebound.rates.named import (
 )
 from ratebound.rates.subsets import Subset, column, where
 from ratebound.rates.text import parse
+from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import (
@@ -91,6 +92,7 @@ __all__ = [
     "Audit",
     "Compiled",
     "Constraint",
+    "Determined",
     "Expression",
     "ExternalRegret",
     "Game",
@@ -119,6 +121,7 @@ __all__ = [
     "coverage",
     "datasets",
     "decision_rule",
+    "determinize",
     "egregious_examples",
     "equal",
     "equal_accuracy",

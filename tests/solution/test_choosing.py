@@ -163,6 +163,12 @@ def test_edges_belong_to_someone(weights):
     np.testing.assert_array_equal(choose(weights, inner - 1e-12), np.arange(len(weights) - 1))
 
 
+def test_an_edge_belongs_to_the_right():
+    halves = np.array([0.5, 0.25, 0.25])
+    assert choose(halves, np.array([0.25, 0.5, 0.625, 0.75])).tolist() == [0, 1, 1, 2]
+    assert choose(np.array([0.0, 1.0]), np.zeros(1)).tolist() == [1]  # no weight, no rows
+
+
 def test_one_member_decides_everything():
     assert not choose(np.ones(1), np.random.default_rng(0).random(1000)).any()
 

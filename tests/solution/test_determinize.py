@@ -80,6 +80,8 @@ def test_a_vote_says_yes_at_one_half():
     ("at", "expected"),
     [
         (AT, 1),  # second in both, where the others are last in one
+        ([-0.1, 0.1, 0.3], 1),  # the first errs least, and breaks a constraint by most
+        ([0.1, 0.3, 0.0, -0.2], 2),  # second in both
         ([-9.0, 0.5, 9.0], 1),
         ([0.0, 9.0], 0),
         ([0.2], 0),

@@ -14,9 +14,12 @@ def describe(module: Any) -> list[dict[str, Any]] | None:
     nn = import_torch().nn
     layers = list(module._modules.values()) if type(module) is nn.Sequential else [module]
     found: list[dict[str, Any]] = []
+    if any(part._forward_hooks or part._forward_pre_hooks for part in (module, *layers)):
+        return None
     for layer in layers:
         kind = type(layer).__name__
-        if type(layer) is nn.Linear:
+        names = {name for name, _ in layer.named_parameters()}
+        if type(layer) is nn.Linear and names <= {"weight", "bias"}:
             found.append({"layer": "Linear", "in": layer.in_features, "out": layer.out_features,
                           "bias": layer.bias is not None})  # fmt: skip
         elif kind in ACTIVATIONS and type(layer) is getattr(nn, kind) and _as_made(layer, kind):

@@ -52,10 +52,11 @@ def determinize(
 ) -> Determined:
     """One model that decides without chance in place of `mixture`, judged on the rows of `compiled`.
 
-    "best" is the member that does best there by the rank heuristic of `best_iterate`; "vote" says yes
-    where the mixture's probability of yes is at least one half. Either may break promises that the
-    mixture keeps: print what comes back to see which. The areas of `roc_auc` are taken at the
-    thresholds their budgets allow on these rows.
+    "best" is the member with the lowest objective among those that keep every constraint there, and
+    where none does, the one `best_iterate` would rank first; "vote" says yes where the mixture's
+    probability of yes is at least one half. Either may break promises that the mixture keeps: print
+    what comes back to see which. The areas of `roc_auc` are taken at the thresholds their budgets
+    allow on these rows.
 
     >>> import ratebound as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
@@ -74,7 +75,11 @@ def determinize(
     """
     if method == "best":
         objectives, violations = _members(mixture, compiled)
-        model = member(mixture, best_by_rank(objectives, np.max(violations, axis=1, initial=0.0)))
+        worst = np.max(violations, axis=1, initial=0.0)
+        kept = np.flatnonzero(worst <= ROUNDING)
+        # Ranks say little among few members: one that keeps everything goes before any that does not.
+        best = kept[np.argmin(objectives[kept])] if len(kept) else best_by_rank(objectives, worst)
+        model = member(mixture, int(best))
     elif method == "vote":
         model = replace(mixture, objectives={}, violations={}, vote=True)
     else:
