@@ -1,0 +1,167 @@
+"""The command line: ``ratebound train``, ``audit``, ``predict`` and ``explain``.
+
+Only words are read here; what a command needs is imported once it is known which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+BAD_INPUT, INTERRUPTED, CLOSED = 2, 130, 141
+EXAMPLE = """example:
+  ratebound train people.csv --label income --positive '>50K' --out model/ \\
+      --require 'recall(sex == "Female") >= 0.95 * recall()'
+  ratebound audit model/ new.csv --label income
+  ratebound predict model/ new.csv --key id
+
+exit status: 0 every promise is kept, 1 some are broken, 2 bad usage or input, 130 interrupted"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    given = vars(_parser().parse_args(arguments))
+    command = given.pop("command")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", RuntimeWarning)
+            warnings.showwarning = _note  # type: ignore[assignment]  # it takes more than is said here
+            status = _run(command, given)
+            sys.stdout.flush()
+            return status
+    except KeyboardInterrupt:
+        print("ratebound: interrupted, nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError) as error:
+        print(f"ratebound: {_one_line(error)}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _run(command: str, given: dict[str, Any]) -> int:
+    if command in ("train", "explain"):
+        from ratebound.commands.runs import read_run
+
+        run = read_run(given)
+        if command == "train":
+            from ratebound.commands.train import train
+
+            return train(run)
+        from ratebound.commands.explain import explain
+
+        return explain(run)
+    if command == "audit":
+        from ratebound.commands.audit import audit
+
+        return audit(**given)
+    from ratebound.commands.predict import predict
+
+    return predict(**given)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="ratebound",
+        description="Train classifiers to keep promises, and check whether they do.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    _add_train(commands)
+    _add_audit(commands)
+    _add_predict(commands)
+    _add_explain(commands)
+    return parser
+
+
+def _add_train(commands: Any) -> None:
+    train = _command(commands, "train", "train a model on a table, audit it on held-out rows, save it")
+    _add_problem(train)
+    add = train.add_argument
+    add("--out", metavar="FOLDER", help="where model.safetensors, report.html and audit.json go")
+    add("--model", choices=("linear", "mlp"), help="what is trained (linear)")
+    add("--holdout", type=float, metavar="SHARE", help="share of the rows kept for the audit (0.2)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (40)")
+    add("--max-time", type=float, metavar="SECONDS", help="end training after so long")
+    add("--game", choices=("swap", "external", "lagrangian"), help="who plays the multipliers (swap)")
+    add("--solution", choices=("shrink", "best", "average", "last"), help="what comes out (shrink)")
+    add("--quiet", action="store_true", help="no progress, and one line at the end")
+
+
+def _add_explain(commands: Any) -> None:
+    _add_problem(_command(commands, "explain", "say what promises mean on a table, before any training"))
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
+    """What training and explaining have in common."""
+    add = parser.add_argument
+    add("data", help="a table, CSV or Parquet; or a TOML file with these flags as keys, and data")
+    add("--label", metavar="COLUMN", help="the column to be decided")
+    add("--positive", metavar="VALUE", help="the label that is yes (the last in sorted order)")
+    add("--require", metavar="PROMISE", action="append", help="a rate constraint; may be repeated")
+    add("--minimize", metavar="RATE", help="the objective, a sum of rates (error_rate())")
+    names: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
+    add("--features", **names, help="the columns the model sees (all but the label)")
+    add("--exclude", **names, help="columns the model must not see; promises may speak of them")
+    add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
+    add("--seed", type=int, metavar="N", help="of all chance (0)")
+
+
+def _add_audit(commands: Any) -> None:
+    audit = _command(commands, "audit", "check a saved model's promises on other rows")
+    _add_model(audit)
+    audit.add_argument("--label", required=True, metavar="COLUMN", help="the column to be decided")
+    audit.add_argument("--weight", metavar="COLUMN", help="how often each row counts")
+    audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
+    audit.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _command(commands, "predict", "decide on new rows, each the same way every time")
+    _add_model(predict)
+    predict.add_argument("--key", metavar="COLUMN", help="ids: an id is always decided by one model")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="a CSV (the standard output)")
+    predict.add_argument("--probability", action="store_true", help="also how often yes would be said")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="the folder that train wrote, or its model file")
+    parser.add_argument("data", type=Path, help="a table, CSV or Parquet")
+
+
+def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=words,
+        description=f"{words[0].upper()}{words[1:]}.",
+        argument_default=argparse.SUPPRESS,
+    )
+    return found
+
+
+def _note(message: Warning | str, *_: Any) -> None:
+    print(f"ratebound: note: {message}", file=sys.stderr)
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""``ratebound audit``: the promises a saved model was trained for, on other rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ratebound.audit import audit as audit_on
+from ratebound.commands.models import load_model, table_for
+from ratebound.commands.rows import with_classes
+from ratebound.commands.writing import check_file, write_whole
+
+
+def audit(
+    model: Path,
+    data: Path,
+    label: str,
+    weight: str | None = None,
+    out: Path | None = None,
+    json: Path | None = None,
+) -> int:
+    """Print the audit, write it where asked; the exit status says whether all promises are kept."""
+    for flag, target in (("--out", out), ("--json", json)):
+        if target is not None:
+            check_file(target, flag)
+    mixture = load_model(model)
+    table = table_for(mixture, data, label)
+    rows = with_classes(table, label, mixture.classes, mixture.problem, weight)
+    report = audit_on(mixture.problem, mixture, rows.population())
+    if out is not None:
+        write_whole(out, report.to_html(title=f"Audit on {data.name}"))
+    if json is not None:
+        write_whole(json, report.to_json() + "\n")
+    print(report)
+    return 0 if report.kept else 1

@@ -1,0 +1,69 @@
+"""``ratebound predict``: a saved model's decisions on new rows, the same ones every time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.commands.models import load_model, table_for
+from ratebound.commands.tables import Table
+from ratebound.commands.writing import check_file, write_whole
+from ratebound.solution.mixture import Mixture
+
+Array = NDArray[Any]
+WHOLE = re.compile(r"-?[0-9]+")
+
+
+def predict(
+    model: Path, data: Path, key: str | None = None, out: Path | None = None, probability: bool = False
+) -> int:
+    """Write a decision for each row, in order, to a file or to the standard output."""
+    if out is not None:
+        check_file(out, "--out")
+    mixture = load_model(model)
+    table = table_for(mixture, data)
+    columns = [] if key is None else [(key, table.column(key, "key").tolist())]
+    columns.append(("prediction", decisions(mixture, table, key).tolist()))
+    if probability:
+        columns.append(("probability", [f"{p:.6g}" for p in mixture.predict_proba(table)[:, 1]]))
+    text = _as_csv(columns)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_whole(out, text)
+    return 0
+
+
+def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
+    """The decision on each row (n,), which depends on that row alone.
+
+    Whether a column of ids holds numbers or texts depends on all of its rows; so each id is taken by
+    itself, as a number where it is one.
+    """
+    if key is None:
+        return mixture.predict(table)
+    ids = table.column(key, "key")
+    if ids.dtype.kind != "O":
+        return mixture.predict(table, key=ids)
+    whole = np.array([WHOLE.fullmatch(str(value)) is not None for value in ids])
+    found = np.empty(len(table), dtype=object)
+    for chosen, kind in ((whole, int), (~whole, str)):
+        if chosen.any():
+            own = np.array([kind(value) for value in ids[chosen]], dtype=object)
+            found[chosen] = mixture.predict(table.rows(chosen), key=own)
+    return found
+
+
+def _as_csv(columns: list[tuple[str, list[Any]]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(name for name, _ in columns)
+    writer.writerows(zip(*(values for _, values in columns), strict=True))
+    return text.getvalue()

@@ -1,0 +1,133 @@
+"""What a run was asked to do, from flags or from a TOML file with the same keys."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ratebound.commands.tables import nearest
+
+MODELS = ("linear", "mlp")
+GAMES = ("swap", "external", "lagrangian")
+SOLUTIONS = ("shrink", "best", "average", "last")
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that can be asked for; the names are the keys of a run file."""
+
+    data: Path
+    label: str
+    out: Path | None = None  # only training needs it
+    positive: Any = None  # the label that is yes; the last in sorted order where not given
+    require: tuple[str, ...] = ()
+    minimize: str = "error_rate()"
+    model: str = "linear"
+    features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    weight: str | None = None
+    holdout: float = 0.2
+    seed: int = 0
+    epochs: int = 40
+    max_time: float | None = None
+    game: str = "swap"
+    solution: str = "shrink"
+    quiet: bool = False
+
+
+Check = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_texts(value: Any) -> bool:
+    return _is_text(value) or (isinstance(value, list | tuple) and all(map(_is_text, value)))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _one_of(names: tuple[str, ...]) -> tuple[str, Check]:
+    return "one of " + ", ".join(map(repr, names)), lambda value: value in names
+
+
+KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a check
+    "data": ("a path", _is_text),
+    "label": ("a column's name", _is_text),
+    "out": ("a path", _is_text),
+    "positive": (
+        "a text, a number or a truth value",
+        lambda v: _is_text(v) or isinstance(v, int | float),
+    ),
+    "require": ("a constraint in quotes, or a list of them", _is_texts),
+    "minimize": ("a sum of rates in quotes", _is_text),
+    "model": _one_of(MODELS),
+    "features": ("a list of columns' names", _is_texts),
+    "exclude": ("a list of columns' names", _is_texts),
+    "weight": ("a column's name", _is_text),
+    "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
+    "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
+    "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
+    "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "game": _one_of(GAMES),
+    "solution": _one_of(SOLUTIONS),
+    "quiet": ("true or false", lambda v: isinstance(v, bool)),
+}
+
+
+def read_run(flags: dict[str, Any]) -> Run:
+    """The run that flags ask for; where `data` is a TOML file, that file and the flags beside it."""
+    for key, value in flags.items():
+        _check(key, value, f"--{key.replace('_', '-')}")
+    given = flags
+    if Path(flags["data"]).suffix.lower() == ".toml":
+        source = Path(flags["data"])
+        given = _read_file(source) | {key: value for key, value in flags.items() if key != "data"}
+        if "data" not in given:
+            raise ValueError(f"{source} names no table: add data = 'table.csv'")
+    if "label" not in given:
+        raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
+    return Run(**{key: _value(key, value) for key, value in given.items()})
+
+
+def _read_file(source: Path) -> dict[str, Any]:
+    """The keys of a run file, checked; its paths are meant from where it lies."""
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file {source}")
+    try:
+        entries = tomllib.loads(source.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{source} is not TOML: {error}") from None
+    found = {}
+    for written, value in entries.items():
+        key = written.replace("-", "_")
+        if key not in KEYS:
+            raise ValueError(f"{source}: unknown key {written!r}{nearest(written, KEYS)}")
+        _check(key, value, f"{source}: key {written!r}")
+        found[key] = str(source.parent / value) if key in ("data", "out") else value
+    return found
+
+
+def _check(key: str, value: Any, what: str) -> None:
+    words, is_right = KEYS[key]
+    if not is_right(value):
+        raise ValueError(f"{what} takes {words}, got {value!r}")
+
+
+def _value(key: str, value: Any) -> Any:
+    if key in ("data", "out"):
+        return Path(value)
+    if key in ("require", "features", "exclude"):
+        return (value,) if isinstance(value, str) else tuple(value)
+    return value

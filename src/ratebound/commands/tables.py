@@ -1,0 +1,144 @@
+"""Tables from files: which columns hold numbers, which texts, and where values are missing.
+
+A column of a CSV holds numbers where all of its cells that are not empty are numbers, and texts
+otherwise; an empty cell is a missing value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.commands.sources import read_csv, read_parquet
+from ratebound.problem.frames import is_missing, some
+
+Array = NDArray[Any]
+Kind = Literal["number", "text"]
+
+
+class Table:
+    """Named columns of equal length: as much of a DataFrame as ratebound and scikit-learn ask for.
+
+    >>> table = Table({"age": np.array([20, 40]), "sex": np.array(["Female", "Male"], dtype=object)})
+    >>> table.columns, table.shape, table.rows(np.array([1]))["sex"]
+    (['age', 'sex'], (2, 2), array(['Male'], dtype=object))
+    """
+
+    def __init__(self, values: Mapping[str, Array], name: str = "the table") -> None:
+        self.values = dict(values)
+        self.name = name  # of the file, for errors
+        self.columns = list(self.values)
+        self.shape = (len(next(iter(self.values.values()))), len(self.columns))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    def to_numpy(self) -> Array:
+        return np.column_stack([values.astype(object) for values in self.values.values()])
+
+    def rows(self, chosen: Array) -> Table:
+        """Only these rows, given by index or truth value."""
+        return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
+
+    def column(self, name: str, role: str) -> Array:
+        """A column that must be there, and whole; `role` says in an error what it is for."""
+        self.check(name, role)
+        lacking = np.flatnonzero(is_missing(self[name]))
+        if len(lacking):
+            raise ValueError(
+                f"{self.name}: {role} column {name!r} is empty in {len(lacking):,} rows, first in row "
+                f"{lacking[0] + 1}: fill them, or leave those rows out"
+            )
+        return self[name]
+
+    def check(self, name: str, role: str) -> None:
+        if name not in self.values:
+            raise ValueError(
+                f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
+                f"{some(self.columns)}"
+            )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error: what `name` was perhaps meant to be.
+
+    >>> nearest("incme", ["age", "income"])
+    ", did you mean 'income'?"
+    """
+    folded = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f", did you mean {folded[close[0]]!r}?" if close else "."
+
+
+def read_table(path: str | Path, kinds: Mapping[str, Kind] | None = None) -> Table:
+    """The table in a CSV (``.tsv`` where tabs part the cells) or a Parquet file.
+
+    `kinds` fixes what columns hold, as a trained model expects them; the others are found out.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file {source}")
+    if source.is_dir():
+        raise ValueError(f"{source} is a folder, a table was expected")
+    is_parquet = source.suffix.lower() in (".parquet", ".pq")
+    cells: dict[str, Any] = read_parquet(source) if is_parquet else read_csv(source)
+    if not len(next(iter(cells.values()))):
+        raise ValueError(f"{source} holds no rows")
+    found = {}
+    for name, values in cells.items():
+        kind = (kinds or {}).get(name)
+        try:
+            found[name] = _typed(values, kind) if is_parquet else _read(values, kind)
+        except ValueError as error:
+            raise ValueError(f"{source}: column {name!r} {error}") from None
+    return Table(found, str(source))
+
+
+def _read(cells: list[str], kind: Kind | None) -> Array:
+    """The cells of a CSV's column as numbers or as texts."""
+    found = None if kind == "text" else _numbers(cells)
+    if found is None and kind == "number":
+        raise ValueError(_not_a_number(cells))
+    return np.array([cell or None for cell in cells], dtype=object) if found is None else found
+
+
+def _numbers(cells: list[str]) -> Array | None:
+    """Whole numbers, or numbers with NaN for empty cells; None where some cell is no number."""
+    if any("_" in cell for cell in cells):  # Python reads 1_000 as a number; in a table it is a name
+        return None
+    try:
+        return np.fromiter(map(int, cells), dtype=np.int64, count=len(cells))
+    except OverflowError:
+        return None  # longer than any number one counts with: an id
+    except ValueError:
+        pass
+    try:
+        return np.fromiter((float(cell) if cell else math.nan for cell in cells), dtype=float)
+    except ValueError:
+        return None
+
+
+def _typed(values: Array, kind: Kind | None) -> Array:
+    """A column that has a type already, as the model expects it."""
+    lacking = is_missing(values)
+    if kind == "text" and not all(isinstance(value, str) for value in values[~lacking]):
+        return np.array(
+            [None if m else str(v) for v, m in zip(values, lacking, strict=True)], dtype=object
+        )
+    if kind == "number" and any(isinstance(value, str) for value in values):
+        raise ValueError(_not_a_number([value or "" for value in values]))
+    return values
+
+
+def _not_a_number(cells: list[str]) -> str:
+    row = next(i for i, cell in enumerate(cells) if _numbers([cell]) is None)
+    return f"holds {cells[row]!r} in row {row + 1}, and the model was trained on numbers there"

@@ -1,0 +1,94 @@
+"""``ratebound train``: a table and its promises in; a model, its audit and a report out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ratebound.audit import Audit, audit
+from ratebound.audit.text import summary
+from ratebound.commands.rows import Rows, held_out, rows_of, stated, visible
+from ratebound.commands.runs import Run
+from ratebound.commands.tables import read_table
+from ratebound.commands.writing import check_folder, whole_folder
+from ratebound.problem.compiling import compile
+from ratebound.problem.problem import Problem
+
+INTERRUPTED = 130
+FILES = ("model.safetensors", "report.html", "audit.json")
+
+
+def train(run: Run) -> int:
+    """Train, audit on held-out rows, write; the exit status says whether the promises are kept there."""
+    if run.out is None:
+        raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
+    check_folder(run.out)
+    problem = stated(run)
+    table = read_table(run.data)
+    rows, features = rows_of(table, run, problem), visible(table, run)
+    fitting, aside = _parted(rows, problem, run)
+
+    model = _fitted(fitting, problem, features, run)
+    solution = replace(model.solution_, classes=rows.classes)
+    report = audit(problem, solution, aside.population())
+    _write(replace(solution, audited=report.to_dict()), report, model.trace_, run.out)
+    _tell(report, model, len(fitting), run)
+    if model.trace_.interrupted:
+        return INTERRUPTED
+    return 0 if report.kept else 1
+
+
+def _parted(rows: Rows, problem: Problem, run: Run) -> tuple[Rows, Rows]:
+    """Rows to train on and rows held out; the same rows where none are."""
+    cells = compile(problem, rows.population()).cells
+    if not run.holdout:
+        return rows, rows
+    aside = held_out(cells, run.holdout, run.seed)
+    parts = rows.only(~aside), rows.only(aside)
+    for name, part in zip(("training", "held-out"), parts, strict=True):
+        try:
+            compile(problem, part.population())
+        except ValueError as error:
+            raise ValueError(
+                f"among the {len(part):,} {name} rows: {error}; there are too few such rows to "
+                "train and audit on: change --holdout, or --seed"
+            ) from None
+    return parts
+
+
+def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
+    from ratebound.estimators.classifier import RateConstrainedClassifier
+
+    model = RateConstrainedClassifier(
+        problem.subject_to,
+        objective=problem.minimize,
+        model=run.model,
+        game=run.game,
+        solution=run.solution,
+        features=features,
+        epochs=run.epochs,
+        max_time=run.max_time,
+        verbose=not run.quiet,
+        random_state=run.seed,
+    )
+    return model.fit(rows.table, rows.yes, columns=rows.columns, sample_weight=rows.weights)
+
+
+def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
+    with whole_folder(out) as folder:
+        solution.save(folder)
+        report.save_html(folder / "report.html", trace=trace, title="Audit on held-out rows")
+        (folder / "audit.json").write_text(report.to_json() + "\n", encoding="utf-8")
+
+
+def _tell(report: Audit, model: Any, trained_on: int, run: Run) -> None:
+    ended = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
+    if model.trace_.ended in ended:
+        print(f"Training ended early, {ended[model.trace_.ended]}.")
+    if run.quiet:
+        print(summary(report) + ".")
+        return
+    print(f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n")
+    print(f"Training on {trained_on:,} rows: {model.status_}")
+    print(f"Written to {run.out}: {', '.join(FILES)}")

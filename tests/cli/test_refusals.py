@@ -1,0 +1,197 @@
+"""What is refused: each with one line that says what and where, and with nothing written."""
+
+import pytest
+
+from ratebound.commands.runs import KEYS
+
+from .conftest import make_people, write_csv
+
+GOOD = "age,sex,y\n" + "".join(f"{20 + i},{'FM'[i % 2]},{i // 2 % 2}\n" for i in range(40))
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture
+def train(refused, tmp_path):
+    """A refused training; nothing is left behind."""
+
+    def call(*arguments):
+        before = sorted(tmp_path.glob("**/*"))
+        line = refused("train", *arguments, "--out", tmp_path / "model")
+        assert sorted(tmp_path.glob("**/*")) == before
+        return line
+
+    return call
+
+
+TABLES = {
+    "": "empty: its first line must name the columns",
+    "a,y\n": "holds no rows",
+    "a,y\n1,0\n2,1,3\n": "line 3: 3 cells where the first line names 2 columns",
+    "a,y\n1,0\n\n2\n": "line 4: 1 cells where",
+    'a,y\n1,"0\n': "line 2: unexpected end of data",
+    "a,a,y\n1,2,0\n": "two columns are named 'a'",
+    ",y\n1,0\n": "column 1 has no name",
+}
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_tables_that_cannot_be_read(train, tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    line = train(path, "--label", "y")
+    assert TABLES[text] in line
+    assert str(path) in line
+
+
+def test_files_that_are_none(train, tmp_path):
+    assert "there is no file" in train(tmp_path / "none.csv", "--label", "y")
+    assert "there is no file" in train(tmp_path / "none.parquet", "--label", "y")
+    assert "is a folder" in train(tmp_path, "--label", "y")
+    (tmp_path / "latin.csv").write_bytes(b"a,y\n\xe9t\xe9,0\n")
+    assert "not text in UTF-8" in train(tmp_path / "latin.csv", "--label", "y")
+
+
+FLAGS = [
+    (["--label", "Y"], "no label column 'Y', did you mean 'y'? It has 'age', 'sex', 'y'"),
+    (["--label", "aeg"], "no label column 'aeg', did you mean 'age'?"),
+    (["--label", "age"], "needs two values, it holds 20, 21"),
+    (["--label", "y", "--positive", "yes"], "--positive 'yes' is not among the labels"),
+    (["--label", "y", "--exclude", "sx"], "no excluded column 'sx', did you mean 'sex'?"),
+    (["--label", "y", "--features", "sx"], "no feature column 'sx', did you mean 'sex'?"),
+    (["--label", "y", "--features", "y"], "cannot be a feature, it is the label"),
+    (["--label", "y", "--features", "age", "--exclude", "age"], "it is excluded"),
+    (["--label", "y", "--exclude", "age", "sex"], "no column is left for the model"),
+    (["--label", "y", "--weight", "w"], "no weight column 'w'"),
+    (["--label", "y", "--weight", "sex"], "weight column 'sex' must hold numbers"),
+    (["--label", "y", "--require", "recall() > 0.9"], "bounded with <= or >="),
+    (["--label", "y", "--require", "recal() >= 0.9"], "no such rate"),
+    (["--label", "y", "--require", "recall( >= 0.9"], "cannot read"),
+    (["--label", "y", "--minimize", "recall() >= 1"], "an objective is a sum of rates"),
+    (["--label", "y", "--require", 'recall(sex == "X") >= 0.9'], 'sex == "X"; the column holds'),
+    (["--label", "y", "--require", 'recall(sx == "F") >= 0.9'], "'sx', did you mean 'sex'?"),
+    (["--label", "y", "--require", "recall(age > 90) >= 0.9"], "no row (or no weight)"),
+    (["--label", "y", "--require", "recall(age < 23) >= 0.9"], "among the 8 held-out rows"),
+    (["--label", "y", "--require", 'recall(on="pool") >= 0.9'], "leave out on='pool'"),
+    (["--label", "y", "--holdout", "1"], "--holdout takes a share of the rows"),
+    (["--label", "y", "--holdout", "0.001"], "among the 0 held-out rows"),
+    (["--label", "y", "--epochs", "0"], "--epochs takes a whole number from 1 on, got 0"),
+    (["--label", "y", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
+    (["--label", "y", "--game", "chess"], "argument --game: invalid choice"),
+    (["--label", "y", "--colour", "red"], "unrecognized arguments: --colour red"),
+    ([], "which column is the label?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flags", "words"), FLAGS, ids=[" ".join(flags) for flags, _ in FLAGS])
+def test_flags_that_make_no_sense(train, table, flags, words):
+    assert words in train(table, *flags)
+
+
+def test_columns_that_no_model_can_use(train, tmp_path):
+    columns = make_people(1200)
+    path = write_csv(tmp_path / "people.csv", columns | {"nothing": [""] * 1200})
+    line = train(path, "--label", "income")
+    assert "column 'id' holds 1,200 different texts" in line
+    assert "--exclude 'id'" in line
+    assert "column 'nothing' is empty" in train(path, "--label", "income", "--exclude", "id")
+    label = train(path, "--label", "city")
+    assert "label column 'city' is empty in" in label
+    spoken = ["--require", 'recall(city == "Paris") >= 0.5', "--exclude", "id", "nothing"]
+    assert "column 'city' has" in train(path, "--label", "income", *spoken)
+
+
+def test_places_that_cannot_be_written(refused, table, model, tmp_path):
+    line = refused("train", table, "--label", "y", "--out", table)
+    assert line == f"ratebound: --out {table} is a file; a folder is written\n"
+    assert table.read_text() == GOOD
+    assert "cannot write in" in refused("train", table, "--label", "y", "--out", table / "model")
+    assert "where should the model go?" in refused("train", table, "--label", "y")
+    assert "is a folder" in refused("predict", model, table, "--out", tmp_path)
+    assert "cannot write in" in refused(
+        "audit", model, table, "--label", "y", "--json", tmp_path / "no" / "a"
+    )
+
+
+ENTRIES = {
+    "epoch = 3": "unknown key 'epoch', did you mean 'epochs'?",
+    "zzz = 3": "unknown key 'zzz'.",
+    "epochs = '3'": "key 'epochs' takes a whole number from 1 on, got '3'",
+    "epochs = true": "key 'epochs' takes a whole number",
+    "holdout = 1.5": "key 'holdout' takes a share",
+    "require = [1]": "key 'require' takes a constraint in quotes, or a list of them, got [1]",
+    "model = 'forest'": "key 'model' takes one of 'linear', 'mlp', got 'forest'",
+    "quiet = 1": "key 'quiet' takes true or false, got 1",
+    "max-time = 0": "key 'max-time' takes a number of seconds above 0, got 0",
+    "[train]\nepochs = 3": "unknown key 'train'",
+    "label = y": "is not TOML",
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_run_files_that_make_no_sense(train, tmp_path, entry):
+    source = tmp_path / "run.toml"
+    source.write_text(f"data = 'table.csv'\n{entry}\n")
+    line = train(source)
+    assert ENTRIES[entry] in line
+    assert str(source) in line
+
+
+def test_run_files_that_lack_something(train, tmp_path):
+    assert "there is no file" in train(tmp_path / "none.toml")
+    (tmp_path / "run.toml").write_text("label = 'y'\n")
+    assert "names no table" in train(tmp_path / "run.toml")
+
+
+def test_every_flag_of_train_is_a_key_of_run_files(run):
+    words = run("train", "--help").out
+    assert all(f"--{key.replace('_', '-')}" in words for key in KEYS if key != "data")
+
+
+def test_models_that_are_damaged(refused, model, new_people, tmp_path):
+    whole = (model / "model.safetensors").read_bytes()
+    path = tmp_path / "model.safetensors"
+    for content, words in {
+        b"": "is not a whole safetensors file",
+        whole[:-3]: "is not a whole safetensors file",
+        whole[:-3] + b"abc": "was changed after it was saved",
+    }.items():
+        path.write_bytes(content)
+        assert words in refused("predict", tmp_path, new_people)
+        assert words in refused("audit", path, new_people, "--label", "income")
+    assert "there is no saved model at" in refused("predict", tmp_path / "none", new_people)
+
+
+def test_tables_that_do_not_fit_the_model(refused, model, new_people, tmp_path):
+    columns = make_people(50, seed=1)
+    lacking = write_csv(tmp_path / "lacking.csv", {n: v for n, v in columns.items() if n != "age"})
+    assert "has no feature column 'age'" in refused("predict", model, lacking)
+    unread = write_csv(tmp_path / "unread.csv", columns | {"age": [*columns["age"][:-1], "old"]})
+    assert "column 'age' holds 'old' in row 50" in refused("predict", model, unread)
+    labels = write_csv(tmp_path / "labels.csv", columns | {"income": ["much"] * 50})
+    assert "holds 'much', where the classes are" in refused("audit", model, labels, "--label", "income")
+    groupless = write_csv(tmp_path / "men.csv", columns | {"sex": ["Male"] * 50})
+    assert 'no row has sex == "Female"' in refused("audit", model, groupless, "--label", "income")
+    assert "no label column 'incme'" in refused("audit", model, new_people, "--label", "incme")
+    assert "no key column 'ID', did you mean 'id'?" in refused(
+        "predict", model, new_people, "--key", "ID"
+    )
+    assert "fractional" in refused("predict", model, new_people, "--key", "hours")
+
+
+def test_models_without_column_names(refused, new_people, tmp_path):
+    import ratebound as rb
+
+    fitted = rb.RateConstrainedClassifier(epochs=1).fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+    fitted.save(tmp_path)
+    assert "trained on an array without column names" in refused("predict", tmp_path, new_people)
+
+
+def test_a_call_without_a_command(refused):
+    assert "required: command" in refused()
+    assert "invalid choice: 'trane'" in refused("trane")

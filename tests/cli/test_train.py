@@ -1,0 +1,221 @@
+"""Training from the command line: what is written, what is said, and when nothing is."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+import ratebound as rb
+from ratebound.commands.rows import held_out
+
+FILES = ["audit.json", "model.safetensors", "report.html"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def digest(folder):
+    """Of all that the model's file holds; its header's keys are in no fixed order."""
+    with safe_open(folder / "model.safetensors", framework="numpy") as file:
+        return file.metadata()["digest"]
+
+
+def test_from_table_to_audited_model(run, flags, tmp_path):
+    answer = run(*flags, "--out", tmp_path / "deep" / "model")
+    assert answer.status in (0, 1)
+    assert 'recall(sex == "Female") >= 0.95 * recall()' in answer.out
+    assert "on 160 rows" in answer.out  # a fifth is held out
+    assert "Training on 640 rows: " in answer.out
+    assert answer.err == ""  # no bar where there is no terminal
+    assert names(tmp_path / "deep" / "model") == FILES
+    assert names(tmp_path) == ["deep"]
+    assert names(tmp_path / "deep") == ["model"]
+    saved = rb.load(tmp_path / "deep" / "model")
+    audited = json.loads((tmp_path / "deep" / "model" / "audit.json").read_text("utf-8"))
+    assert saved.audited == audited
+    assert saved.classes == ("<=50K", ">50K")
+    assert [column.name for column in saved.encoding.columns] == ["age", "hours", "city"]
+    assert answer.status == (0 if audited["kept"] else 1)
+
+
+@pytest.mark.parametrize(("bound", "status"), [("0.01", 0), ("0.999", 1)])
+def test_the_status_says_whether_promises_are_kept(run, flags, tmp_path, bound, status):
+    flags[flags.index("--require") + 1] = f"accuracy() >= {bound}"
+    answer = run(*flags, "--out", tmp_path / "model", "--quiet")
+    assert answer.status == status
+    assert answer.out.startswith(f"{1 - status} of 1 promises kept on 160 rows")
+    assert answer.out.count("\n") == 1
+    assert names(tmp_path / "model") == FILES  # a broken promise is an answer, not a failure
+
+
+def test_no_promise_is_kept_too(run, flags, tmp_path):
+    at = flags.index("--require")
+    assert run(*flags[:at], *flags[at + 2 :], "--out", tmp_path / "model").status == 0
+
+
+def test_a_run_file_equals_its_flags(run, flags, people, tmp_path):
+    (tmp_path / "runs").mkdir()
+    source = tmp_path / "runs" / "run.toml"
+    source.write_text(
+        f"""
+        data = {str(people)!r}
+        label = "income"
+        positive = ">50K"
+        require = ['recall(sex == "Female") >= 0.95 * recall()']
+        minimize = "error_rate()"
+        exclude = ["id", "sex", "live", "weight"]
+        weight = "weight"
+        model = "linear"
+        game = "external"
+        solution = "best"
+        epochs = 5
+        seed = 3
+        holdout = 0.25
+        max-time = 600
+        quiet = true
+        out = "../from_file"
+        """
+    )
+    by_file = run("train", source)
+    by_flags = run(
+        *flags, "--positive", ">50K", "--minimize", "error_rate()", "--weight", "weight",
+        "--model", "linear", "--game", "external", "--solution", "best", "--holdout", "0.25",
+        "--max-time", "600", "--quiet", "--out", tmp_path / "from_flags",
+    )  # fmt: skip
+    assert by_file == by_flags
+    assert by_file.out
+    folders = [tmp_path / "from_file", tmp_path / "from_flags"]  # its paths are meant from where it lies
+    assert digest(folders[0]) == digest(folders[1])
+    for name in ("audit.json", "report.html"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    run("train", source, "--seed", "4", "--out", tmp_path / "other")  # flags go before the file
+    assert digest(tmp_path / "other") != digest(folders[0])
+
+
+def test_the_other_label_can_be_yes(run, flags, tmp_path):
+    run(*flags, "--positive", "<=50K", "--out", tmp_path / "model")
+    assert rb.load(tmp_path / "model").classes == (">50K", "<=50K")
+
+
+def test_an_existing_model_spelled_as_the_labels(run, flags, tmp_path):
+    flags[flags.index("--require") + 1] = 'churn(versus="live") <= 0.3'
+    answer = run(*flags, "--out", tmp_path / "model")
+    assert 'churn(versus="live") <= 0.3' in answer.out
+    assert run("audit", tmp_path / "model", flags[1], "--label", "income").status in (0, 1)
+
+
+def test_audit_on_the_training_rows_where_none_are_held_out(run, flags, tmp_path):
+    answer = run(*flags, "--holdout", "0", "--out", tmp_path / "model")
+    assert answer.out.startswith("Training rows:")
+    assert "on 800 rows" in answer.out
+
+
+def test_features_by_name(run, flags, tmp_path):
+    run(*flags, "--features", "age", "--out", tmp_path / "model")
+    assert [column.name for column in rb.load(tmp_path / "model").encoding.columns] == ["age"]
+
+
+def test_an_mlp(run, flags, new_people, tmp_path):
+    pytest.importorskip("torch")
+    assert run(*flags, "--model", "mlp", "--out", tmp_path / "model").status in (0, 1)
+    assert run("predict", tmp_path / "model", new_people).status == 0
+
+
+def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):
+    from ratebound.game import rounds
+
+    class Interrupting(rounds.tqdm):
+        def update(self, n=1):
+            self.seen = getattr(self, "seen", 0) + 1
+            if self.seen == 25:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "tqdm", Interrupting)
+    answer = run(*flags, "--epochs", "100000", "--out", tmp_path / "model")
+    assert answer.status == 130
+    assert "interrupted: this is the model so far" in answer.out
+    assert names(tmp_path / "model") == FILES
+    assert len(rb.load(tmp_path / "model"))
+
+
+def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ratebound.commands.train.read_table", interrupt)
+    answer = run(*flags, "--out", tmp_path / "model")
+    assert (answer.status, answer.err) == (130, "ratebound: interrupted, nothing was written\n")
+    assert names(tmp_path) == []
+
+
+def test_out_of_time(run, flags, tmp_path):
+    answer = run(*flags, "--epochs", "10000000", "--max-time", "0.2", "--out", tmp_path / "model")
+    assert "out of time" in answer.out
+    assert answer.status in (0, 1)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_nothing_is_half_written(run, flags, tmp_path, monkeypatch, existing):
+    if existing:
+        run(*flags, "--out", tmp_path / "model")
+        (tmp_path / "model" / "notes.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "report.html")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rb.Audit, "save_html", full)
+        answer = run(*flags, "--seed", "9", "--out", tmp_path / "model")
+    assert (answer.status, answer.err) == (2, "ratebound: report.html: No space left on device\n")
+    assert {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()} == before
+    assert names(tmp_path) == (["model"] if existing else [])
+    if existing:
+        run(*flags, "--seed", "9", "--out", tmp_path / "model")
+        assert names(tmp_path / "model") == sorted([*FILES, "notes.txt"])
+        assert (tmp_path / "model" / FILES[1]).read_bytes() != before[tmp_path / "model" / FILES[1]]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.73])
+def test_every_cell_has_its_share_held_out(share):
+    cells = np.random.default_rng(0).integers(0, 7, 5000)
+    aside = held_out(cells, share, seed=1)
+    assert abs(aside.sum() - share * 5000) <= 1
+    for cell in range(7):
+        assert abs(aside[cells == cell].sum() - share * (cells == cell).sum()) <= 1.01
+    assert (aside == held_out(cells, share, seed=1)).all()
+    assert (aside != held_out(cells, share, seed=2)).any()
+
+
+def test_help_is_light():
+    """The words of the command line need none of what the commands do, beyond `import ratebound`."""
+    heavy = ["sklearn", "torch", "pandas", "pyarrow", "scipy.optimize", "ratebound.commands"]
+    code = (
+        "import sys; from ratebound.cli import main\n"
+        "try: main(['train', '--help'])\n"
+        f"except SystemExit: print('loaded', [m for m in {heavy} if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--require" in found.stdout
+    assert found.stdout.endswith("loaded []\n")
+
+
+def test_as_a_program(model, new_people):
+    call = [sys.executable, "-m", "ratebound.cli", "predict", str(model), str(new_people)]
+    found = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert len(found.stdout.splitlines()) == 401
+    assert found.stderr == ""
+
+
+def test_a_reader_that_has_enough(model, new_people):
+    read, write = os.pipe()
+    os.close(read)
+    call = [sys.executable, "-m", "ratebound.cli", "predict", str(model), str(new_people)]
+    with os.fdopen(write, "w") as closed:
+        found = subprocess.run(call, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert (found.returncode, found.stderr) == (141, "")

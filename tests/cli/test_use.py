@@ -1,0 +1,186 @@
+"""Auditing, predicting and explaining from the command line."""
+
+import csv
+import io
+import json
+import sys
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.commands.tables import read_table
+
+from .conftest import PROMISE, make_people, write_csv
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_audit_on_new_rows(run, model, new_people, tmp_path):
+    page, data = tmp_path / "report.html", tmp_path / "audit.json"
+    answer = run("audit", model, new_people, "--label", "income", "--out", page, "--json", data)
+    report = json.loads(data.read_text("utf-8"))
+    assert answer.status == (0 if report["kept"] else 1)
+    assert PROMISE in answer.out
+    assert report["populations"] == {"train": 400}
+    assert "<html" in page.read_text("utf-8")
+    again = run("audit", model / "model.safetensors", new_people, "--label", "income")
+    assert again == answer
+
+
+def test_weights_count_in_an_audit(run, model, new_people):
+    plain = run("audit", model, new_people, "--label", "income")
+    assert run("audit", model, new_people, "--label", "income", "--weight", "weight").out != plain.out
+
+
+@pytest.fixture(scope="module")
+def mixed(model, tmp_path_factory):
+    """The model with two members that disagree on every row: always no, and always yes."""
+    whole = rb.load(model)
+    parameters = np.zeros((2, whole.parameters.shape[1]), dtype=whole.parameters.dtype)
+    parameters[:, -1] = [-1.0, 1.0]  # the bias
+    folder = tmp_path_factory.mktemp("mixed")
+    replace(whole, parameters=parameters, weights=np.array([0.3, 0.7])).save(folder)
+    return folder
+
+
+def test_predictions_are_reproducible_and_of_the_row_alone(run, mixed, new_people, tmp_path):
+    answer = run("predict", mixed, new_people, "--key", "id", "--probability")
+    assert answer.status == 0
+    rows = read(answer.out)
+    assert list(rows[0]) == ["id", "prediction", "probability"]
+    assert {row["prediction"] for row in rows} == {"<=50K", ">50K"}
+    assert {row["probability"] for row in rows} == {"0.7"}
+    assert run("predict", mixed, new_people, "--key", "id", "--probability") == answer
+    columns = make_people(400, seed=1)
+    some = write_csv(tmp_path / "some.csv", {n: v[250:] for n, v in columns.items() if n != "income"})
+    assert read(run("predict", mixed, some, "--key", "id", "--probability").out) == rows[250:]
+
+
+def test_an_id_is_decided_alike_in_whatever_company(run, mixed, tmp_path):
+    """Ids alone are numbers and beside a text they are texts; a row's decision must not hang on that."""
+    columns = make_people(60)
+    alone = write_csv(tmp_path / "alone.csv", columns | {"id": list(range(60))})
+    beside = write_csv(tmp_path / "beside.csv", columns | {"id": [*range(59), "last"]})
+    found = [read(run("predict", mixed, path, "--key", "id").out) for path in (alone, beside)]
+    assert found[0][:59] == found[1][:59]
+    assert len({row["prediction"] for row in found[0]}) == 2
+    python = rb.load(mixed).predict(read_table(alone), key=np.arange(60))
+    assert [row["prediction"] for row in found[0]] == python.tolist()
+
+
+def test_predictions_to_a_file(run, model, new_people, tmp_path):
+    to_file = run("predict", model, new_people, "--out", tmp_path / "found.csv")
+    assert to_file.out == ""
+    assert (tmp_path / "found.csv").read_text("utf-8") == run("predict", model, new_people).out
+    assert [path.name for path in tmp_path.iterdir()] == ["found.csv"]
+    python = rb.load(model).predict(read_table(new_people))
+    assert [row["prediction"] for row in read(run("predict", model, new_people).out)] == python.tolist()
+
+
+def test_columns_are_read_as_the_model_knows_them(run, tmp_path):
+    """A column of codes stays one where new rows happen to hold numbers only, and so does the label."""
+    columns = make_people(300)
+    codes = {"city": ["A1" if c == "Lyon" else "12" for c in columns["city"]], "id": [1] * 300}
+    train = write_csv(tmp_path / "train.csv", columns | codes)
+    flags = ["--label", "income", "--epochs", "2", "--quiet", "--out", tmp_path / "model"]
+    assert run("train", train, *flags, "--require", 'recall(city == "12") >= 0.1').status in (0, 1)
+    new = write_csv(tmp_path / "new.csv", columns | {"city": ["12"] * 300, "id": [1] * 300})
+    assert run("audit", tmp_path / "model", new, "--label", "income").status in (0, 1)
+
+
+def test_numeric_labels(run, tmp_path):
+    columns = make_people(300)
+    y = [int(label == ">50K") for label in columns.pop("income")]
+    table = write_csv(tmp_path / "t.csv", {k: columns[k] for k in ("age", "hours")} | {"y": y})
+    out = tmp_path / "model"
+    call = ["train", table, "--label", "y", "--positive", "1", "--epochs", "2", "--quiet", "--out", out]
+    assert run(*call).status == 0
+    assert set(run("predict", out, table).out.split()) <= {"prediction", "0", "1"}
+
+
+def test_parquet(run, model, new_people, tmp_path):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    columns = make_people(400, seed=1)
+    columns["city"] = [city or None for city in columns["city"]]
+    columns["day"] = [date(2024, 1, 1)] * 400
+    parquet.write_table(arrow.table(columns), tmp_path / "new.parquet")
+    by_csv = run("predict", model, new_people, "--key", "id")
+    assert run("predict", model, tmp_path / "new.parquet", "--key", "id") == by_csv
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"nothing of the sort")
+    assert "cannot be read as Parquet" in run("predict", model, broken).err
+
+
+def test_parquet_without_pyarrow(refused, model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "new.parquet").write_bytes(b"")
+    assert "pip install 'ratebound[parquet]'" in refused("predict", model, tmp_path / "new.parquet")
+
+
+def explain(run, people, *promises):
+    asked = [part for promise in promises for part in ("--require", promise)]
+    return run("explain", people, "--label", "income", "--exclude", "id", "live", *asked)
+
+
+def test_explaining_one_promise(run, people):
+    answer = explain(run, people, PROMISE)
+    columns = make_people(800)
+    women = [sex == "Female" for sex in columns["sex"]]
+    positive = [label == ">50K" for label in columns["income"]]
+    both = sum(a and b for a, b in zip(women, positive, strict=True))
+    lines = [line.split() for line in answer.out.splitlines()]
+    assert ["recall(sex", "==", '"Female")', str(sum(women)), str(both), str(both)] in lines
+    assert ["always", "yes", "1.0000", ">=", "0.9500", "+0.0500", "kept"] in lines
+    assert ["always", "no", "0.0000", ">=", "0.0000", "+0.0000", "kept"] in lines
+    assert "Possible: always no keeps it" in answer.out
+    assert "Together" not in answer.out
+    assert answer.status == 0
+
+
+def test_explaining_what_no_classifier_keeps(run, people):
+    answer = explain(run, people, "recall() - positive_rate() >= 0.9")
+    assert "Impossible: no classifier at all keeps it on these rows" in answer.out
+    assert answer.status == 1
+
+
+def test_explaining_a_conflict(run, people):
+    answer = explain(run, people, "positive_rate() <= 0.1", "recall() >= 0.9", "accuracy() >= 0.2")
+    assert "Impossible: no classifier at all keeps 1 and 2 together" in answer.out
+    assert "always no: keeps 1, 3; breaks 2" in answer.out
+    assert answer.status == 1
+
+
+def test_explaining_what_only_training_tells(run, people):
+    answer = explain(run, people, "false_positive_rate() <= 0.001", "recall() >= 0.95")
+    assert "at odds among them: 1 and 2. This proves no conflict" in answer.out
+    assert answer.status == 0
+
+
+def test_explaining_a_run_file(run, people, tmp_path):
+    source = tmp_path / "run.toml"
+    source.write_text(
+        f"data = {str(people)!r}\nlabel = 'income'\nout = 'model'\n"
+        f"exclude = ['id', 'live']\nrequire = '{PROMISE}'\n"
+    )
+    assert run("explain", source) == explain(run, people, PROMISE)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+
+
+KINDS = [
+    "precision() >= 0.5",
+    "roc_auc(bins=3) >= 0.5",
+    "true_positives() >= 5",
+    'churn(versus="live") <= 0.5',
+]
+
+
+@pytest.mark.parametrize("promise", KINDS)
+def test_explaining_every_kind_of_promise(run, people, promise):
+    answer = explain(run, people, promise)
+    assert answer.status == 0
+    assert answer.err == ""
