@@ -1,5 +1,7 @@
 """Every number of an audit against a direct computation that shares no code with the package."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -198,3 +200,16 @@ def test_wins_without_a_loss_have_no_value_but_an_interval():
     assert promise.value is None
     assert promise.slack_low > 0
     assert promise.verdict == "kept"
+
+
+def test_a_vote_is_audited_as_it_decides():
+    """Members that say always no and always yes: their vote says no, the mixture yes in 40%."""
+    people = rb.Population(np.zeros((10, 1)), np.arange(10) < 5)
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
+    trace = rb.play(rb.compile(problem, people), rb.Linear(), rounds=2, keep_every=1)
+    constant = replace(
+        rb.shrink(trace), weights=np.array([0.6, 0.4]), parameters=np.array([[0, -1.0], [0, 1.0]])
+    )
+    for model, expected in ((constant, 0.4), (replace(constant, vote=True), 0.0)):
+        assert rb.audit(problem, model, people).promises[0].value == pytest.approx(expected)
+        assert model.predict_proba(people.X)[:, 1].mean() == pytest.approx(expected)

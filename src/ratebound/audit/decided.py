@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import Subset
+from ratebound.solution.choosing import voted_scores
 
 Array = NDArray[Any]
 
@@ -72,6 +73,12 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
             if len(values) != len(weights):
                 raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
         words = "one model" if len(weights) == 1 else f"a mixture of {len(weights):,} models"
+        if getattr(model, "vote", False):
+            if thresholds:
+                raise ValueError("a vote has no thresholds of its own: audit its best member instead")
+            words = f"a vote of {len(weights):,} models"
+            found = {name: voted_scores(weights, scores)[None] for name, scores in found.items()}
+            weights = np.ones(1)
     elif callable(getattr(model, "predict", None)):
         weights, thresholds, words = np.ones(1), {}, f"one model ({_kind(model)})"
         found = {name: _predicted(model, name, p) for name, p in populations.items()}
