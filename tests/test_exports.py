@@ -20,7 +20,8 @@ PUBLIC = {
     "problem": "Compiled Population Problem compile",
     "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
     "learners": "Linear Torch",
-    "solution": "Determined Mixture Status average determinize best_iterate last_iterate select shrink load",
+    "solution": """Determined Mixture Status average best_iterate determinize last_iterate load select
+        shrink""",
     "audit": "Audit audit plot_convergence plot_trade_off",
     "estimators": "RateConstrainedClassifier",
     "data": "datasets",
