@@ -165,11 +165,17 @@ def _fit_column(name: str, values: Array, weights: Array | None) -> Number | Cat
 
 
 def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, float]]:
-    """Weighted mean and standard deviation of each column; a constant column is only centred."""
+    """Weighted mean and standard deviation of each column; a constant column is only centred.
+
+    A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
+    model learn the few rows that have it by heart.
+    """
     center = np.average(values, axis=0, weights=weights)
     spread = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weights))
     tiny = spread <= 1e-12 * np.maximum(np.abs(center), 1e-300)
-    return list(zip(center.tolist(), np.where(tiny, 1.0, spread).tolist(), strict=True))
+    indicator = ((values == 0) | (values == 1)).all(axis=0) & ~tiny
+    center, spread = np.where(indicator, 0.0, center), np.where(indicator | tiny, 1.0, spread)
+    return list(zip(center.tolist(), spread.tolist(), strict=True))
 
 
 def _encode(column: Number | Category, values: Array) -> Array:
