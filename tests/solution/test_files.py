@@ -16,7 +16,7 @@ from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
 from ratebound.learners.encoding import fit_encoding
-from ratebound.solution import files
+from ratebound.solution import files, writing
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(200, 3))
@@ -364,7 +364,7 @@ def test_a_failure_while_writing_leaves_the_old_file(small, linear, tmp_path, mo
         raise error("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, step, fail)
+        patch.setattr(writing.os, step, fail)
         with pytest.raises(error):
             linear.save(path)
     assert path.read_bytes() == before

@@ -12,6 +12,7 @@ from ratebound.audit.groups import Group
 from ratebound.audit.text import as_text, summary
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound
+from ratebound.solution.writing import write_whole
 
 Kept = Literal["kept", "broken", "uncertain"]
 Unit = Literal["rate", "ratio", "rows"]
@@ -129,7 +130,7 @@ class Audit:
 
     def save_html(self, path: str | Path, *, trace: Trace | None = None, title: str = "Audit") -> None:
         """Write the page to a file."""
-        Path(path).write_text(self.to_html(trace=trace, title=title), encoding="utf-8")
+        write_whole(path, self.to_html(trace=trace, title=title).encode())
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 from ratebound.audit import audit as audit_on
 from ratebound.commands.models import load_model, table_for
 from ratebound.commands.rows import with_classes
-from ratebound.commands.writing import check_file, write_whole
+from ratebound.commands.writing import check_file
+from ratebound.solution.writing import write_whole
 
 
 def audit(
@@ -27,8 +28,8 @@ def audit(
     rows = with_classes(table, label, mixture.classes, mixture.problem, weight)
     report = audit_on(mixture.problem, mixture, rows.population())
     if out is not None:
-        write_whole(out, report.to_html(title=f"Audit on {data.name}"))
+        report.save_html(out, title=f"Audit on {data.name}")
     if json is not None:
-        write_whole(json, report.to_json() + "\n")
+        write_whole(json, (report.to_json() + "\n").encode())
     print(report)
     return 0 if report.kept else 1

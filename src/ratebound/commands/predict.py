@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ratebound.commands.models import load_model, table_for
 from ratebound.commands.tables import Table
-from ratebound.commands.writing import check_file, write_whole
+from ratebound.commands.writing import check_file
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 WHOLE = re.compile(r"-?[0-9]+")
@@ -37,7 +38,7 @@ def predict(
     if out is None:
         sys.stdout.write(text)
     else:
-        write_whole(out, text)
+        write_whole(out, text.encode())
     return 0
 
 

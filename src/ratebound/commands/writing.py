@@ -1,20 +1,21 @@
-"""Writing files whole or not at all: beside their place first, then moved there."""
+"""Writing a folder whole or not at all, and refusing early where nothing can be written."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from ratebound.solution.writing import place_beside
 
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A folder to write into, whose files come to lie in `target` only once all is written."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = _beside(target)
+    beside = place_beside(target)
     beside.mkdir()
     try:
         yield beside
@@ -26,17 +27,6 @@ def whole_folder(target: Path) -> Iterator[Path]:
             os.rename(beside, target)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
-        raise
-
-
-def write_whole(target: Path, text: str) -> None:
-    """Write a text file, or leave what was there."""
-    beside = _beside(target)
-    try:
-        beside.write_text(text, encoding="utf-8", newline="")
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
         raise
 
 
@@ -56,7 +46,3 @@ def check_file(target: Path, flag: str) -> None:
     above = target.absolute().parent
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise ValueError(f"{flag} {target}: cannot write in {above}")
-
-
-def _beside(target: Path) -> Path:
-    return target.absolute().with_name(f".{target.name}.{secrets.token_hex(8)}.part")

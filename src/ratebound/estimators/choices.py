@@ -12,7 +12,11 @@ from ratebound.learners.torch import Torch, import_torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 
-PLAYERS = {"swap": SwapRegret, "external": ExternalRegret, "lagrangian": Lagrangian}
+PLAYERS: dict[str, Callable[..., Player]] = {
+    "swap": SwapRegret,
+    "external": ExternalRegret,
+    "lagrangian": Lagrangian,
+}
 SOLUTIONS = {
     "shrink": solutions.shrink,
     "best": solutions.best_iterate,

@@ -16,6 +16,7 @@ All arrays may have leading axes (one row per setting), and may be NumPy arrays 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -42,7 +43,7 @@ class Multipliers:
 
 
 @dataclass(frozen=True)
-class Player:
+class Player(ABC):
     """What the players share: the step size and the choice of SGD or Adam."""
 
     learning_rate: LearningRate = 0.01
@@ -64,14 +65,17 @@ class Player:
         """How many settings the learning rate describes."""
         return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
 
+    @abstractmethod
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        raise NotImplementedError
+        """The step size of the player's theorem, for violations bounded by `bound`."""
 
+    @abstractmethod
     def _initial_state(self, constraints: int) -> Array:
-        raise NotImplementedError
+        """What the player holds before the first step."""
 
+    @abstractmethod
     def _weights(self, state: Array) -> Array:
-        raise NotImplementedError
+        """The weights (..., 1+m) a state stands for."""
 
     def start(
         self,
@@ -118,11 +122,13 @@ class Player:
         state = self._projected(multipliers.state + multipliers.rate * gradient)
         return Multipliers(self._weights(state), state, moments, steps, multipliers.rate)
 
+    @abstractmethod
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
-        raise NotImplementedError
+        """The direction of ascent that violations call for, in the shape of the state."""
 
+    @abstractmethod
     def _projected(self, state: Array) -> Array:
-        raise NotImplementedError
+        """The state nearest to one that a step has moved out of bounds."""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
@@ -27,6 +25,7 @@ from ratebound.rates.named import demands
 from ratebound.rates.text import parse
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import Status
+from ratebound.solution.writing import write_whole
 
 FORMAT = "ratebound mixture"
 VERSION = 1
@@ -41,7 +40,6 @@ def save(mixture: Mixture, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix != SUFFIX:
         target = target / NAME
-    target.parent.mkdir(parents=True, exist_ok=True)
     tensors = {
         "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
         "parameters": np.ascontiguousarray(mixture.parameters),
@@ -50,17 +48,7 @@ def save(mixture: Mixture, path: str | Path) -> Path:
         tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
     words = json.dumps(_document(mixture), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(to_bytes(tensors, metadata=header))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return target
+    return write_whole(target, to_bytes(tensors, metadata=header))
 
 
 def load(path: str | Path, module: Callable[[], Any] | Any = None) -> Mixture:

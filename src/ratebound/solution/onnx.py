@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import secrets
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +21,7 @@ from ratebound.learners.encoding import Number
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import HALF
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 OPSET = 18  # the first with BitwiseXor
@@ -83,16 +82,7 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
         },
         _metadata(mixture),
     )
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        partial.write_bytes(model.SerializeToString())
-        os.replace(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    return target
+    return write_whole(path, model.SerializeToString())
 
 
 class _Graph:

@@ -1,0 +1,29 @@
+"""Writing a file whole or not at all: beside its place first, then moved there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_whole(path: str | Path, content: bytes) -> Path:
+    """Write `content` to a file, making its folders, or leave what was there; the path is returned."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = place_beside(target)
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def place_beside(target: Path) -> Path:
+    """A name in the same folder that nobody uses, for what is not yet whole."""
+    return target.absolute().with_name(f".{target.name}.{secrets.token_hex(8)}.part")
