@@ -129,6 +129,27 @@ def test_modules_and_functions_that_make_them():
         assert fitted.status_.feasible
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"game": rb.SwapRegret(learning_rate=0.1)},
+        {"game": rb.ExternalRegret},
+        {"solution": rb.best_iterate},
+        {"model": rb.Linear(0.03), "game": rb.SwapRegret([0.03, 0.1])},
+    ],
+    ids=["player", "kind of player", "function", "learner"],
+)
+def test_parts_of_the_engine_may_be_given_as_such(options):
+    X, y = table()
+    options = {"features": ["score", "noise"], "random_state": 0, **options}
+    if "model" in options:
+        options["features"] = ["score"]
+    model = rb.RateConstrainedClassifier(PROMISE, **options).fit(X, y)
+    assert len(model.trace_.settings) in (2, 3, 9)
+    assert model.status_.feasible
+    assert len(model.solution_) == 1 or "solution" not in options
+
+
 def test_weights_count_rows():
     X, y = table(100)
     weights = np.random.default_rng(1).integers(0, 3, size=100)

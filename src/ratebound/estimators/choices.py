@@ -28,7 +28,9 @@ SOLUTIONS = {
 def as_learner(
     model: Any, width: int, rates: Any, hidden: Sequence[int], l2: float, precision: str
 ) -> Any:
-    """The learner that `model` names, for rows of `width` features."""
+    """The learner that `model` names, for rows of `width` features; a learner stands for itself."""
+    if is_learner(model):
+        return model
     if isinstance(model, str):
         if model == "linear":
             return Linear(learning_rate=rates, l2=l2, dtype=precision)
@@ -38,6 +40,11 @@ def as_learner(
     if callable(model) and not isinstance(model, import_torch().nn.Module):
         return Torch(lambda: model(width), learning_rate=rates, l2=l2)
     return Torch(model, learning_rate=rates, l2=l2)
+
+
+def is_learner(model: Any) -> bool:
+    """Whether `model` is a learner such as ``rb.Linear(...)``, with rates of its own."""
+    return hasattr(model, "start") and hasattr(model, "settings")
 
 
 def mlp(width: int, hidden: Sequence[int]) -> Any:
@@ -54,6 +61,8 @@ def as_player(game: Any, rates: Any) -> Player:
     """The λ-player that `game` names; one given as such keeps its own rates."""
     if isinstance(game, Player):
         return game
+    if isinstance(game, type) and issubclass(game, Player):
+        return game(learning_rate=rates)
     if game not in PLAYERS:
         raise ValueError(f"game must be one of {', '.join(PLAYERS)}, or a player, got {game!r}")
     if game == "lagrangian":  # relaxed constraints may be out of reach, so its multipliers must be slow
@@ -61,7 +70,10 @@ def as_player(game: Any, rates: Any) -> Player:
     return PLAYERS[game](learning_rate=rates)
 
 
-def as_solution(solution: str) -> Callable[..., Mixture]:
+def as_solution(solution: Any) -> Callable[..., Mixture]:
+    """The function from traces to mixtures that `solution` names, or is."""
+    if callable(solution):
+        return solution
     if solution not in SOLUTIONS:
         raise ValueError(f"solution must be one of {', '.join(SOLUTIONS)}, got {solution!r}")
     return SOLUTIONS[solution]

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ratebound.audit import Audit, audit
-from ratebound.estimators.choices import as_learner, as_player, as_solution
+from ratebound.estimators.choices import as_learner, as_player, as_solution, is_learner
 from ratebound.game.multipliers import Player
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
@@ -44,10 +44,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``.
     objective : what to minimise, an expression or text.
-    model : "linear", "mlp", a `torch.nn.Module`, or a function from the number of features to one.
+    model : "linear", "mlp", a `torch.nn.Module`, a function from the number of features to one, or a
+        learner such as ``rb.Linear(...)``.
     hidden : sizes of the hidden layers of "mlp".
     game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``.
-    solution : "shrink", "best", "average" or "last".
+    solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`.
     features : columns of a DataFrame the model may see; all by default. Constraints may speak of others.
     positive_label : the label that is yes; the last in sorted order by default.
     learning_rate, multiplier_rate : numbers, or "search" for all combinations of a few, trained side by
@@ -88,7 +89,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         model: Any = "linear",
         hidden: Sequence[int] = (32,),
         game: Any = "swap",
-        solution: str = "shrink",
+        solution: Any = "shrink",
         features: Sequence[str] | None = None,
         positive_label: Any = None,
         learning_rate: Any = "search",
@@ -168,8 +169,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         )
         solve = as_solution(self.solution)
         chosen = select(self.trace_, solve, on="train" if validation is None else "validation")
+        own = self.trace_.of_setting(chosen.setting)
         if validation is not None:  # the setting is chosen; the promises are to hold on every row given
-            chosen = solve(_on_all_rows(self.trace_.of_setting(chosen.setting or 0), problem, people))
+            chosen = solve(_on_all_rows(own, problem, people))
         negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
         self.solution_: Mixture = replace(
             chosen, encoding=encoding, classes=(negative, self._yes()), salt=seed
@@ -177,8 +179,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.status_ = chosen.status
         words = [str(constraint) for constraint in chosen.constraints]
         self.constraints_ = dict(zip(words, chosen.violations["train"].tolist(), strict=True))
-        last = self.trace_.of_setting(chosen.setting or 0).multipliers[-1]
-        self.multipliers_ = dict(zip(words, (last[1:] / max(last[0], 1e-12)).tolist(), strict=True))
+        prices = own.multipliers[-1, 1:] / max(own.multipliers[-1, 0], 1e-12)
+        self.multipliers_ = dict(zip(words, prices.tolist(), strict=True))
         return self
 
     def predict(self, X: Any, *, key: Any = None) -> Array:
@@ -243,11 +245,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        if (
-            frame_columns(X)
-            and self.solution_.encoding is not None
-            and self.solution_.encoding.from_frame
-        ):
+        encoding = self.solution_.encoding
+        if frame_columns(X) and encoding is not None and encoding.from_frame:
             validate_data(self, X, skip_check_array=True, reset=False)
             return X
         return validate_data(self, X, reset=False)
@@ -255,32 +254,27 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _population(
         self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
     ) -> Population:
-        spoken_of = {name: X[name] for name in frame_columns(X)}
+        spoken_of = _as_columns(X)
         if columns is not None:
-            given = (
-                columns
-                if not frame_columns(columns)
-                else {n: columns[n] for n in frame_columns(columns)}
-            )
-            spoken_of |= dict(given)
+            spoken_of |= _as_columns(columns) or dict(columns)
         return Population(model_X, labels, columns=spoken_of, weights=weights)
 
     def _split(
         self, problem: Problem, people: Population, seed: int
     ) -> tuple[Compiled, Compiled | None]:
         """Rows to train on, and rows to choose among settings by; none of those where data is small."""
+        everyone = compile(problem, people)
         if len(people) <= SMALL or not self.validation_fraction:
-            return compile(problem, people), None
+            return everyone, None
         random, held_out = np.random.default_rng(seed), np.zeros(len(people), dtype=bool)
         assert people.y is not None
         for label in (False, True):
             rows = np.flatnonzero(people.y == label)
             held_out[random.permutation(rows)[: round(self.validation_fraction * len(rows))]] = True
-        train = compile(problem, _only(people, ~held_out))
         try:
-            return train, compile(problem, _only(people, held_out))
-        except ValueError:  # a group has no row among the held-out ones: choose on the training rows
-            return compile(problem, people), None
+            return compile(problem, _only(people, ~held_out)), compile(problem, _only(people, held_out))
+        except ValueError:  # a group is too small to be split: choose on the rows trained on
+            return everyone, None
 
     def _rounds(self, rows: int, whole: bool) -> int:
         per_epoch = 1 if whole else max(1, rows // self.batch_size)
@@ -294,15 +288,21 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"a learning rate is a number, several, or 'search', got {rate!r}")
             return list(searched) if isinstance(rate, str) else np.atleast_1d(rate).tolist()
 
-        for_multipliers = MULTIPLIER_RATES if problem.subject_to else MULTIPLIER_RATES[:1]
-        if isinstance(self.game, Player):  # it brings its own
-            for_multipliers = for_multipliers[:1]
+        # Learners and players given as such bring their own rates, and need no search.
+        for_model = MODEL_RATES[: 1 if is_learner(self.model) else None]
+        alone = isinstance(self.game, Player) or not problem.subject_to
+        for_multipliers = MULTIPLIER_RATES[: 1 if alone else None]
         pairs = list(
             product(
-                options(self.learning_rate, MODEL_RATES), options(self.multiplier_rate, for_multipliers)
+                options(self.learning_rate, for_model), options(self.multiplier_rate, for_multipliers)
             )
         )
         return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _as_columns(table: Any) -> dict[str, Any]:
+    """The columns of a DataFrame by name; none of anything else."""
+    return {name: table[name] for name in frame_columns(table)}
 
 
 def _only(people: Population, rows: Array) -> Population:

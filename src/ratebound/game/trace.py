@@ -65,7 +65,7 @@ class Trace:
         found: list[int] = np.unique(self.setting).tolist()
         return found
 
-    def of_setting(self, setting: int) -> Trace:
+    def of_setting(self, setting: int | None) -> Trace:
         """The candidates of one setting, in order."""
         chosen = np.flatnonzero(self.setting == setting)
         if not len(chosen):
