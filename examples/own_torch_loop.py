@@ -3,17 +3,15 @@
 Model, batches, optimizer, schedule and clipping stay yours. Where a loss would be called, `rb.Game`
 takes the batch's scores, returns the gradient by them and moves its multipliers. Afterwards come the
 exact rates of the snapshots kept, and the mixture of them that keeps the promises with the fewest
-errors. Training asks for 98%, to have room on new rows.
+errors, which predicts, audits and saves like any other. Training asks for 98%, to have room on new rows.
 """
 
 import copy
 
-import numpy as np
 import torch
 from torch import nn
 
 import ratebound as rb
-from ratebound.solution import shrink_weights
 
 GROUPS = {"sex": ("Female", "Male"), "race": ("Black", "White")}
 PROMISED = rb.Problem(minimize=rb.error_rate(), subject_to=rb.equal_opportunity(GROUPS, ratio=0.95))
@@ -54,27 +52,25 @@ def fit(population, compiled=None, epochs=12):
     return snapshots
 
 
-def report(name, population, models, weights):
-    """One line on a mixture: its error, and by how much each promise is broken, kept where <= 0."""
-    scores = np.stack([scores_of(model, population) for model in models])
-    error, violations = (weights @ found for found in rb.compile(PROMISED, population).evaluate(scores))
-    cells = [f"{v:+.3f} {'kept' if v <= 1e-9 else 'BROKEN'}" for v in violations]
-    print(f"  {name:22}{error:.4f}   " + "".join(f"{cell:15}" for cell in cells).rstrip())
+def report(name, population, mixture):
+    """One line on a mixture: its error, and the room each promise has, kept where not negative."""
+    audit = rb.audit(PROMISED, mixture, population)
+    cells = [f"{p.slack:+.3f} {'kept' if p.kept else 'BROKEN'}" for p in audit.promises]
+    print(f"  {name:22}{audit.objective.value:.4f}   " + "".join(f"{c:15}" for c in cells).rstrip())
 
 
 def main():
     adult = rb.datasets.load_adult()
     compiled = rb.compile(ASKED, adult.train)
     plain, snapshots = fit(adult.train), fit(adult.train, compiled)
-    exact = compiled.evaluate(np.stack([scores_of(model, adult.train) for model in snapshots]))
-    weights = shrink_weights(*exact)  # (12,), most of them 0
-    used = np.flatnonzero(weights)
+    trace = rb.trace_of(compiled, snapshots)  # exact rates of every snapshot
+    mixture = rb.shrink(trace)  # ready for predict, save and audit
     for name in ("train", "test"):
         population = getattr(adult, name)
         print(f"{name:24}error    women          men            Black          white")
-        report("plain loss", population, plain[-1:], np.ones(1))
-        report("game, last epoch", population, snapshots[-1:], np.ones(1))
-        report(f"game, {len(used)} mixed", population, [snapshots[t] for t in used], weights[used])
+        report("plain loss", population, rb.last_iterate(rb.trace_of(compiled, plain)))
+        report("game, last epoch", population, rb.last_iterate(trace))
+        report(f"game, {len(mixture)} mixed", population, mixture)
     print("Test rows hold 179 positive Black people: their recall there is uncertain by 0.07.")
 
 

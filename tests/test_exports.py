@@ -19,7 +19,7 @@ PUBLIC = {
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
     "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
-    "learners": "Linear Torch",
+    "learners": "Linear Torch trace_of",
     "solution": """Determined Mixture Status average best_iterate determinize last_iterate load select
         shrink""",
     "audit": "Audit audit plot_convergence plot_trade_off",

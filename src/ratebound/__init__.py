@@ -10,6 +10,7 @@ from ratebound.game.multipliers import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
 from ratebound.learners.linear import Linear
+from ratebound.learners.snapshots import trace_of
 from ratebound.learners.torch import Torch
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -159,6 +160,7 @@ __all__ = [
     "shrink",
     "statistical_parity",
     "steering_examples",
+    "trace_of",
     "true_negative_rate",
     "true_negatives",
     "true_positive_rate",

@@ -72,8 +72,7 @@ def play(
     schedule = _Schedule.of(compiled, rounds, epochs, batch_size, keep_every, keep_at_most)
     player = multipliers if multipliers is not None else SwapRegret()
     settings = _settings(learner, player)
-    features = [population.features for population in compiled.populations.values()]
-    fit = learner.start(_stacked(features), settings, seed)
+    fit = learner.start(compiled.features, settings, seed)
     if start is not None:
         fit.restore(np.broadcast_to(start, fit.parameters().shape))
     game = Game(
@@ -152,13 +151,6 @@ def _settings(learner: Any, player: Player) -> int:
     return counts.pop() if counts else 1
 
 
-def _stacked(features: list[Array]) -> Array:
-    widths = {part.shape[1:] for part in features}
-    if len(widths) > 1:
-        raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
-    return features[0] if len(features) == 1 else np.concatenate(features)
-
-
 def _batches(
     compiled: Compiled, game: Game, batch_size: int | None, seed: int
 ) -> Iterator[tuple[Any, Any]]:
@@ -221,8 +213,8 @@ class _Keeper:
             "round": np.full(len(sound), done),
         }
         for name, other in self.watch.items():
-            X = _stacked([population.features for population in other.populations.values()])
-            record[name] = other.evaluate(self.fit.scorer.scores(parameters[sound], X), thresholds)
+            scores = self.fit.scorer.scores(parameters[sound], other.features)
+            record[name] = other.evaluate(scores, thresholds)
         self.kept.append(record)
 
     def summary(self) -> str:

@@ -74,6 +74,15 @@ class Compiled:
         return np.hstack([self.spread(block.net) for block in self.blocks])
 
     @cached_property
+    def features(self) -> Array:
+        """The features of all populations, stacked as their rows are."""
+        parts = [population.features for population in self.populations.values()]
+        widths = {part.shape[1:] for part in parts}
+        if len(widths) > 1:
+            raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
     def cell_weight(self) -> Array:
         """Weight of the rows in each cell."""
         return np.bincount(self.cells, self.weights, minlength=self.cell_count).astype(float)
