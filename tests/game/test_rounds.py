@@ -408,3 +408,19 @@ def test_a_weight_of_three_is_three_rows(player):
     np.testing.assert_allclose(weighed.multipliers, counted.multipliers, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(weighed.objectives, counted.objectives, atol=1e-12)
     np.testing.assert_allclose(weighed.violations, counted.violations, atol=1e-12)
+
+
+def test_a_frontier_is_thinned_while_the_game_goes_on(monkeypatch):
+    """However often it is thinned on the way, what is left is the same, and so is the best mixture."""
+    options = {"rounds": 120, "batch_size": 64, "keep_every": 1}
+    whole = rb.play(TRAIN, rb.Linear([0.05, 0.2]), **options)
+    found = []
+    for pieces in (1, 7, 1000):
+        monkeypatch.setattr("ratebound.game.keeping.THIN_AFTER", pieces)
+        found.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), frontier=True, **options))
+    best = rb.shrink(whole)
+    for trace in found:
+        assert len(trace) < len(whole)
+        assert {0, 1} == set(trace.settings)
+        assert rb.shrink(trace).objectives["train"] == pytest.approx(best.objectives["train"], abs=1e-9)
+        assert trace.round.max() == 120

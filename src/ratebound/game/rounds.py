@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +13,10 @@ from tqdm import tqdm
 
 from ratebound.game.arrays import as_like, namespace
 from ratebound.game.estimates import Estimate
-from ratebound.game.game import Game, GameState
+from ratebound.game.game import Game
+from ratebound.game.keeping import Keeper
 from ratebound.game.multipliers import Player, SwapRegret
-from ratebound.game.trace import Trace, Values, on_frontier
+from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
@@ -80,7 +80,7 @@ def play(
         window=window, device=fit.device, precision=fit.precision,
     )  # fmt: skip
     state = game.start(fit.all_scores(), rounds=schedule.rounds)
-    keeper = _Keeper(compiled, fit, dict(watch or {}), frontier)
+    keeper = Keeper(compiled, fit, dict(watch or {}), frontier, isinstance(player, SwapRegret))
     batches = _batches(compiled, game, schedule.batch_size, seed)
     bar = tqdm(total=schedule.rounds, disable=None if progress is None else not progress, unit="round")
     ended, done = "rounds", 0
@@ -98,7 +98,7 @@ def play(
                 if done % schedule.keep_every == 0 or done == schedule.rounds:
                     keeper.keep(state, done)
                     bar.set_postfix_str(keeper.summary(), refresh=False)
-                    if stop is not None and keeper.kept and stop(keeper.trace(player)):
+                    if stop is not None and keeper.pieces and stop(keeper.trace()):
                         ended = "stopped"
                         break
                 if deadline is not None and time.monotonic() > deadline:
@@ -108,7 +108,7 @@ def play(
         except KeyboardInterrupt:
             ended = "interrupted"
             keeper.keep(state, done)
-    return keeper.finished(player, ended)
+    return keeper.finished(ended)
 
 
 @dataclass(frozen=True)
@@ -179,107 +179,3 @@ def _shuffles(
         order = game.on_device(random.permutation(size) + start)
         for first in range(0, size - batch + 1, batch):
             yield order[first : first + batch]
-
-
-@dataclass
-class _Keeper:
-    """Evaluates iterates exactly and keeps them until the trace is made."""
-
-    compiled: Compiled
-    fit: Any
-    watch: dict[str, Compiled]
-    frontier: bool
-    kept: list[dict[str, Any]] = field(default_factory=list)  # arrays with a leading axis of K
-    diverged: set[int] = field(default_factory=set)
-
-    def keep(self, state: GameState, done: int) -> None:
-        if self.kept and self.kept[-1]["round"][0] == done:
-            return
-        parameters, scores = self.fit.parameters(), self.fit.all_scores()
-        multipliers = _to_numpy(state.multipliers.weights)
-        finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
-        sound = np.flatnonzero(np.logical_and.reduce(finite))
-        self.diverged |= set(range(len(scores))) - set(sound.tolist())
-        if not len(sound):
-            return
-        learned = _to_numpy(state.thresholds)[sound]
-        thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
-        record: dict[str, Any] = {
-            "train": self.compiled.evaluate(scores[sound], thresholds),
-            "multipliers": multipliers[sound],
-            "parameters": parameters[sound],
-            "thresholds": thresholds,
-            "setting": sound,
-            "round": np.full(len(sound), done),
-        }
-        for name, other in self.watch.items():
-            scores = self.fit.scorer.scores(parameters[sound], other.features)
-            record[name] = other.evaluate(scores, thresholds)
-        self.kept.append(record)
-
-    def summary(self) -> str:
-        if not self.kept:
-            return "diverged"
-        objectives, violations = self.kept[-1]["train"]
-        worst = violations.max(axis=1) if violations.shape[1] else np.zeros(len(objectives))
-        best = int(np.argmin(objectives + worst.clip(min=0)))
-        return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
-
-    def finished(self, player: Player, ended: str) -> Trace:
-        if not self.kept:
-            raise FloatingPointError(
-                "training diverged in every setting before an iterate could be kept: lower the "
-                "learner's learning rate, or scale the features"
-            )
-        if self.diverged:
-            warnings.warn(
-                f"settings {sorted(self.diverged)} diverged and have no later iterates: their learning "
-                "rates are too high",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        trace = replace(self.trace(player), frontier=self.frontier, ended=ended)
-        return _thinned(trace) if self.frontier else trace
-
-    def trace(self, player: Player) -> Trace:
-        """All that is kept so far."""
-
-        def join(name: str) -> Array:
-            return np.concatenate([record[name] for record in self.kept])
-
-        values = {
-            name: Values(*(np.concatenate([r[name][part] for r in self.kept]) for part in (0, 1)))
-            for name in ("train", *self.watch)
-        }
-        return Trace(
-            problem=self.compiled.problem,
-            constraints=self.compiled.constraints,
-            objectives=values["train"].objectives,
-            violations=values["train"].violations,
-            watched={name: values[name] for name in self.watch},
-            multipliers=join("multipliers"),
-            parameters=join("parameters"),
-            thresholds={
-                name: np.concatenate([record["thresholds"][name] for record in self.kept])
-                for name in self.compiled.learnable
-            },
-            setting=join("setting"),
-            round=join("round"),
-            scorer=self.fit.scorer,
-            swap=isinstance(player, SwapRegret),
-        )
-
-
-def _thinned(trace: Trace) -> Trace:
-    """Without the candidates another of their setting beats; each setting's last one stays."""
-    stays = np.zeros(len(trace), dtype=bool)
-    for setting in trace.settings:
-        own = np.flatnonzero(trace.setting == setting)
-        stays[own] = on_frontier(trace.objectives[own], trace.violations[own])
-        stays[own[-1]] = True
-    return trace.only(np.flatnonzero(stays))
-
-
-def _to_numpy(array: Any) -> Array:
-    found: Array = array if namespace(array) is np else array.detach().cpu().numpy()
-    return found

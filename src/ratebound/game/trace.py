@@ -6,6 +6,7 @@ its lines, alone or mixed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -88,6 +89,36 @@ class Trace:
             setting=self.setting[chosen],
             round=self.round[chosen],
         )
+
+
+def joined(traces: Sequence[Trace]) -> Trace:
+    """One trace with the candidates of all, which come from one game."""
+    first = traces[0]
+
+    def join(field: str) -> Array:
+        return np.concatenate([getattr(trace, field) for trace in traces])
+
+    watched = {
+        name: Values(
+            np.concatenate([trace.watched[name].objectives for trace in traces]),
+            np.concatenate([trace.watched[name].violations for trace in traces]),
+        )
+        for name in first.watched
+    }
+    thresholds = {
+        name: np.concatenate([trace.thresholds[name] for trace in traces]) for name in first.thresholds
+    }
+    return replace(
+        first,
+        objectives=join("objectives"),
+        violations=join("violations"),
+        watched=watched,
+        multipliers=join("multipliers"),
+        parameters=join("parameters"),
+        thresholds=thresholds,
+        setting=join("setting"),
+        round=join("round"),
+    )
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:

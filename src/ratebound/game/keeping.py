@@ -1,0 +1,116 @@
+"""Keeping iterates while a game is played: each evaluated exactly, those that cannot matter dropped."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.arrays import namespace
+from ratebound.game.game import GameState
+from ratebound.game.trace import Trace, Values, joined, on_frontier
+from ratebound.problem.compiled import Compiled
+
+Array = NDArray[Any]
+THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
+
+
+@dataclass
+class Keeper:
+    """Evaluates iterates of a fit exactly, and keeps them as pieces of a trace."""
+
+    compiled: Compiled
+    fit: Any
+    watch: dict[str, Compiled]
+    frontier: bool
+    swap: bool
+    pieces: list[Trace] = field(default_factory=list)
+    latest: Trace | None = None
+    diverged: set[int] = field(default_factory=set)
+
+    def keep(self, state: GameState, done: int) -> None:
+        """Keep the present iterate of every setting that is still finite."""
+        if self.latest is not None and self.latest.round[0] == done:
+            return
+        parameters, scores = self.fit.parameters(), self.fit.all_scores()
+        multipliers = _to_numpy(state.multipliers.weights)
+        finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
+        sound = np.flatnonzero(np.logical_and.reduce(finite))
+        self.diverged |= set(range(len(scores))) - set(sound.tolist())
+        if not len(sound):
+            return
+        learned = _to_numpy(state.thresholds)[sound]
+        thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
+        objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
+        watched = {
+            name: Values(
+                *other.evaluate(self.fit.scorer.scores(parameters[sound], other.features), thresholds)
+            )
+            for name, other in self.watch.items()
+        }
+        self.latest = Trace(
+            problem=self.compiled.problem,
+            constraints=self.compiled.constraints,
+            objectives=objectives,
+            violations=violations,
+            watched=watched,
+            multipliers=multipliers[sound],
+            parameters=parameters[sound],
+            thresholds=thresholds,
+            setting=sound,
+            round=np.full(len(sound), done),
+            scorer=self.fit.scorer,
+            swap=self.swap,
+            frontier=self.frontier,
+        )
+        self.pieces.append(self.latest)
+        if self.frontier and len(self.pieces) > THIN_AFTER:
+            self.pieces = [_thinned(joined(self.pieces))]
+
+    def summary(self) -> str:
+        """The best of the latest iterates, for a progress bar."""
+        if self.latest is None:
+            return "diverged"
+        objectives, violations = self.latest.objectives, self.latest.violations
+        worst = violations.max(axis=1) if violations.shape[1] else np.zeros(len(objectives))
+        best = int(np.argmin(objectives + worst.clip(min=0)))
+        return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
+
+    def trace(self) -> Trace:
+        """All that is kept so far."""
+        whole = joined(self.pieces)
+        return _thinned(whole) if self.frontier else whole
+
+    def finished(self, ended: str) -> Trace:
+        """The trace of a game that has ended, once it is known to hold anything."""
+        if not self.pieces:
+            raise FloatingPointError(
+                "training diverged in every setting before an iterate could be kept: lower the "
+                "learner's learning rate, or scale the features"
+            )
+        if self.diverged:
+            warnings.warn(
+                f"settings {sorted(self.diverged)} diverged and have no later iterates: their learning "
+                "rates are too high",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return replace(self.trace(), ended=ended)
+
+
+def _thinned(trace: Trace) -> Trace:
+    """Without the candidates another of their setting beats; each setting's last one stays."""
+    stays = np.zeros(len(trace), dtype=bool)
+    for setting in trace.settings:
+        own = np.flatnonzero(trace.setting == setting)
+        stays[own] = on_frontier(trace.objectives[own], trace.violations[own])
+        stays[own[-1]] = True
+    return trace.only(np.flatnonzero(stays))
+
+
+def _to_numpy(array: Any) -> Array:
+    found: Array = array if namespace(array) is np else array.detach().cpu().numpy()
+    return found
