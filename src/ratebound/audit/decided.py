@@ -151,7 +151,7 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
             f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population {name!r}; "
             f"expected one decision for each of {len(population):,} rows"
         )
-    yes = population._as_yes(decisions, f"what {_kind(model)} predicts on population {name!r}")
+    yes = population.as_yes(decisions, f"what {_kind(model)} predicts on population {name!r}")
     return np.where(yes, 1.0, -1.0)[None]
 
 

@@ -63,7 +63,7 @@ class Player(ABC):
     @property
     def settings(self) -> int:
         """How many settings the learning rate describes."""
-        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
+        return settings_of(self.learning_rate)
 
     @abstractmethod
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:

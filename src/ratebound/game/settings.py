@@ -24,6 +24,6 @@ def checked_rates(learning_rate: Any) -> Rates:
     return float(rates) if rates.ndim == 0 else tuple(rates.tolist())
 
 
-def settings_of(rates: Rates | str) -> int:
-    """How many settings the learning rate describes."""
+def settings_of(rates: Any) -> int:
+    """How many settings a checked learning rate describes."""
     return len(rates) if isinstance(rates, tuple) else 1

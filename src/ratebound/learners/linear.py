@@ -42,7 +42,7 @@ class Linear:
 
     @property
     def settings(self) -> int:
-        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
+        return settings_of(self.learning_rate)
 
     def start(self, features: Array, settings: int, seed: int) -> LinearFit:
         """A fit in progress on these rows of features."""

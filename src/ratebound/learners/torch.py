@@ -48,7 +48,7 @@ class Torch:
 
     @property
     def settings(self) -> int:
-        return settings_of(self.learning_rate)  # type: ignore[arg-type]  # checked above
+        return settings_of(self.learning_rate)
 
     def start(self, features: Array, settings: int, seed: int) -> TorchFit:
         """A fit in progress on these rows of features."""
@@ -150,9 +150,9 @@ class TorchFit:
         torch = import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
-        self._scores.backward(gradient)  # type: ignore[no-untyped-call]
+        self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
         if self.spec.regularizer is not None:
-            self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]
+            self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]  # nor here
         with torch.no_grad():
             if self.spec.l2:
                 self.flat.grad += self.spec.l2 * self.flat

@@ -115,7 +115,7 @@ class Population:
 
     def decisions(self, name: str) -> Array:
         """The yes-decisions of the existing model whose decisions are in column `name`."""
-        return self._as_yes(self.column(name), f"column {name!r}")
+        return self.as_yes(self.column(name), f"column {name!r}")
 
     def _read_labels(self, y: Any) -> Array:
         values = as_array(y)
@@ -128,9 +128,9 @@ class Population:
                 f"y has {int(is_missing(values).sum())} missing labels: leave those rows out, or pass "
                 "them as an unlabelled population of their own"
             )
-        return self._as_yes(values, "y")
+        return self.as_yes(values, "y")
 
-    def _as_yes(self, values: Array, what: str) -> Array:
+    def as_yes(self, values: Array, what: str) -> Array:
         """Two-valued `values` as booleans, True where they say yes.
 
         Decisions may be spelled as the labels are; otherwise True, or 1 of 0 and 1 or of -1 and 1, is

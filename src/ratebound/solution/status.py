@@ -72,7 +72,8 @@ def _advice(
             f"({_amount(only, violation)}), train longer, or with a stronger model."
         )
     alone = "; ".join(
-        f"{constraints[i]} alone by {violation / prices[i]:.4g} or more" for i in conflict[:5]
+        f"{constraints[i]} alone {_amount(constraints[i], violation / prices[i])} or more"
+        for i in conflict[:5]
     )
     return (
         f" These cannot be kept together by any mixture of the iterates; relax all of them by "
