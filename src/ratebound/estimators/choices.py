@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.learners.extras import import_torch
 from ratebound.learners.linear import Linear
-from ratebound.learners.torch import Torch, import_torch
+from ratebound.learners.torch import Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 

@@ -19,7 +19,7 @@ from ratebound.audit import Audit, audit
 from ratebound.estimators.choices import as_learner, as_player, as_solution, is_learner
 from ratebound.game.multipliers import Player
 from ratebound.game.rounds import play
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, scores_on
 from ratebound.learners.encoding import fit_encoding
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -314,6 +314,7 @@ def _only(people: Population, rows: Array) -> Population:
 
 def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:
     """The candidates of a trace with their exact values on `people` in place of the rows trained on."""
-    scores = trace.scorer.scores(trace.parameters, people.features)
-    objectives, violations = compile(problem, people).evaluate(scores, trace.thresholds)
+    everyone = compile(problem, people)
+    scores = scores_on(everyone, trace.scorer, trace.parameters)
+    objectives, violations = everyone.evaluate(scores, trace.thresholds)
     return replace(trace, objectives=objectives, violations=violations, watched={})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ratebound.game.arrays import namespace
 from ratebound.game.game import GameState
-from ratebound.game.trace import Trace, Values, joined, on_frontier
+from ratebound.game.trace import Trace, Values, joined, on_frontier, scores_on
 from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
@@ -47,7 +47,7 @@ class Keeper:
         objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
         watched = {
             name: Values(
-                *other.evaluate(self.fit.scorer.scores(parameters[sound], other.features), thresholds)
+                *other.evaluate(scores_on(other, self.fit.scorer, parameters[sound]), thresholds)
             )
             for name, other in self.watch.items()
         }

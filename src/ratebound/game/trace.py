@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
@@ -20,9 +21,26 @@ Array = NDArray[Any]
 
 
 class Scorer(Protocol):
-    """Scores of models from their parameters."""
+    """Scores of models from their parameters, and all that is needed to write them to a file."""
 
-    def scores(self, parameters: Array, X: Array) -> Array: ...
+    tables: bool  # whether it reads rows as they were given, tables as tables, or arrays of numbers
+
+    def scores(self, parameters: Array, X: Any) -> Array:
+        """(M, n) scores of M models (M, P) on n rows."""
+        ...
+
+    def kept(self, parameters: Array) -> tuple[Scorer, Array]:
+        """The scorer and parameters that these models need, without what only others do."""
+        ...
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Itself as plain JSON with its "kind", and the arrays that go with it."""
+        ...
+
+
+def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
+    """(M, n) scores of M models (M, P) on all rows of a compiled problem."""
+    return scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,7 @@ class Trace:
     scorer: Scorer
     swap: bool  # whether the λ-player minimised swap regret, for `average`
     frontier: bool = False  # whether dominated iterates were dropped
+    answers: bool = False  # whether each iterate is the best answer found to its own multipliers
     ended: str = "rounds"  # or "interrupted", "time" or "stopped"
 
     def __len__(self) -> int:

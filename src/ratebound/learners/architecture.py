@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.learners.torch import import_torch
+from ratebound.learners.extras import import_torch
 
 ACTIVATIONS = ("ReLU", "Tanh", "Sigmoid", "GELU", "SiLU", "ELU", "Softplus", "Identity")
 

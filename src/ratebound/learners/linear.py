@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class LinearScorer:
     """Scores of linear models from their flat parameters: weights, then the intercept."""
 
     dtype: str = "float32"
+    tables: ClassVar[bool] = False
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, d + 1) on rows (n, d)."""
@@ -61,6 +62,12 @@ class LinearScorer:
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
         return wide[:, :-1] @ np.asarray(X, dtype=self.dtype).T + wide[:, -1:]
+
+    def kept(self, parameters: Array) -> tuple[LinearScorer, Array]:
+        return self, parameters
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        return {"kind": "linear", "dtype": self.dtype}, {}
 
 
 class LinearFit:

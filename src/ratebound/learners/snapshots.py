@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ratebound.game.trace import Trace, Values
-from ratebound.learners.torch import TorchScorer, import_torch
+from ratebound.game.trace import Trace, Values, scores_on
+from ratebound.learners.extras import import_torch
+from ratebound.learners.torch import TorchScorer
 from ratebound.problem.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def trace_of(
         parameters.append(import_torch().cat(flat).numpy())
     stacked = np.stack(parameters)
     values = {
-        name: Values(*one.evaluate(scorer.scores(stacked, one.features)))
+        name: Values(*one.evaluate(scores_on(one, scorer, stacked)))
         for name, one in {"train": compiled, **(watch or {})}.items()
     }
     unknown = np.full((len(stacked), 1 + len(compiled.constraints)), np.nan)

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.game.settings import checked_rates, settings_of
+from ratebound.learners.architecture import describe
 from ratebound.learners.descent import Descent
+from ratebound.learners.extras import import_torch
 
 if TYPE_CHECKING:
     import torch
@@ -64,6 +66,8 @@ class Torch:
 class TorchScorer:
     """Scores of modules of one architecture from their flat parameters (and float buffers)."""
 
+    tables = False
+
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = copy.deepcopy(module).to("cpu").eval()
         buffers = {n: b for n, b in self.module.named_buffers() if b.is_floating_point()}
@@ -78,6 +82,14 @@ class TorchScorer:
             models = [torch.cat([self._score(one, part) for part in rows.split(CHUNK)]) for one in flat]
         found: Array = torch.stack(models).numpy()
         return found
+
+    def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
+        return self, parameters
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """The layers of a plain chain; of another module only its name, never its code."""
+        name = type(self.module).__name__
+        return {"kind": "torch", "layers": describe(self.module), "module": name}, {}
 
     def _score(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         torch = import_torch()
@@ -282,11 +294,3 @@ def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
 def _writable(values: Array) -> Array:
     """Single-precision values torch may share, copied only where they cannot be."""
     return np.require(values, dtype=np.float32, requirements=["C", "W"])
-
-
-def import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("this needs PyTorch: pip install 'ratebound[torch]'") from None
-    return torch

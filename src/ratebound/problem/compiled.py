@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.frames import Array
+from ratebound.problem.frames import Array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -81,6 +81,18 @@ class Compiled:
         if len(widths) > 1:
             raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @cached_property
+    def inputs(self) -> Any:
+        """The rows of all populations as they were given, for models that read tables."""
+        given = [population.X for population in self.populations.values()]
+        if len(given) == 1 and given[0] is not None:
+            return given[0]
+        if any(frame_columns(X) for X in given):
+            raise ValueError(
+                "several populations of tables cannot be stacked: encode them as arrays of numbers first"
+            )
+        return self.features
 
     @cached_property
     def cell_weight(self) -> Array:

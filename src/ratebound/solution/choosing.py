@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.problem.frames import as_array, is_missing
+from ratebound.problem.frames import as_array, frame_columns, is_missing
 
 Array = NDArray[Any]
 GRID = 1024.0  # features are rounded to multiples of 1/1024 before they are hashed
@@ -43,8 +43,10 @@ def uniform_from_key(key: Any, salt: int) -> Array:
     return _uniform(np.frombuffer(b"".join(digests), dtype="<u8"))
 
 
-def uniform_from_features(features: Array, salt: int) -> Array:
+def uniform_from_features(features: Any, salt: int) -> Array:
     """A number in [0, 1) for each row of features (n, ...), the same for rows equal when rounded."""
+    if names := frame_columns(features):
+        features = np.column_stack([_as_numbers(as_array(features[name])) for name in names])
     flat = np.asarray(features, dtype=np.float64).reshape(len(features), math.prod(features.shape[1:]))
     rounded = np.nan_to_num(np.rint(flat * GRID), nan=-FARTHEST)
     whole = np.clip(rounded, -FARTHEST, FARTHEST).astype(np.int64).astype(np.uint64)
@@ -52,6 +54,17 @@ def uniform_from_features(features: Array, salt: int) -> Array:
     for column in whole.T:
         state = _mixed(state ^ column)
     return _uniform(state)
+
+
+def _as_numbers(values: Array) -> Array:
+    """A table's column as numbers: one of texts as a hash of each."""
+    missing = is_missing(values)
+    if values.dtype.kind in "buif" or not any(isinstance(value, str) for value in values[~missing]):
+        return np.where(missing, np.nan, np.where(missing, 0, values)).astype(float)
+    hashed = np.full(len(values), np.nan)
+    texts = np.array([str(value) for value in values[~missing]], dtype=object)
+    hashed[~missing] = uniform_from_key(texts, 0)
+    return hashed * 2.0**40  # so that rounding keeps different texts apart
 
 
 def choose(weights: Array, uniform: Array) -> Array:

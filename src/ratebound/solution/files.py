@@ -44,9 +44,11 @@ def save(mixture: Mixture, path: str | Path) -> Path:
         "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
         "parameters": np.ascontiguousarray(mixture.parameters),
     }
+    description, arrays = mixture.scorer.describe()
+    tensors |= {f"scorer {name}": np.ascontiguousarray(array) for name, array in arrays.items()}
     for index, name in enumerate(mixture.thresholds):
         tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
-    words = json.dumps(_document(mixture), allow_nan=False)
+    words = json.dumps(_document(mixture, description), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
     return write_whole(target, to_bytes(tensors, metadata=header))
 
@@ -84,13 +86,13 @@ def load(path: str | Path, module: Callable[[], Any] | Any = None) -> Mixture:
     return _mixture(document, tensors, module, source)
 
 
-def _document(mixture: Mixture) -> dict[str, Any]:
+def _document(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
     status = mixture.status
     return {
         "version": VERSION,
         "minimize": str(mixture.problem.minimize),
         "subject_to": [{"words": str(c), "name": c.name} for c in mixture.problem.subject_to],
-        "scorer": _describe_scorer(mixture.scorer),
+        "scorer": scorer,
         "classes": [_plain(value) for value in mixture.classes],
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
         "salt": mixture.salt,
@@ -118,14 +120,13 @@ def _mixture(
     feasible, violation, message = document["status"]
     encoding = document["encoding"]
     no, yes = document["classes"]
-    width = tensors["parameters"].shape[1]
     return Mixture(
         problem=problem,
         constraints=constraints,
         weights=tensors["weights"],
         parameters=tensors["parameters"],
         thresholds={name: tensors[f"threshold {i}"] for i, name in enumerate(document["thresholds"])},
-        scorer=_build_scorer(document["scorer"], width, module, source),
+        scorer=_build_scorer(document["scorer"], tensors, module, source),
         objectives=document["objectives"],
         violations={name: np.array(values) for name, values in document["violations"].items()},
         setting=None,
@@ -138,22 +139,17 @@ def _mixture(
     )
 
 
-def _describe_scorer(scorer: Any) -> dict[str, Any]:
-    if isinstance(scorer, LinearScorer):
-        return {"kind": "linear", "dtype": scorer.dtype}
-    from ratebound.learners.architecture import describe
-
-    return {"kind": "torch", "layers": describe(scorer.module), "module": type(scorer.module).__name__}
-
-
-def _build_scorer(description: dict[str, Any], width: int, module: Any, source: Path) -> Any:
-    """The scorer of models with `width` parameters each."""
+def _build_scorer(
+    description: dict[str, Any], tensors: dict[str, NDArray[Any]], module: Any, source: Path
+) -> Any:
+    """The scorer that `describe` described."""
     if description["kind"] == "linear":
         return LinearScorer(str(description["dtype"]))
     if description["kind"] != "torch":
         raise ValueError(f"{source} holds an unknown kind of model, {description['kind']!r}")
     from ratebound.learners.architecture import build
-    from ratebound.learners.torch import TorchScorer, import_torch
+    from ratebound.learners.extras import import_torch
+    from ratebound.learners.torch import TorchScorer
 
     if module is None:
         if description["layers"] is None:
@@ -164,6 +160,7 @@ def _build_scorer(description: dict[str, Any], width: int, module: Any, source: 
         module = build(description["layers"])
     is_module = isinstance(module, import_torch().nn.Module)
     scorer = TorchScorer(module if is_module else module())
+    width = tensors["parameters"].shape[1]
     held = sum(shape.numel() for shape in scorer.shapes.values())
     if held != width:
         raise ValueError(

@@ -55,9 +55,11 @@ class Mixture:
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
         return "\n".join(lines)
 
-    def features(self, X: Any) -> Array:
-        """The features the models see of these rows."""
-        return as_array(X) if self.encoding is None else self.encoding.transform(X)
+    def features(self, X: Any) -> Any:
+        """The features the models see of these rows, an array or, where they read tables, a table."""
+        if self.encoding is not None:
+            return self.encoding.transform(X)
+        return X if self.scorer.tables else as_array(X)
 
     def decision_function(self, X: Any) -> Array:
         """Scores (n, M) of every member; a member says yes where its score is at least 0."""
@@ -119,15 +121,16 @@ def mixture(trace: Trace, weights: Array) -> Mixture:
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
     p = weights[chosen] / weights[chosen].sum()
+    scorer, parameters = trace.scorer.kept(members.parameters)
     violations = p @ members.violations
     settings = members.settings
     return Mixture(
         problem=trace.problem,
         constraints=trace.constraints,
         weights=p,
-        parameters=members.parameters,
+        parameters=parameters,
         thresholds=members.thresholds,
-        scorer=trace.scorer,
+        scorer=scorer,
         objectives={
             "train": float(p @ members.objectives),
             **{name: float(p @ values.objectives) for name, values in members.watched.items()},
