@@ -22,8 +22,12 @@ check: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
+	$(BIN)/python -m pip install --quiet cooper-optim fairlearn  # peers to compare with
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/adult.py
+	$(BIN)/python benchmarks/oracle.py
+	$(BIN)/python benchmarks/boosted.py
+	$(BIN)/python benchmarks/thresholds.py
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

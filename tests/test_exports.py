@@ -18,12 +18,12 @@ PUBLIC = {
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
-    "game": "ExternalRegret Game Lagrangian SwapRegret Trace play",
-    "learners": "Linear Torch trace_of",
-    "solution": """Determined Mixture Status average best_iterate determinize last_iterate load select
-        shrink""",
+    "game": "CuttingPlane ExternalRegret Game Grid Lagrangian SwapRegret Trace play",
+    "learners": "Boosted Linear Oracle Torch trace_of",
+    "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
+        load select shrink thresholds""",
     "audit": "Audit audit plot_convergence plot_trade_off",
-    "estimators": "RateConstrainedClassifier",
+    "estimators": "Plan RateConstrainedClassifier plan",
     "data": "datasets",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

@@ -1,15 +1,20 @@
 """Train classifiers to keep promises: goals as rate constraints, on any model."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ratebound import datasets
 from ratebound.audit import Audit, audit
 from ratebound.audit.plots import plot_convergence, plot_trade_off
+from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
+from ratebound.game.grid import Grid
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
+from ratebound.learners.boosted import Boosted
 from ratebound.learners.linear import Linear
+from ratebound.learners.oracle import Oracle
 from ratebound.learners.snapshots import trace_of
 from ratebound.learners.torch import Torch
 from ratebound.problem.compiled import Compiled
@@ -64,6 +69,7 @@ from ratebound.rates.named import (
 from ratebound.rates.subsets import Subset, column, where
 from ratebound.rates.text import parse
 from ratebound.solution.determinize import Determined, determinize
+from ratebound.solution.duality import duality_gap
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import (
@@ -74,32 +80,45 @@ from ratebound.solution.solutions import (
     shrink,
 )
 from ratebound.solution.status import Status
+from ratebound.solution.thresholds import thresholds
 
 if TYPE_CHECKING:
     from ratebound.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
+    from ratebound.estimators.planning import Plan as Plan
+    from ratebound.estimators.planning import plan as plan
+
+
+# Imported when they are asked for: scikit-learn takes a second to load.
+_LATER = {
+    "Plan": "ratebound.estimators.planning",
+    "RateConstrainedClassifier": "ratebound.estimators.classifier",
+    "plan": "ratebound.estimators.planning",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The estimator, imported when it is asked for: scikit-learn takes a second to load."""
-    if name == "RateConstrainedClassifier":
-        from ratebound.estimators.classifier import RateConstrainedClassifier
-
-        return RateConstrainedClassifier
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ratebound' has no attribute {name!r}")
 
 
 __all__ = [
     "Area",
     "Audit",
+    "Boosted",
     "Compiled",
     "Constraint",
+    "CuttingPlane",
     "Determined",
     "Expression",
     "ExternalRegret",
     "Game",
+    "Grid",
     "Lagrangian",
     "Linear",
     "Mixture",
+    "Oracle",
+    "Plan",
     "Population",
     "Problem",
     "Rate",
@@ -123,6 +142,7 @@ __all__ = [
     "datasets",
     "decision_rule",
     "determinize",
+    "duality_gap",
     "egregious_examples",
     "equal",
     "equal_accuracy",
@@ -145,6 +165,7 @@ __all__ = [
     "no_lost_benefits",
     "not_worse_off",
     "parse",
+    "plan",
     "play",
     "plot_convergence",
     "plot_trade_off",
@@ -160,6 +181,7 @@ __all__ = [
     "shrink",
     "statistical_parity",
     "steering_examples",
+    "thresholds",
     "trace_of",
     "true_negative_rate",
     "true_negatives",

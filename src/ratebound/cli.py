@@ -92,11 +92,10 @@ def _add_train(commands: Any) -> None:
     _add_problem(train)
     add = train.add_argument
     add("--out", metavar="FOLDER", help="where model.safetensors, report.html and audit.json go")
-    add("--model", choices=("linear", "mlp"), help="what is trained (linear)")
     add("--holdout", type=float, metavar="SHARE", help="share of the rows kept for the audit (0.2)")
-    add("--epochs", type=int, metavar="N", help="passes over the rows (40)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows, or trees (40, or 100 trees)")
     add("--max-time", type=float, metavar="SECONDS", help="end training after so long")
-    add("--game", choices=("swap", "external", "lagrangian"), help="who plays the multipliers (swap)")
+    add("--game", choices=("auto", "swap", "external", "lagrangian"), help="who plays the multipliers")
     add("--solution", choices=("shrink", "best", "average", "last"), help="what comes out (shrink)")
     add("--quiet", action="store_true", help="no progress, and one line at the end")
 
@@ -116,6 +115,8 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     names: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
     add("--features", **names, help="the columns the model sees (all but the label)")
     add("--exclude", **names, help="columns the model must not see; promises may speak of them")
+    add("--known", **names, help="columns that may be looked at to set thresholds by when deciding")
+    add("--model", choices=("linear", "mlp", "lightgbm", "xgboost"), help="what is trained (linear)")
     add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
     add("--seed", type=int, metavar="N", help="of all chance (0)")
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors import safe_open
 
 import ratebound as rb
-from ratebound.commands.rows import held_out
+from ratebound.problem.holding_out import held_out
 
 FILES = ["audit.json", "model.safetensors", "report.html"]
 

@@ -183,7 +183,7 @@ def test_saved_and_loaded(tmp_path):
     ("options", "message"),
     [
         ({"model": "tree"}, "model must be"),
-        ({"game": "chess"}, "game must be one of swap"),
+        ({"game": "chess"}, "game must be one of auto"),
         ({"solution": "all"}, "solution must be one of shrink"),
         ({"learning_rate": "fast"}, "a learning rate is a number"),
         ({"positive_label": "maybe"}, "positive_label 'maybe' is not among"),

@@ -214,6 +214,51 @@ def game_with(layout, monkeypatch, compiled, player=None, **options):
     return game
 
 
+@pytest.mark.parametrize("layout", ["dense", "bits", "torch"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_curvature_is_how_the_gradient_bends(name, weighted, layout, monkeypatch):
+    compiled, rows = compiled_of(name, weighted)
+    game = game_with(layout, monkeypatch, compiled, settings=3, precision="float64")
+    state = started(game, SCORES[:, rows], MIXED[:, : len(PROBLEMS[name])])
+    batch, h = game.batch(None), 1e-5
+    higher, lower = (
+        np.asarray(play_round(game, state, SCORES[:, rows] + step, batch)[0]) for step in (h, -h)
+    )
+    curvature = np.asarray(game.curvature(state, as_like(SCORES[:, rows], game.example), batch))
+    np.testing.assert_allclose(curvature, (higher - lower) / (2 * h), atol=1e-9)
+    assert (curvature > 0).all()  # also where no rate counts a row
+
+
+@pytest.mark.parametrize(("loss", "proxy"), [("logistic", "sigmoid"), ("hinge", "logistic")])
+def test_the_objective_and_the_constraints_bend_by_their_own_proxies(loss, proxy):
+    compiled, rows = compiled_of("groups that overlap", False)
+    multipliers, scores = MIXED[0, :4], SCORES[0, rows]
+
+    def curvature(loss, proxy, weights):
+        game = rb.Game(compiled, loss=loss, proxy=proxy, precision="float64")
+        return game.curvature(started(game, scores, weights[None]), scores, game.batch(None))
+
+    objective = multipliers * [1, 0, 0, 0]
+    parts = curvature(loss, loss, objective), curvature(proxy, proxy, multipliers - objective)
+    np.testing.assert_allclose(curvature(loss, proxy, multipliers), sum(parts), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_in_nats_the_gradient_of_the_error_is_that_of_logistic_regression(weighted):
+    own = NAMES == "train"
+    weights = WEIGHTS[own] if weighted else None
+    people = rb.Population(np.zeros((own.sum(), 1)), DATA["y"][own], weights=weights)
+    game = rb.Game(rb.compile(rb.Problem(rb.error_rate(), []), people), precision="float64")
+    scores = SCORES[0, own]
+    state, batch = game.start(scores), game.batch(None)
+    yes, each = 1 / (1 + np.exp(-scores)), 1.0 if weights is None else weights
+    gradient, _ = game.round(state, scores, batch)
+    np.testing.assert_allclose(game.nats * gradient, each * (yes - DATA["y"][own]), atol=1e-12)
+    curvature = game.curvature(state, scores, batch)
+    np.testing.assert_allclose(game.nats * curvature, each * yes * (1 - yes), atol=1e-12)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("name", PROBLEMS)

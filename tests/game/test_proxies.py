@@ -37,6 +37,22 @@ def test_slopes_equal_finite_differences(name):
     np.testing.assert_allclose(-1.0 * fall, of_no, atol=1e-5)
 
 
+def test_the_logistic_curvature_is_its_second_derivative_for_yes_and_no_alike():
+    proxy, h = PROXIES["logistic"], 1e-5
+    near = SCORES[np.abs(SCORES) < 20]
+    by_difference = (proxy.slopes(near + h)[0] - proxy.slopes(near - h)[0]) / (2 * h)
+    np.testing.assert_allclose(proxy.curvature(near), by_difference, atol=1e-9)
+    np.testing.assert_allclose(proxy.curvature(near), proxy.curvature(-near), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hinge", "sigmoid"])
+def test_where_a_proxy_has_no_curvature_steps_are_at_most_one(name):
+    proxy, near = PROXIES[name], SCORES[np.abs(SCORES) <= 30]
+    for slope in proxy.slopes(near):
+        assert (slope <= proxy.curvature(near)).all()
+    assert (proxy.curvature(near) > 0).all()
+
+
 @pytest.mark.parametrize("name", PROXIES)
 def test_torch_equals_numpy_and_its_own_autograd(name):
     proxy, scores = PROXIES[name], torch.tensor(SMOOTH, requires_grad=True)

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ratebound.learners.encoding import LARGEST, Category, Encoding, Number, fit_encoding
+from ratebound.learners.encoding import LARGEST, Category, Code, Encoding, Number, Plain, fit_encoding
 
 NAN = float("nan")
 FRAMES = {"pandas": pd.DataFrame, "polars": lambda data: pl.DataFrame(data, strict=False)}
@@ -252,3 +252,52 @@ def test_json_gives_back_an_equal_encoding(X):
     assert again == encoding
     assert again.names == encoding.names
     np.testing.assert_array_equal(again.transform(X), encoding.transform(X))
+
+
+# --- other styles --------------------------------------------------------------------------------
+
+
+@frames
+def test_plain_leaves_numbers_and_gaps_as_they_are(frame):
+    encoding = fit_encoding(frame(GAPS), style="plain")
+    features = encoding.transform(frame(GAPS))
+    assert encoding.columns[0] == Plain("income")
+    assert features.dtype == np.float64
+    np.testing.assert_array_equal(features[:, 0], [1.0, NAN, 3.0, 8.0])
+    np.testing.assert_array_equal(features[:, 1:4], [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    assert encoding.names[1:4] == ["town == Oslo", "town == Rome", "town == (missing)"]
+
+
+@frames
+def test_codes_number_the_texts(frame):
+    encoding = fit_encoding(frame(GAPS), style="codes")
+    assert encoding.codes == [1, 2]
+    assert encoding.columns[1] == Code("town", ("Oslo", "Rome"))
+    np.testing.assert_array_equal(encoding.transform(frame(GAPS))[:, 1], [1, NAN, 0, 1])
+    new = {"income": [2.0], "town": ["Bonn"], "member": [True]}
+    np.testing.assert_array_equal(encoding.transform(frame(new)), [[2.0, NAN, 1.0]])
+
+
+@frames
+def test_a_table_is_handed_over_with_the_columns_asked_for(frame):
+    encoding = fit_encoding(frame(DATA), features=["town", "age"], style="table")
+    handed = encoding.transform(frame(DATA))
+    assert list(handed.columns) == ["town", "age"]
+    assert handed["town"].to_numpy().tolist() == DATA["town"]
+    with pytest.raises(ValueError, match="no column 'town'"):
+        encoding.transform(frame({"age": [1]}))
+
+
+@pytest.mark.parametrize("style", ["plain", "codes", "table"])
+def test_arrays_pass_as_they_are_in_other_styles(style):
+    X = np.array([[1.0, NAN], [3.0, 4.0]])
+    encoding = fit_encoding(X, style=style)
+    np.testing.assert_array_equal(encoding.transform(X), X)
+    with pytest.raises(ValueError, match="rows of 2 features"):
+        encoding.transform(X[:, :1])
+
+
+@pytest.mark.parametrize("style", ["plain", "codes", "table"])
+def test_json_gives_back_other_styles_too(style):
+    encoding = fit_encoding(pd.DataFrame(GAPS), style=style)
+    assert Encoding.from_json(json.loads(json.dumps(encoding.to_json()))) == encoding

@@ -217,3 +217,19 @@ def test_weights_may_be_a_series(frame):
     people = rb.Population(None, Y, weights=frame({"w": [3.0, 1.0, 0.0, 0.0]})["w"])
     objective, _ = rb.compile(rb.Problem("error_rate()"), people).evaluate(np.ones(4))
     assert objective == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("rows", [[0, 3], [False, True, True, False], [2, 2]], ids=str)
+def test_some_rows_of_a_population(frame, rows):
+    people = rb.Population(frame(DATA), Y, columns={"live": [0, 1, 1, 0]}, weights=[1, 2, 3, 4])
+    assert people.only(rows).column("sex").tolist() == np.array(DATA["sex"])[rows].tolist()
+    np.testing.assert_array_equal(people.only(rows).y, np.array(Y, dtype=bool)[rows])
+    np.testing.assert_array_equal(people.only(rows).weights, np.array([1, 2, 3, 4])[rows])
+    np.testing.assert_array_equal(people.only(rows).column("live"), np.array([0, 1, 1, 0])[rows])
+    assert len(people.only(rows)) == len(np.arange(4)[rows])
+    array = rb.Population(np.eye(4), Y)
+    assert array.features.shape == (4, 4)
+    np.testing.assert_array_equal(array.only(rows).features, np.eye(4)[rows])
+    with pytest.raises(ValueError, match="at least one row"):
+        people.only([])

@@ -72,11 +72,14 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
         for name, values in thresholds.items():
             if len(values) != len(weights):
                 raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
-        words = "one model" if len(weights) == 1 else f"a mixture of {len(weights):,} models"
+        one, more = "model", "models"
+        if getattr(model, "cells", None) is not None:
+            one, more = "set of thresholds", "sets of thresholds"
+        words = f"one {one}" if len(weights) == 1 else f"a mixture of {len(weights):,} {more}"
         if getattr(model, "vote", False):
             if thresholds:
                 raise ValueError("a vote has no thresholds of its own: audit its best member instead")
-            words = f"a vote of {len(weights):,} models"
+            words = f"a vote of {len(weights):,} {more}"
             found = {name: voted_scores(weights, scores)[None] for name, scores in found.items()}
             weights = np.ones(1)
     elif callable(getattr(model, "predict", None)):
@@ -133,7 +136,9 @@ def _read_weights(model: Any) -> Array:
 
 
 def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
-    scores = np.asarray(model.decision_function(population.X))
+    # Thresholds by known cell look at columns too; other models, of ours or not, take the features.
+    known = {} if getattr(model, "cells", None) is None else {"columns": population.columns}
+    scores = np.asarray(model.decision_function(population.X, **known))
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.shape != (len(population), members):

@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.audit import audit
 from ratebound.commands.findings import PERFECT, Findings, as_text
 from ratebound.commands.possible import Least, least_violation
-from ratebound.commands.rows import Rows, rows_of, stated, visible
+from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import read_table
 from ratebound.problem.compiling import compile
@@ -29,9 +29,27 @@ def explain(run: Run) -> int:
         )
     table = read_table(run.data)
     rows, features = rows_of(table, run, problem), visible(table, run)
+    check_known(table, run)
     found = findings(problem, rows, features, run.seed)
     print(as_text(found, run.label))
-    return 0 if found.together.possible else 1
+    if not found.together.possible:
+        return 1
+    print(f"\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n")
+    print(_plan(problem, rows, features, run))
+    return 0
+
+
+def _plan(problem: Problem, rows: Rows, features: list[str], run: Run) -> Any:
+    """Thresholds, training or both, as measured; or why that cannot be measured."""
+    from ratebound.estimators.planning import plan
+
+    known = run.known or ()
+    try:
+        return plan(
+            problem, rows.population(), known=known, model=run.model, features=features, seed=run.seed
+        )
+    except ValueError as error:
+        return f"This could not be measured on held-out rows: {error}"
 
 
 def findings(problem: Problem, rows: Rows, features: list[str], seed: int) -> Findings:

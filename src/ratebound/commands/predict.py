@@ -58,7 +58,7 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     for chosen, kind in ((whole, int), (~whole, str)):
         if chosen.any():
             own = np.array([kind(value) for value in ids[chosen]], dtype=object)
-            found[chosen] = mixture.predict(table.rows(chosen), key=own)
+            found[chosen] = mixture.predict(table[chosen], key=own)
     return found
 
 

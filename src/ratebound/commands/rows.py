@@ -39,7 +39,7 @@ class Rows:
     def only(self, chosen: Array) -> Rows:
         columns = {name: values[chosen] for name, values in self.columns.items()}
         weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.table.rows(chosen), self.yes[chosen], self.classes, columns, weights)
+        return Rows(self.table[chosen], self.yes[chosen], self.classes, columns, weights)
 
     def population(self) -> Population:
         return Population(self.table, self.yes, columns=self.columns, weights=self.weights)
@@ -103,6 +103,15 @@ def visible(table: Table, run: Run) -> list[str]:
     return chosen
 
 
+def check_known(table: Table, run: Run) -> None:
+    """The columns that may be known when deciding are there, and the label is not one of them."""
+    for name in run.known or ():
+        table.check(name, "known")
+        if name in (run.label, run.weight):
+            role = "the label" if name == run.label else "the weight"
+            raise ValueError(f"column {name!r} is {role}, which is not known when deciding")
+
+
 def stated(run: Run) -> Problem:
     """What is promised; every rate must speak of the one table there is."""
     problem = Problem(run.minimize, run.require)
@@ -112,20 +121,6 @@ def stated(run: Run) -> Problem:
                 f"{rate}: here is one table only, so leave out on={rate.on!r}, or use Python"
             )
     return problem
-
-
-def held_out(cells: Array, share: float, seed: int) -> Array:
-    """Which rows to hold out (n,): the same share of every cell, to rounding, chosen by chance.
-
-    Rows are lined up cell by cell, shuffled within, and taken at even distances; so every group and
-    label has its share, however small the cells.
-    """
-    random = np.random.default_rng(seed)
-    order = np.lexsort((random.random(len(cells)), cells))
-    passed = np.floor((np.arange(len(cells) + 1) * share) + random.random())
-    chosen = np.zeros(len(cells), dtype=bool)
-    chosen[order] = np.diff(passed) > 0
-    return chosen
 
 
 def text_columns(problem: Problem) -> dict[str, Kind]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ratebound.commands.tables import nearest
 
-MODELS = ("linear", "mlp")
-GAMES = ("swap", "external", "lagrangian")
+MODELS = ("linear", "mlp", "lightgbm", "xgboost")
+GAMES = ("auto", "swap", "external", "lagrangian")
 SOLUTIONS = ("shrink", "best", "average", "last")
 
 
@@ -29,12 +29,13 @@ class Run:
     model: str = "linear"
     features: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    known: tuple[str, ...] | None = None  # what may be looked at to set thresholds by
     weight: str | None = None
     holdout: float = 0.2
     seed: int = 0
-    epochs: int = 40
+    epochs: int | None = None
     max_time: float | None = None
-    game: str = "swap"
+    game: str = "auto"
     solution: str = "shrink"
     quiet: bool = False
 
@@ -75,6 +76,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "model": _one_of(MODELS),
     "features": ("a list of columns' names", _is_texts),
     "exclude": ("a list of columns' names", _is_texts),
+    "known": ("a list of columns' names", _is_texts),
     "weight": ("a column's name", _is_text),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
@@ -128,6 +130,6 @@ def _check(key: str, value: Any, what: str) -> None:
 def _value(key: str, value: Any) -> Any:
     if key in ("data", "out"):
         return Path(value)
-    if key in ("require", "features", "exclude"):
+    if key in ("require", "features", "exclude", "known"):
         return (value,) if isinstance(value, str) else tuple(value)
     return value

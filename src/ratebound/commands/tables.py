@@ -10,7 +10,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class Table:
     """Named columns of equal length: as much of a DataFrame as ratebound and scikit-learn ask for.
 
     >>> table = Table({"age": np.array([20, 40]), "sex": np.array(["Female", "Male"], dtype=object)})
-    >>> table.columns, table.shape, table.rows(np.array([1]))["sex"]
+    >>> table.columns, table.shape, table[np.array([1])]["sex"]
     (['age', 'sex'], (2, 2), array(['Male'], dtype=object))
     """
 
@@ -39,15 +39,20 @@ class Table:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, name: str) -> Array:
-        return self.values[name]
+    @overload
+    def __getitem__(self, chosen: str) -> Array: ...
+
+    @overload
+    def __getitem__(self, chosen: Array) -> Table: ...
+
+    def __getitem__(self, chosen: str | Array) -> Array | Table:
+        """A column by its name, or the table of some rows, given by index or truth value."""
+        if isinstance(chosen, str):
+            return self.values[chosen]
+        return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
 
     def to_numpy(self) -> Array:
         return np.column_stack([values.astype(object) for values in self.values.values()])
-
-    def rows(self, chosen: Array) -> Table:
-        """Only these rows, given by index or truth value."""
-        return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
 
     def column(self, name: str, role: str) -> Array:
         """A column that must be there, and whole; `role` says in an error what it is for."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from ratebound.audit import Audit, audit
 from ratebound.audit.text import summary
-from ratebound.commands.rows import Rows, held_out, rows_of, stated, visible
+from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import read_table
 from ratebound.commands.writing import check_folder, whole_folder
 from ratebound.problem.compiling import compile
+from ratebound.problem.holding_out import held_out
 from ratebound.problem.problem import Problem
 
 INTERRUPTED = 130
@@ -27,6 +28,7 @@ def train(run: Run) -> int:
     problem = stated(run)
     table = read_table(run.data)
     rows, features = rows_of(table, run, problem), visible(table, run)
+    check_known(table, run)
     fitting, aside = _parted(rows, problem, run)
 
     model = _fitted(fitting, problem, features, run)
@@ -67,6 +69,7 @@ def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
         game=run.game,
         solution=run.solution,
         features=features,
+        known=run.known,
         epochs=run.epochs,
         max_time=run.max_time,
         verbose=not run.quiet,

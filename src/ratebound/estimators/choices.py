@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.learners.boosted import Boosted
+from ratebound.learners.encoding import Encoding, Style
 from ratebound.learners.extras import import_torch
 from ratebound.learners.linear import Linear
+from ratebound.learners.oracle import Oracle
 from ratebound.learners.torch import Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
@@ -18,6 +23,7 @@ PLAYERS: dict[str, Callable[..., Player]] = {
     "external": ExternalRegret,
     "lagrangian": Lagrangian,
 }
+BOOSTING = ("lightgbm", "xgboost")
 SOLUTIONS = {
     "shrink": solutions.shrink,
     "best": solutions.best_iterate,
@@ -27,25 +33,59 @@ SOLUTIONS = {
 
 
 def as_learner(
-    model: Any, width: int, rates: Any, hidden: Sequence[int], l2: float, precision: str
+    model: Any, encoding: Encoding, rates: Any, hidden: Sequence[int], l2: float, precision: str
 ) -> Any:
-    """The learner that `model` names, for rows of `width` features; a learner stands for itself."""
+    """The learner that `model` names, for rows so encoded; a learner stands for itself."""
+    if isinstance(model, Boosted):
+        return replace(model, categorical=model.categorical or tuple(encoding.codes))
     if is_learner(model):
         return model
+    if is_boosted(model):
+        return Boosted(model, categorical=tuple(encoding.codes))
+    if is_estimator(model):
+        return Oracle(model)
+    width = len(encoding.names)
     if isinstance(model, str):
         if model == "linear":
             return Linear(learning_rate=rates, l2=l2, dtype=precision)
         if model == "mlp":
             return Torch(lambda: mlp(width, hidden), learning_rate=rates, l2=l2)
-        raise ValueError(f"model must be 'linear', 'mlp', a torch module or a function, got {model!r}")
+        raise ValueError(
+            f"model must be 'linear', 'mlp', 'lightgbm', 'xgboost', a scikit-learn classifier, a torch "
+            f"module or a function, got {model!r}"
+        )
     if callable(model) and not isinstance(model, import_torch().nn.Module):
         return Torch(lambda: model(width), learning_rate=rates, l2=l2)
     return Torch(model, learning_rate=rates, l2=l2)
 
 
+def encoding_style(model: Any) -> Style:
+    """How a table is to be encoded for `model`: as little as it can do with."""
+    if isinstance(model, Boosted) or is_boosted(model):
+        return "codes"
+    if isinstance(model, Oracle) or is_estimator(model):
+        while hasattr(model, "estimator"):  # of an oracle, a search, a calibration
+            model = model.estimator
+        return "table" if hasattr(model, "steps") else "plain"
+    return "scaled"
+
+
 def is_learner(model: Any) -> bool:
     """Whether `model` is a learner such as ``rb.Linear(...)``, with rates of its own."""
     return hasattr(model, "start") and hasattr(model, "settings")
+
+
+def is_boosted(model: Any) -> bool:
+    """Whether `model` is boosted trees: LGBMClassifier, XGBClassifier, or the name of a library."""
+    if isinstance(model, str):
+        return model in BOOSTING
+    families = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    return is_estimator(model) and not families.isdisjoint(BOOSTING)
+
+
+def is_estimator(model: Any) -> bool:
+    """Whether `model` is a scikit-learn estimator, or looks like one."""
+    return all(hasattr(model, name) for name in ("fit", "predict", "get_params"))
 
 
 def mlp(width: int, hidden: Sequence[int]) -> Any:
@@ -58,17 +98,26 @@ def mlp(width: int, hidden: Sequence[int]) -> Any:
     return nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
 
 
-def as_player(game: Any, rates: Any) -> Player:
+def as_player(game: Any, rates: Any, learner: Any) -> Any:
     """The λ-player that `game` names; one given as such keeps its own rates."""
-    if isinstance(game, Player):
+    if isinstance(game, Player | CuttingPlane):
         return game
+    if game == "auto" and isinstance(learner, Oracle):
+        return CuttingPlane()
+    if game in ("auto", "swap"):
+        return SwapRegret(learning_rate=rates, objective_weight=_objective_weight(learner))
     if isinstance(game, type) and issubclass(game, Player):
         return game(learning_rate=rates)
     if game not in PLAYERS:
-        raise ValueError(f"game must be one of {', '.join(PLAYERS)}, or a player, got {game!r}")
+        raise ValueError(f"game must be one of auto, {', '.join(PLAYERS)}, or a player, got {game!r}")
     if game == "lagrangian":  # relaxed constraints may be out of reach, so its multipliers must be slow
         return Lagrangian(learning_rate=[rate / 1000 for rate in rates], optimizer="sgd")
     return PLAYERS[game](learning_rate=rates)
+
+
+def _objective_weight(learner: Any) -> float | None:
+    """What the objective starts with; boosted trees have too few rounds for a uniform start."""
+    return learner.multipliers.objective_weight if isinstance(learner, Boosted) else None
 
 
 def as_solution(solution: Any) -> Callable[..., Mixture]:

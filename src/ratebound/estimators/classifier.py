@@ -16,25 +16,36 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ratebound.audit import Audit, audit
-from ratebound.estimators.choices import as_learner, as_player, as_solution, is_learner
+from ratebound.estimators.choices import (
+    as_learner,
+    as_player,
+    as_solution,
+    encoding_style,
+    is_learner,
+)
+from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.multipliers import Player
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace, scores_on
+from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import fit_encoding
+from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.frames import frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import select
 from ratebound.solution.stalling import Stalled
+from ratebound.solution.thresholds import thresholds
 
 Array = NDArray[Any]
 SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
 KEPT = 60  # iterates kept of each setting
 MODEL_RATES = (0.003, 0.01, 0.03)
 MULTIPLIER_RATES = (0.01, 0.03, 0.1)
+BOOSTED_RATES = (0.01, 0.02, 0.05, 0.1)  # of the multipliers, where a round is a tree
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -44,18 +55,25 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``.
     objective : what to minimise, an expression or text.
-    model : "linear", "mlp", a `torch.nn.Module`, a function from the number of features to one, or a
-        learner such as ``rb.Linear(...)``.
+    model : "linear", "mlp", "lightgbm", "xgboost", an `LGBMClassifier` or `XGBClassifier`, any
+        scikit-learn classifier whose fit takes sample_weight, a `torch.nn.Module`, a function from the
+        number of features to one, or a learner such as ``rb.Linear(...)``. Estimators are cloned, never
+        changed. A Pipeline is given the table as it is; the others see its texts encoded.
     hidden : sizes of the hidden layers of "mlp".
-    game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``.
+    game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``; "auto" is
+        "swap", and cutting planes for scikit-learn classifiers.
     solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`.
     features : columns of a DataFrame the model may see; all by default. Constraints may speak of others.
+    known : columns that may be looked at when deciding, besides the model's score: thresholds are then
+        set for each combination of their values. `predict` needs them, in `X` or in `columns`.
     positive_label : the label that is yes; the last in sorted order by default.
     learning_rate, multiplier_rate : numbers, or "search" for all combinations of a few, trained side by
         side and chosen among on held-out rows (`validation_fraction`) by the paper's heuristic.
     loss, proxy : the stand-ins the model descends for the objective and the constraints.
     epochs, batch_size : passes over the rows, and rows per round. By default 40 passes, or as many as
-        1,000 rounds take where data is small; up to 2,000 rows all are used in every round.
+        1,000 rounds take where data is small; up to 2,000 rows all are used in every round. Every tree
+        of boosted trees, and every fit of a scikit-learn classifier, is a pass of its own; by default
+        there are as many trees as the model says, and at most 50 fits.
     patience : stop when so many kept iterates have brought no better mixture; None to go on.
     max_time : seconds after which training ends with what there is.
     warm_start : start from the model fitted before.
@@ -88,9 +106,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         objective: Any = "error_rate()",
         model: Any = "linear",
         hidden: Sequence[int] = (32,),
-        game: Any = "swap",
+        game: Any = "auto",
         solution: Any = "shrink",
         features: Sequence[str] | None = None,
+        known: Sequence[str] | None = None,
         positive_label: Any = None,
         learning_rate: Any = "search",
         multiplier_rate: Any = "search",
@@ -113,6 +132,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.game = game
         self.solution = solution
         self.features = features
+        self.known = known
         self.positive_label = positive_label
         self.learning_rate = learning_rate
         self.multiplier_rate = multiplier_rate
@@ -131,6 +151,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = encoding_style(self.model) != "scaled"
         return tags
 
     def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Any:
@@ -141,36 +162,44 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         before = getattr(self, "solution_", None) if self.warm_start else None
         X, labels, weights = self._checked(X, y, sample_weight)
-        encoding = fit_encoding(X, weights, self.features)
+        encoding = fit_encoding(X, weights, self.features, encoding_style(self.model))
         people = self._population(encoding.transform(X), labels, X, columns, weights)
         problem = Problem(self.objective, self.constraints)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train, validation = self._split(problem, people, seed)
         rates = self._rates(problem)
         whole = len(people) <= SMALL
-        width, precision = people.features.shape[1], "float64" if whole else "float32"
-        learner = as_learner(self.model, width, rates[0], self.hidden, self.l2, precision)
-        rounds = self._rounds(len(train.cells), whole)
+        precision = "float64" if whole else "float32"
+        learner = as_learner(self.model, encoding, rates[0], self.hidden, self.l2, precision)
+        player = as_player(self.game, rates[1], learner)
+        patience = self.patience or getattr(learner, "patience", None)
+        one = max(learner.settings, player.settings) == 1 and patience is None
+        train, validation = (
+            (compile(problem, people), None) if one else self._split(problem, people, seed)
+        )
+        rounds = self._rounds(len(train.cells), whole, learner)
+        on = "train" if validation is None else "validation"
         self.trace_ = play(
             train,
             learner,
-            multipliers=as_player(self.game, rates[1]),
+            multipliers=player,
             loss=self.loss,
             proxy=self.proxy,
             batch_size=None if whole else self.batch_size,
             rounds=rounds,
-            keep_every=max(1, rounds // KEPT),
+            keep_every=max(1, (rounds or 1) // KEPT),
             watch={} if validation is None else {"validation": validation},
-            stop=None if self.patience is None else Stalled(self.patience),
+            stop=None if patience is None else Stalled(patience, on=on),
             max_time=self.max_time,
             start=None if before is None else before.parameters[np.argmax(before.weights)],
             seed=seed,
             progress=None if self.verbose else False,
         )
         solve = as_solution(self.solution)
-        chosen = select(self.trace_, solve, on="train" if validation is None else "validation")
+        chosen = select(self.trace_, solve, on=on)
         own = self.trace_.of_setting(chosen.setting)
-        if validation is not None:  # the setting is chosen; the promises are to hold on every row given
+        if self.known is not None:
+            chosen = thresholds(problem, own, people, known=self.known)
+        elif validation is not None:  # the promises are to hold on every row given
             chosen = solve(_on_all_rows(own, problem, people))
         negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
         self.solution_: Mixture = replace(
@@ -183,21 +212,24 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.multipliers_ = dict(zip(words, prices.tolist(), strict=True))
         return self
 
-    def predict(self, X: Any, *, key: Any = None) -> Array:
-        """A decision for each row, always the same for the same row, or the same `key`."""
-        rows = self._rows(X)
-        return self.solution_.predict(rows, key=key)
+    def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
+        """A decision for each row, always the same for the same row, or the same `key`.
 
-    def predict_proba(self, X: Any) -> Array:
+        `columns` holds what is `known` of the rows and is not in `X`.
+        """
+        rows = self._rows(X)
+        return self.solution_.predict(rows, columns=columns, key=key)
+
+    def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
         """The mixture's probability of each class, (n, 2); 0 or 1 where it is a single model."""
         rows = self._rows(X)
-        found = self.solution_.predict_proba(rows)
+        found = self.solution_.predict_proba(rows, columns=columns)
         return found if self.solution_.classes[1] == self.classes_[1] else found[:, ::-1]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score (n,), for ranking; positive speaks for ``classes_[1]``."""
         rows = self._rows(X)
-        scores = self.solution_.decision_function(rows) @ self.solution_.weights
+        scores = self.solution_.decision_function(rows, columns=columns) @ self.solution_.weights
         return scores if self.solution_.classes[1] == self.classes_[1] else -scores
 
     def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
@@ -231,7 +263,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if len(y) != len(X):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}")
         else:
-            X, y = validate_data(self, X, y)
+            finite = encoding_style(self.model) == "scaled"
+            X, y = validate_data(self, X, y, ensure_all_finite=finite or "allow-nan")
         check_classification_targets(y)
         self.classes_, _ = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
@@ -249,7 +282,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if frame_columns(X) and encoding is not None and encoding.from_frame:
             validate_data(self, X, skip_check_array=True, reset=False)
             return X
-        return validate_data(self, X, reset=False)
+        finite = encoding_style(self.model) == "scaled"
+        return validate_data(self, X, reset=False, ensure_all_finite=finite or "allow-nan")
 
     def _population(
         self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
@@ -272,11 +306,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             rows = np.flatnonzero(people.y == label)
             held_out[random.permutation(rows)[: round(self.validation_fraction * len(rows))]] = True
         try:
-            return compile(problem, _only(people, ~held_out)), compile(problem, _only(people, held_out))
+            return compile(problem, people.only(~held_out)), compile(problem, people.only(held_out))
         except ValueError:  # a group is too small to be split: choose on the rows trained on
             return everyone, None
 
-    def _rounds(self, rows: int, whole: bool) -> int:
+    def _rounds(self, rows: int, whole: bool, learner: Any) -> int | None:
+        if isinstance(learner, Oracle | Boosted):
+            return self.epochs if self.epochs is not None else learner.rounds
         per_epoch = 1 if whole else max(1, rows // self.batch_size)
         return max(40 * per_epoch, 1000) if self.epochs is None else self.epochs * per_epoch
 
@@ -289,9 +325,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return list(searched) if isinstance(rate, str) else np.atleast_1d(rate).tolist()
 
         # Learners and players given as such bring their own rates, and need no search.
-        for_model = MODEL_RATES[: 1 if is_learner(self.model) else None]
-        alone = isinstance(self.game, Player) or not problem.subject_to
-        for_multipliers = MULTIPLIER_RATES[: 1 if alone else None]
+        own_rates = is_learner(self.model) or encoding_style(self.model) != "scaled"
+        for_model = MODEL_RATES[: 1 if own_rates else None]
+        alone = isinstance(self.game, Player | CuttingPlane) or not problem.subject_to
+        searched = BOOSTED_RATES if encoding_style(self.model) == "codes" else MULTIPLIER_RATES
+        for_multipliers = searched[: 1 if alone else None]
         pairs = list(
             product(
                 options(self.learning_rate, for_model), options(self.multiplier_rate, for_multipliers)
@@ -303,13 +341,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 def _as_columns(table: Any) -> dict[str, Any]:
     """The columns of a DataFrame by name; none of anything else."""
     return {name: table[name] for name in frame_columns(table)}
-
-
-def _only(people: Population, rows: Array) -> Population:
-    assert people.y is not None
-    weights = None if people.weights is None else people.weights[rows]
-    columns = {name: as_array(values)[rows] for name, values in people.columns.items()}
-    return Population(people.features[rows], people.y[rows], columns=columns, weights=weights)
 
 
 def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:

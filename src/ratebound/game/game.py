@@ -10,7 +10,9 @@ The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from ratebound.game.arrays import Array, as_like, namespace, tally
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
 from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.places import Places
-from ratebound.game.proxies import proxy_named
+from ratebound.game.proxies import Proxy, proxy_named
 from ratebound.game.tables import Table
 from ratebound.problem.compiled import Compiled
+
+FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,17 @@ class Game:
         self.tables = [Table(compiled, b, self.example) for b in compiled.blocks]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
         self.relaxes = self.player.watches == "proxies"
+
+    @cached_property
+    def nats(self) -> float:
+        """From a mean in bits to a sum over rows in nats, as libraries of trees count their losses.
+
+        Times this, the gradient of an unconstrained logistic error is theirs: σ(s) - y on each row.
+        """
+        first = next(iter(self.compiled.rows.values()))
+        weights = self.compiled.weights
+        total = first.stop - first.start if weights is None else weights[first].sum()
+        return float(total) * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
         """NumPy `integers` where the game computes."""
@@ -197,20 +212,38 @@ class Game:
             moved = self._move_thresholds(moved, slopes)
         return self._as_given(gradient, scores), moved
 
+    def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
+        """A positive second derivative of the θ-player's loss by each score, for steps of Newton's kind.
+
+        Of the shape and kind of the scores; what stands in where a proxy has none is said in `proxies`.
+        """
+        own = self._as_scores(scores).reshape(self.settings, -1)
+        weights = as_like(state.multipliers.weights, self.example)
+        found: Array = 0.0
+        for table, shifted in zip(self.tables, self._shifted(state.thresholds, own), strict=True):
+            for proxy, costs in self._relaxed(table, table.places(batch.cells), weights):
+                found = found + costs.sum(1) * proxy.curvature(shifted)
+        factor = batch.weight * batch.share
+        return self._as_given((found * factor).clip(min=FLATTEST), scores)
+
     def _slope(self, table: Table, places: Places, weights: Array, shifted: Array) -> Array:
         """Derivative of the θ-player's loss by each score, (K, b)."""
+        slopes = []
+        for proxy, costs in self._relaxed(table, places, weights):
+            rise, fall = proxy.slopes(shifted)
+            slopes.append(costs[:, 0] * rise - costs[:, 1] * fall)
+        return slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1]
+
+    def _relaxed(self, table: Table, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
+        """Each proxy the model descends, and the costs (K, 2, b) of yes and no it stands in for."""
         if self.loss is self.proxy:
-            costs = places.spread(table.costs(weights))
-            rise, fall = self.proxy.slopes(shifted)
-            return costs[:, 0] * rise - costs[:, 1] * fall
+            return [(self.proxy, places.spread(table.costs(weights)))]
         objective = 0 * weights
         objective[:, 0] = weights[:, 0]
-        costs = places.spread(table.costs(weights - objective))
-        rise, fall = self.proxy.slopes(shifted)
-        slope = costs[:, 0] * rise - costs[:, 1] * fall
-        costs = places.spread(table.costs(objective))
-        rise, fall = self.loss.slopes(shifted)
-        return slope + costs[:, 0] * rise - costs[:, 1] * fall
+        return [
+            (self.proxy, places.spread(table.costs(weights - objective))),
+            (self.loss, places.spread(table.costs(objective))),
+        ]
 
     def _estimated(
         self,

@@ -46,9 +46,7 @@ class Keeper:
         thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
         objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
         watched = {
-            name: Values(
-                *other.evaluate(scores_on(other, self.fit.scorer, parameters[sound]), thresholds)
-            )
+            name: Values(*other.evaluate(self._scores_on(other, parameters, sound), thresholds))
             for name, other in self.watch.items()
         }
         self.latest = Trace(
@@ -69,6 +67,13 @@ class Keeper:
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:
             self.pieces = [_thinned(joined(self.pieces))]
+
+    def _scores_on(self, other: Compiled, parameters: Array, sound: Array) -> Array:
+        """Scores of sound settings on another population; some fits keep them as they go."""
+        if hasattr(self.fit, "watched_scores"):
+            known: Array = self.fit.watched_scores(other)
+            return known[sound]
+        return scores_on(other, self.fit.scorer, parameters[sound])
 
     def summary(self) -> str:
         """The best of the latest iterates, for a progress bar."""

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ratebound.game.answering import answer
 from ratebound.game.arrays import as_like, namespace
+from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.estimates import Estimate
 from ratebound.game.game import Game
 from ratebound.game.keeping import Keeper
@@ -26,7 +28,7 @@ def play(
     compiled: Compiled,
     learner: Any,
     *,
-    multipliers: Player | None = None,
+    multipliers: Player | CuttingPlane | None = None,
     rounds: int | None = None,
     epochs: int | None = None,
     batch_size: int | None = 512,
@@ -47,7 +49,8 @@ def play(
     """Train `learner` against `multipliers` and return every iterate kept, with its exact rates.
 
     Give `rounds` (steps) or `epochs`, passes over the first population; the default is 40 epochs.
-    Each round draws `batch_size` rows of every population, or takes all rows for None. Iterates are
+    Each round draws `batch_size` rows of every population, or takes all rows for None; boosted trees
+    always take all, for as many rounds as they were given trees unless told otherwise. Iterates are
     kept every so many rounds or every epoch, spaced out so that no more than `keep_at_most` are kept
     of each setting; with `frontier` those beaten in everything by another are dropped. `watch` names
     other compiled populations, such as a validation set, on which kept iterates are evaluated too.
@@ -57,6 +60,9 @@ def play(
     game and keeps what there is.
 
     The remaining arguments are those of `Game`.
+
+    A learner that answers, `rb.Oracle`, is asked for a whole fit on all rows each round; the default
+    is then 50 rounds, every fit is kept, and there are no batches, proxies or estimates.
 
     >>> import ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -69,10 +75,24 @@ def play(
     >>> len(trace)
     50
     """
+    newton = getattr(learner, "newton", False)  # boosted trees: all rows and curvatures every round
+    if newton:
+        batch_size = None
+        rounds = learner.rounds if rounds is None and epochs is None else rounds
+    if getattr(learner, "answers", False):
+        if epochs is not None or start is not None:
+            raise ValueError("an oracle fits anew each round: give rounds=, not epochs= or start=")
+        return answer(
+            compiled, learner, multipliers, rounds, frontier, watch or {}, stop, max_time, seed, progress
+        )
+    if isinstance(multipliers, CuttingPlane):
+        raise ValueError("rb.CuttingPlane moves by whole fits: play it with rb.Oracle(estimator)")
     schedule = _Schedule.of(compiled, rounds, epochs, batch_size, keep_every, keep_at_most)
-    player = multipliers if multipliers is not None else SwapRegret()
+    default = getattr(learner, "multipliers", SwapRegret())
+    player = multipliers if multipliers is not None else default
     settings = _settings(learner, player)
-    fit = learner.start(compiled.features, settings, seed)
+    tables = getattr(learner, "tables", False)
+    fit = learner.start(compiled.inputs if tables else compiled.features, settings, seed)
     if start is not None:
         fit.restore(np.broadcast_to(start, fit.parameters().shape))
     game = Game(
@@ -91,8 +111,13 @@ def play(
             while done < schedule.rounds:
                 rows, share = next(batches)
                 scores = fit.scores(rows)
-                gradient, moved = game.round(state, scores, game.batch(rows, share))
-                fit.descend(gradient)
+                batch = game.batch(rows, share)
+                gradient, moved = game.round(state, scores, batch)
+                if newton:
+                    curvature = game.curvature(state, scores, batch)
+                    fit.descend(game.nats * gradient, game.nats * curvature)
+                else:
+                    fit.descend(gradient)
                 state, done = moved, done + 1
                 bar.update()
                 if done % schedule.keep_every == 0 or done == schedule.rounds:

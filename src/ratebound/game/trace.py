@@ -23,7 +23,10 @@ Array = NDArray[Any]
 class Scorer(Protocol):
     """Scores of models from their parameters, and all that is needed to write them to a file."""
 
-    tables: bool  # whether it reads rows as they were given, tables as tables, or arrays of numbers
+    @property
+    def tables(self) -> bool:
+        """Whether it reads rows as they were given, tables as tables, or else arrays of numbers."""
+        ...
 
     def scores(self, parameters: Array, X: Any) -> Array:
         """(M, n) scores of M models (M, P) on n rows."""
@@ -69,7 +72,7 @@ class Trace:
     swap: bool  # whether the λ-player minimised swap regret, for `average`
     frontier: bool = False  # whether dominated iterates were dropped
     answers: bool = False  # whether each iterate is the best answer found to its own multipliers
-    ended: str = "rounds"  # or "interrupted", "time" or "stopped"
+    ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
 
     def __len__(self) -> int:
         return len(self.objectives)

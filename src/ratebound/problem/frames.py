@@ -29,6 +29,13 @@ def as_array(values: Any) -> Array:
     return array
 
 
+def rows_of(table: Any, rows: Array) -> Any:
+    """These rows, by their indices, of an array or a DataFrame."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    return table[rows] if frame_columns(table) else as_array(table)[rows]
+
+
 def numbers(values: Array, name: str) -> Array:
     """A column of a DataFrame as numbers; missing ones as NaN, for learners that take them."""
     if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,6 +18,7 @@ from ratebound.problem.frames import (
     is_missing,
     length,
     numbers,
+    rows_of,
     some,
 )
 
@@ -112,6 +114,25 @@ class Population:
                 "their own, or leave those rows out"
             )
         return values
+
+    def only(self, rows: Array) -> Population:
+        """The population of these rows, given by their indices or as a mask.
+
+        >>> people = Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
+        >>> people.only([1]).column("sex")
+        array(['Male'], dtype=object)
+        """
+        chosen = np.arange(self.size)[rows]
+        if not len(chosen):
+            raise ValueError("a population needs at least one row")
+        part = copy.copy(self)
+        vars(part).pop("features", None)  # cached
+        part.size = len(chosen)
+        part.X = None if self.X is None else rows_of(self.X, chosen)
+        part.y = None if self.y is None else self.y[chosen]
+        part.weights = None if self.weights is None else self.weights[chosen]
+        part.columns = {name: rows_of(values, chosen) for name, values in self.columns.items()}
+        return part
 
     def decisions(self, name: str) -> Array:
         """The yes-decisions of the existing model whose decisions are in column `name`."""

@@ -81,7 +81,7 @@ def determinize(
         best = kept[np.argmin(objectives[kept])] if len(kept) else best_by_rank(objectives, worst)
         model = member(mixture, int(best))
     elif method == "vote":
-        model = replace(mixture, objectives={}, violations={}, vote=True)
+        model = _voting(mixture)
     else:
         raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
     before, after = evaluate(mixture, compiled), evaluate(model, compiled)
@@ -92,6 +92,13 @@ def determinize(
         status=_status(compiled, after.violations),
     )
     return Determined(model, before, after)
+
+
+def _voting(mixture: Mixture) -> Mixture:
+    """The mixture as a vote; thresholds on one model that vote are thresholds again."""
+    whole = replace(mixture, objectives={}, violations={}, vote=True)
+    one = None if mixture.cells is None else mixture.cells.voted()
+    return whole if one is None else replace(whole, weights=one.weights, cells=one, vote=False)
 
 
 def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
@@ -120,8 +127,8 @@ def _scores(mixture: Mixture, compiled: Compiled) -> Array:
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")
-    parts = [mixture.decision_function(population.X) for population in compiled.populations.values()]
-    return np.concatenate(parts).T
+    populations = compiled.populations.values()
+    return np.concatenate([mixture.decision_function(p.X, columns=p.columns) for p in populations]).T
 
 
 def _status(compiled: Compiled, violations: Array) -> Status:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +23,7 @@ from ratebound.learners.linear import LinearScorer
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import demands
 from ratebound.rates.text import parse
+from ratebound.solution.cells import Cells
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import Status
 from ratebound.solution.writing import write_whole
@@ -48,16 +49,23 @@ def save(mixture: Mixture, path: str | Path) -> Path:
     tensors |= {f"scorer {name}": np.ascontiguousarray(array) for name, array in arrays.items()}
     for index, name in enumerate(mixture.thresholds):
         tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
+    if mixture.cells is not None:
+        tensors["cells model"] = np.ascontiguousarray(mixture.cells.model, dtype=np.int64)
+        tensors["cells at"] = np.ascontiguousarray(mixture.cells.at, dtype=np.float64)
     words = json.dumps(_document(mixture, description), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
     return write_whole(target, to_bytes(tensors, metadata=header))
 
 
-def load(path: str | Path, module: Callable[[], Any] | Any = None) -> Mixture:
+def load(
+    path: str | Path, module: Callable[[], Any] | Any = None, *, trusted: Sequence[str] = ()
+) -> Mixture:
     """Read a mixture that `save` wrote, from its file or folder.
 
     `module` is needed for models of a PyTorch module of your own: the module, or a function making it,
-    since a file holds its parameters but never its code.
+    since a file holds its parameters but never its code. `trusted` names types that a scikit-learn
+    estimator in the file may hold, beyond those skops trusts; the error for one that is not trusted
+    names it.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -83,7 +91,7 @@ def load(path: str | Path, module: Callable[[], Any] | Any = None) -> Mixture:
             f"{source} has format version {document['version']}, this ratebound reads up to {VERSION}: "
             "update ratebound"
         )
-    return _mixture(document, tensors, module, source)
+    return _mixture(document, tensors, module, source, trusted)
 
 
 def _document(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
@@ -98,6 +106,7 @@ def _document(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
         "salt": mixture.salt,
         "vote": mixture.vote,
         "thresholds": list(mixture.thresholds),
+        "cells": None if mixture.cells is None else _describe_cells(mixture.cells),
         "objectives": mixture.objectives,
         "violations": {name: values.tolist() for name, values in mixture.violations.items()},
         "status": [status.feasible, status.violation, status.message],
@@ -111,7 +120,11 @@ def _document(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mixture(
-    document: dict[str, Any], tensors: dict[str, NDArray[Any]], module: Any, source: Path
+    document: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    module: Any,
+    source: Path,
+    trusted: Sequence[str],
 ) -> Mixture:
     objective, promises = document["minimize"], document["subject_to"]
     read = [replace(parse(promise["words"]), name=promise["name"]) for promise in promises]
@@ -126,7 +139,7 @@ def _mixture(
         weights=tensors["weights"],
         parameters=tensors["parameters"],
         thresholds={name: tensors[f"threshold {i}"] for i, name in enumerate(document["thresholds"])},
-        scorer=_build_scorer(document["scorer"], tensors, module, source),
+        scorer=_build_scorer(document["scorer"], tensors, module, source, trusted),
         objectives=document["objectives"],
         violations={name: np.array(values) for name, values in document["violations"].items()},
         setting=None,
@@ -136,15 +149,46 @@ def _mixture(
         salt=int(document["salt"]),
         audited=document["audited"],
         vote=bool(document.get("vote", False)),
+        cells=_build_cells(document.get("cells"), tensors),
+    )
+
+
+def _describe_cells(cells: Cells) -> dict[str, Any]:
+    values = [[_plain(value) for value in cell] for cell in cells.values]
+    return {"columns": list(cells.columns), "values": values, "given": cells.given}
+
+
+def _build_cells(description: dict[str, Any] | None, tensors: dict[str, NDArray[Any]]) -> Cells | None:
+    if description is None:
+        return None
+    return Cells(
+        columns=tuple(description["columns"]),
+        values=tuple(tuple(cell) for cell in description["values"]),
+        weights=tensors["weights"],
+        model=tensors["cells model"],
+        at=tensors["cells at"],
+        given=bool(description["given"]),
     )
 
 
 def _build_scorer(
-    description: dict[str, Any], tensors: dict[str, NDArray[Any]], module: Any, source: Path
+    description: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    module: Any,
+    source: Path,
+    trusted: Sequence[str],
 ) -> Any:
     """The scorer that `describe` described."""
     if description["kind"] == "linear":
         return LinearScorer(str(description["dtype"]))
+    if description["kind"] == "boosted":
+        from ratebound.learners.boosted import read_scorer
+
+        return read_scorer(description, tensors)
+    if description["kind"] == "oracle":
+        from ratebound.learners import oracle
+
+        return oracle.read_scorer(description, tensors, trusted)
     if description["kind"] != "torch":
         raise ValueError(f"{source} holds an unknown kind of model, {description['kind']!r}")
     from ratebound.learners.architecture import build

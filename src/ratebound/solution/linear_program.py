@@ -61,15 +61,13 @@ def least_violation(violations: Any) -> LeastViolation:
     count, m = G.shape
     if m == 0 or (G <= 0).all(axis=1).any():
         return LeastViolation(0.0, np.zeros(m))
-    cost, own = np.append(np.zeros(count), 1.0), _scales(G)
+    cost, own, one = np.append(np.zeros(count), 1.0), scales(G), np.zeros(count, dtype=int)
     # First each constraint in units of its own, to see whether anything is violated at all.
-    solved = _solve(cost, np.column_stack([G.T, -own]), np.zeros(m), count)
-    if solved.x[-1] <= TOLERANCE:
+    if solve(cost, np.column_stack([G.T, -own]), np.zeros(m), one).x[-1] <= TOLERANCE:
         return LeastViolation(0.0, np.zeros(m))
-    solved = _solve(cost, np.column_stack([G.T, -np.ones(m)]), np.zeros(m), count)
+    solved = solve(cost, np.column_stack([G.T, -np.ones(m)]), np.zeros(m), one)
     # By duality every mixture has prices · violations >= t*, so this bound is exact.
-    prices = np.maximum(-solved.ineqlin.marginals, 0) / own
-    prices /= prices.sum()
+    prices = solved.prices / solved.prices.sum()
     return LeastViolation(float((G @ prices).min()), prices)
 
 
@@ -78,25 +76,46 @@ def _best_at(f: Array, G: Array, violation: float) -> Array:
     count, m = G.shape
     if m == 0:
         return np.eye(count)[np.argmin(f)]
-    # The first program's answer is rounded; this much slack keeps it feasible for the second.
-    slack = TOLERANCE * _scales(G) if violation > 0 else 0.0
-    solved = _solve(f, G.T, violation + slack + np.zeros(m), count)
-    return _polished(solved.x, G, violation, solved.slack)
+    one = np.zeros(count, dtype=int)
+    solved = solve(f, G.T, violation + slack_at(violation, G), one)
+    return polished(solved, G, violation, one)
 
 
-def _solve(cost: Array, A: Array, b: Array, simplex: int) -> Any:
-    """min cost·x with A x <= b, x >= 0, and the first `simplex` entries summing to 1, at a vertex."""
+def slack_at(violation: float, G: Array) -> Array:
+    """The room (m,) that keeps the second program feasible, the first one's answer being rounded."""
+    return TOLERANCE * scales(G) * (violation > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """A solved program: its unknowns, the room left in each constraint, and the dual."""
+
+    x: Array
+    room: Array  # (m,) b - A x
+    prices: Array  # (m,) >= 0: what the cost would fall by, per unit of more room
+    sums: Array  # (groups,) what the cost would rise by, per unit of a group's sum
+
+
+def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
+    """min cost·x with A x <= b and x >= 0, at a vertex.
+
+    `groups` (k,) numbers from 0 the group of each of the first k unknowns; each group sums to 1.
+    """
     from scipy.optimize import linprog
+    from scipy.sparse import csr_array
 
-    scale = np.abs(A[:, :simplex]).max(axis=1)
+    scale = np.abs(A[:, : len(groups)]).max(axis=1)
     scale[scale == 0] = 1.0
     size = max(float(np.abs(cost).max()), 1e-300)
+    count = int(groups.max()) + 1
     solved = linprog(
         cost / size,
         A_ub=A / scale[:, None],
         b_ub=b / scale,
-        A_eq=(np.arange(len(cost)) < simplex)[None].astype(float),
-        b_eq=[1.0],
+        A_eq=csr_array(
+            (np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(count, len(cost))
+        ),
+        b_eq=np.ones(count),
         bounds=(0, None),
         method="highs-ds",
         options={
@@ -106,26 +125,42 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int) -> Any:
     )
     if solved.x is None:
         raise RuntimeError(f"the linear program could not be solved: {solved.message}")
-    solved.slack = solved.slack * scale
-    return solved
+    return Vertex(
+        x=solved.x,
+        room=solved.slack * scale,
+        prices=np.maximum(-solved.ineqlin.marginals, 0) * size / scale,
+        sums=solved.eqlin.marginals * size,
+    )
 
 
-def _polished(x: Array, G: Array, violation: float, slack: Array) -> Array:
-    """The vertex the solver found, recomputed from its tight constraints to full precision."""
-    members = np.flatnonzero(x > TOLERANCE)
-    tight = np.argsort(np.abs(slack) / _scales(G), kind="stable")[: len(members) - 1]
-    system = np.vstack([G[np.ix_(members, tight)].T, np.ones(len(members))])
-    exact = x[members] / x[members].sum()
-    if np.linalg.cond(system) < 1e8:
-        exact = np.linalg.solve(system, np.append(np.full(len(tight), violation), 1.0))
-    polished = np.zeros_like(x)
-    polished[members] = exact
-    rough = np.where(x > TOLERANCE, x, 0) / x[members].sum()
-    worse = (polished @ G).max() > max((rough @ G).max(), violation) + 1e-15
-    return rough if worse or (exact < 0).any() else polished
+def polished(vertex: Vertex, G: Array, violation: float, groups: Array) -> Array:
+    """The weights of a vertex, recomputed from its tight constraints to full precision.
+
+    A group with one member needs no computing; for the members of the others, their groups' sums and
+    the tightest constraints make a square system.
+    """
+    rough = np.where(vertex.x[: len(groups)] > TOLERANCE, vertex.x[: len(groups)], 0.0)
+    rough /= np.bincount(groups, rough)[groups]
+    alone = np.bincount(groups, rough > 0)[groups] == 1
+    members = np.flatnonzero((rough > 0) & ~alone)
+    if not len(members):
+        return rough
+    shared, group = np.unique(groups[members], return_inverse=True)
+    tightest = np.argsort(np.abs(vertex.room) / scales(G), kind="stable")
+    tight = tightest[: len(members) - len(shared)]
+    unit = scales(G)[tight]
+    system = np.vstack([G[np.ix_(members, tight)].T / unit[:, None], shared[:, None] == shared[group]])
+    fixed = np.where(alone, rough, 0.0) @ G[:, tight]
+    exact = rough[members]
+    if len(tight) == len(members) - len(shared) and np.linalg.cond(system) < 1e8:
+        exact = np.linalg.solve(system, np.append((violation - fixed) / unit, np.ones(len(shared))))
+    found = rough.copy()
+    found[members] = exact
+    worse = (found @ G).max() > max((rough @ G).max(), violation) + 1e-15
+    return rough if worse or (exact < 0).any() else found
 
 
-def _scales(G: Array) -> Array:
+def scales(G: Array) -> Array:
     """The size of each constraint, (m,)."""
     sizes: Array = np.abs(G).max(axis=0)
     return np.where(sizes > 0, sizes, 1.0)

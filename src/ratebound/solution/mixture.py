@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ratebound.game.trace import Scorer, Trace
 from ratebound.learners.encoding import Encoding
-from ratebound.problem.frames import as_array
+from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
+from ratebound.solution.cells import Cells
 from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
 from ratebound.solution.status import Status, status_of
 
@@ -26,13 +27,14 @@ class Mixture:
 
     `objectives` and `violations` are expectations over the mixture, by population. `encoding`, where
     there is one, turns the rows of a table into the features the models were trained on. With `vote`
-    there is no chance: yes is said where members with half of the weight or more say yes.
+    there is no chance: yes is said where members with half of the weight or more say yes. With `cells`
+    members are not models but thresholds on the scores of models, by known cell: `print(mixture.cells)`.
     """
 
     problem: Problem
     constraints: tuple[Constraint, ...]
     weights: Array  # (M,) > 0, summing to 1
-    parameters: Array  # (M, P)
+    parameters: Array  # (M, P); with cells (B, P), of the models that their thresholds are for
     thresholds: dict[str, Array]  # learnable thresholds, (M,) each
     scorer: Scorer
     objectives: dict[str, float]  # "train" and every watched population
@@ -44,12 +46,17 @@ class Mixture:
     salt: int = 0  # of the hash that chooses members; another salt, another draw
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     vote: bool = False  # whether the members decide by majority, not one of them by chance
+    cells: Cells | None = None  # each member's thresholds by known cell, where it has any
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def __str__(self) -> str:
-        lines = [f"{'vote' if self.vote else 'mixture'} of {len(self)}: {self.status}"]
+        what = ""
+        if self.cells is not None:
+            by = f" by {', '.join(self.cells.columns)}" if self.cells.columns else ""
+            what = f" set{'s' * (len(self) > 1)} of thresholds{by}"
+        lines = [f"{'vote' if self.vote else 'mixture'} of {len(self)}{what}: {self.status}"]
         for name, objective in self.objectives.items():
             worst = self.violations[name].max() if self.constraints else 0.0
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
@@ -59,29 +66,37 @@ class Mixture:
         """The features the models see of these rows, an array or, where they read tables, a table."""
         if self.encoding is not None:
             return self.encoding.transform(X)
-        return X if self.scorer.tables else as_array(X)
+        if self.cells is not None and self.cells.given:
+            return self._given_scores(as_array(X))
+        return X if self.scorer.tables and frame_columns(X) else as_array(X)
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores (n, M) of every member; a member says yes where its score is at least 0."""
-        return self._scores(self.features(X)).T
+    def decision_function(self, X: Any, *, columns: Any = None) -> Array:
+        """Scores (n, M) of every member; a member says yes where its score is at least 0.
 
-    def predict_proba(self, X: Any) -> Array:
+        `columns` holds the columns that `cells` are made of, where `X` does not.
+        """
+        return self._scores(X, self.features(X), columns).T
+
+    def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
         """Probabilities (n, 2) of no and of yes under the mixture; 0 and 1 for a vote."""
-        scores = self._scores(self.features(X))
+        scores = self._scores(X, self.features(X), columns)
         if self.vote:
             yes = (voted_scores(self.weights, scores) >= 0).astype(float)
         else:
             yes = np.minimum(self.weights @ (scores >= 0), 1.0)
         return np.column_stack([1 - yes, yes])
 
-    def predict(self, X: Any, *, key: Any = None, random_state: Any = None) -> Array:
+    def predict(
+        self, X: Any, *, columns: Any = None, key: Any = None, random_state: Any = None
+    ) -> Array:
         """A decision for each row, the same one for the same row every time.
 
         A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
         the rounded features. `random_state` draws members afresh instead. A vote needs neither.
+        Thresholds on bare scores have only these to hash, so that equal scores share a fate: give ids.
         """
         features = self.features(X)
-        scores = self._scores(features)
+        scores = self._scores(X, features, columns)
         if self.vote:
             decisive = voted_scores(self.weights, scores)
         else:
@@ -89,20 +104,33 @@ class Mixture:
             decisive = scores[chosen, np.arange(len(features))]
         return np.asarray(self.classes)[(decisive >= 0).astype(int)]
 
-    def _scores(self, features: Array) -> Array:
+    def _scores(self, X: Any, features: Any, columns: Any) -> Array:
         """Scores (M, n), checked: a score that is not a number would silently say no."""
         with np.errstate(all="ignore"):
             scores = self.scorer.scores(self.parameters, features)
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
             raise ValueError(f"row {row} has no score: its features hold NaN or infinite values")
-        return scores
+        return scores if self.cells is None else self.cells.scores(scores, self.cells.rows(X, columns))
 
-    def _uniform(self, features: Array, key: Any, random_state: Any) -> Array:
+    def _given_scores(self, scores: Array) -> Array:
+        width = self.parameters.shape[1] - 1
+        wide = scores[:, None] if scores.ndim == 1 else scores
+        if wide.ndim != 2 or wide.shape[1] != width or wide.dtype.kind not in "buif":
+            raise ValueError(
+                f"this policy decides on scores, {width} a row, and got {wide.dtype} of shape "
+                f"{scores.shape}: pass what the model gives for these rows, and to audit the policy "
+                "rb.Population(scores, y, columns=...)"
+            )
+        return wide
+
+    def _uniform(self, features: Any, key: Any, random_state: Any) -> Array:
         """The number in [0, 1) that chooses each row's member, (n,)."""
         if random_state is not None:
             return np.random.default_rng(random_state).random(len(features))
         if key is None:
+            if self.cells is not None and self.cells.given:  # small differences are all there is
+                features = (np.asarray(features, np.float32) + 0).view(np.int32)  # seven digits
             return uniform_from_features(features, self.salt)
         uniform = uniform_from_key(key, self.salt)
         if len(uniform) != len(features):
@@ -150,9 +178,10 @@ def member(whole: Mixture, index: int) -> Mixture:
     return replace(
         whole,
         weights=np.ones(1),
-        parameters=whole.parameters[one],
+        parameters=whole.parameters if whole.cells is not None else whole.parameters[one],
         thresholds={name: values[one] for name, values in whole.thresholds.items()},
         objectives={},
         violations={},
         vote=False,
+        cells=None if whole.cells is None else whole.cells.member(index),
     )

@@ -57,6 +57,11 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
+    if mixture.cells is not None:
+        raise ValueError(
+            "to_onnx writes models, and this mixture has thresholds by known cell: export the models "
+            "its scores come from, and apply the thresholds, mixture.cells, to their scores"
+        )
     graph = _Graph(_import_onnx())
     width, scores = _scores(graph, mixture)
     graph.cast(scores, "float32", "scores")
@@ -141,7 +146,7 @@ def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
     scorer: Any = mixture.scorer
     features, kind = "features", scorer.dtype if isinstance(scorer, LinearScorer) else "float32"
     encoding = mixture.encoding
-    if encoding is not None and not encoding.from_frame:
+    if encoding is not None and not encoding.from_frame and encoding.style == "scaled":
         columns = [column for column in encoding.columns if isinstance(column, Number)]
         centered = graph("Sub", graph.cast(features, "float64"), np.array([c.center for c in columns]))
         features = graph("Div", centered, np.array([c.scale for c in columns]))

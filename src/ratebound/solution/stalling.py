@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, Values
 from ratebound.solution.linear_program import shrink_weights
 
 
@@ -15,6 +15,9 @@ class Stalled:
     """Says stop after `patience` kept rounds in which the shrunk mixture has not improved.
 
     Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
+    With `on`, the mixture is still the best of the training rows, but judged on a watched population.
+    Its violations there are not what the mixture was chosen by, and never settle; better is then a
+    lower sum of the objective and the worst violation.
 
     >>> from ratebound import play
     >>> stop = Stalled(patience=5)  # for play(..., stop=stop)
@@ -22,13 +25,17 @@ class Stalled:
 
     patience: int
     tolerance: float = 1e-4
+    on: str = "train"
     best: tuple[float, float] = field(default=(np.inf, np.inf))
     waited: int = 0
 
     def __call__(self, trace: Trace) -> bool:
         weights = shrink_weights(trace.objectives, trace.violations)
-        violation = float(max((weights @ trace.violations).max(initial=0.0), 0.0))
-        objective = float(weights @ trace.objectives)
+        found = self._values(trace)
+        violation = float(max((weights @ found.violations).max(initial=0.0), 0.0))
+        objective = float(weights @ found.objectives)
+        if self.on != "train":
+            violation, objective = 0.0, objective + violation
         safer = violation < self.best[0] - self.tolerance
         cheaper = violation <= self.best[0] and objective < self.best[1] - self.tolerance
         if safer or cheaper:
@@ -36,3 +43,13 @@ class Stalled:
         else:
             self.waited += 1
         return self.waited >= self.patience
+
+    def _values(self, trace: Trace) -> Trace | Values:
+        if self.on == "train":
+            return trace
+        if self.on not in trace.watched:
+            known = ", ".join(["train", *trace.watched])
+            raise ValueError(
+                f"{self.on!r} is not watched, only {known}: play(..., watch={{{self.on!r}: compiled}})"
+            )
+        return trace.watched[self.on]

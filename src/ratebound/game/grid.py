@@ -1,0 +1,65 @@
+"""A λ-player that does not play: multipliers spread out beforehand, each answered once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ratebound.game.arrays import Array, as_like, namespace
+from ratebound.game.multipliers import ExternalRegret, LearningRate, Multipliers, Optimizer
+
+DECADES = 4  # that the sums of the multipliers go down from the radius
+
+
+@dataclass(frozen=True)
+class Grid(ExternalRegret):
+    """Multipliers at fixed `points`, as that many settings that never move.
+
+    The first point is 0. The sums of the others are spaced geometrically up to `radius`, over four
+    decades, since prices differ by orders of magnitude; how a sum is shared among several constraints
+    is a low-discrepancy sequence. With `rb.Oracle` all points are answered in one round, in parallel.
+
+    >>> Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
+    [0.0, 0.001, 0.1, 10.0]
+    """
+
+    points: int = 32
+    radius: float = field(default=10.0, kw_only=True)
+    learning_rate: LearningRate = field(default=1.0, init=False, repr=False)
+    optimizer: Optimizer = field(default="sgd", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.points < 1:
+            raise ValueError(f"points must be at least 1, got {self.points}")
+
+    @property
+    def settings(self) -> int:
+        return self.points
+
+    def start(
+        self,
+        constraints: int,
+        *,
+        settings: int | None = None,
+        like: Array | None = None,
+        rounds: int | None = None,
+        bound: float | None = None,
+    ) -> Multipliers:
+        """The multipliers of every point, (points, 1+m)."""
+        from scipy.stats import qmc
+
+        state = np.zeros((self.points, constraints))
+        if constraints and self.points > 1:
+            sums = self.radius * np.logspace(-DECADES, 0, self.points - 1)
+            halton = qmc.Halton(constraints, scramble=False).fast_forward(1)  # whose first point is 0
+            shares = -np.log(halton.random(self.points - 1))  # evenly over the simplex, once normed
+            state[1:] = sums[:, None] * shares / shares.sum(axis=1, keepdims=True)
+        if like is not None and namespace(like) is not np:
+            state = as_like(state, like.new_empty(0, dtype=namespace(like).float64))
+        return Multipliers(self._weights(state), state)
+
+    def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
+        """The same multipliers, whatever the violations."""
+        return multipliers

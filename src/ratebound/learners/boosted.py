@@ -1,0 +1,207 @@
+"""Boosted trees, LightGBM's or XGBoost's: each round of the game grows the next tree.
+
+A tree once grown never changes, so the model of round t is the first t trees. All iterates together
+are one ensemble, and each of them is a number of trees: in training, in a mixture and in its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.multipliers import SwapRegret
+from ratebound.learners.trees import LIBRARIES, Recipe, Trees
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Boosted trees as an LGBMClassifier or an XGBClassifier describes them, or by a library's name.
+
+    The estimator is read, never fitted or changed; its objective gives way to the game's, its number
+    of trees to `rounds` where `play` is given them. `categorical` lists the features that hold codes of
+    categories; columns of a pandas table that are categories are known as such. NaN is missing. Unless
+    `play` is given others, the multipliers are those of `Boosted.multipliers`.
+
+    >>> Boosted("lightgbm").rounds
+    100
+    """
+
+    model: Any = "lightgbm"
+    categorical: Sequence[int] = ()
+
+    settings: ClassVar[int] = 1  # several come from the multipliers
+    newton: ClassVar[bool] = True  # steps by gradient over curvature, on all rows
+    tables: ClassVar[bool] = True
+    # A hundred rounds are few: from equal multipliers most would go by before the objective has its
+    # weight, and a slower player would not keep a hard constraint by their end.
+    multipliers: ClassVar[SwapRegret] = SwapRegret(0.05, objective_weight=0.9)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categorical", tuple(map(int, self.categorical)))
+        self._recipe  # noqa: B018  # what cannot be played is said at once
+
+    @property
+    def rounds(self) -> int:
+        """How many trees the estimator asks for."""
+        return self._recipe.rounds
+
+    @property
+    def patience(self) -> int | None:
+        """The estimator's early stopping: after how many rounds without improvement, for `Stalled`."""
+        return self._recipe.patience
+
+    def start(self, features: Any, settings: int, seed: int) -> BoostedFit:
+        """A fit in progress on these rows, an array or a table."""
+        kind = LIBRARIES[_library_of(self.model)]
+        return BoostedFit(
+            kind.planted(self._recipe, _readable(features), self.categorical, settings, seed)
+        )
+
+    @cached_property
+    def _recipe(self) -> Recipe:
+        kind = LIBRARIES[_library_of(self.model)]
+        estimator = getattr(kind.library(), kind.CLASSIFIER)
+        model = estimator() if isinstance(self.model, str) else self.model
+        if not isinstance(model, estimator):
+            raise TypeError(f"Boosted takes an {kind.CLASSIFIER}, got {type(model).__name__}")
+        return kind.recipe(model)
+
+
+class BoostedScorer:
+    """Scores of ensembles up to some tree; a model's parameters are (which ensemble, how many trees)."""
+
+    tables = True
+
+    def __init__(self, ensembles: Sequence[Trees]) -> None:
+        self.ensembles = list(ensembles)
+
+    def scores(self, parameters: Array, X: Any) -> Array:
+        """(M, n) scores of M models (M, 2); every tree is asked once, however many models share it."""
+        which, counts = _whole(parameters)
+        rows = _readable(X)
+        found = np.empty((len(which), len(rows)))
+        for index in np.unique(which):
+            trees, passed = self.ensembles[index], 0
+            running = np.zeros(len(rows), trees.dtype)
+            own = np.flatnonzero(which == index)
+            for member in own[np.argsort(counts[own])]:
+                if counts[member] > passed:
+                    running = trees.added(running, rows, passed, int(counts[member]))
+                    passed = int(counts[member])
+                found[member] = running
+        return found
+
+    def kept(self, parameters: Array) -> tuple[BoostedScorer, Array]:
+        """Only the ensembles these models use, cut after the last tree any of them needs."""
+        which, counts = _whole(parameters)
+        used, index = np.unique(which, return_inverse=True)
+        last = [max(int(counts[which == one].max()), 1) for one in used]  # no library writes no trees
+        short = [self.ensembles[one].cut(count) for one, count in zip(used, last, strict=True)]
+        return BoostedScorer(short), np.column_stack([index, counts]).astype(np.float64)
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        names = {kind: name for name, kind in LIBRARIES.items()}
+        arrays = {
+            f"ensemble {i}": np.frombuffer(trees.to_bytes(), dtype=np.uint8)
+            for i, trees in enumerate(self.ensembles)
+        }
+        library = names[type(self.ensembles[0])]
+        return {"kind": "boosted", "library": library, "ensembles": len(arrays)}, arrays
+
+
+def read_scorer(description: Mapping[str, Any], tensors: Mapping[str, Array]) -> BoostedScorer:
+    """The scorer a file's `describe` tells of; its arrays are named as files name a scorer's."""
+    if description["library"] not in LIBRARIES:
+        raise ValueError(f"the file's trees are of an unknown library, {description['library']!r}")
+    kind = LIBRARIES[description["library"]]
+    raw = [tensors[f"scorer ensemble {i}"].tobytes() for i in range(description["ensembles"])]
+    return BoostedScorer([kind.from_bytes(one) for one in raw])
+
+
+class BoostedFit:
+    """Ensembles being grown: `scores` on all rows, then `descend` their gradient and curvature."""
+
+    device = None
+    precision = "float64"
+
+    def __init__(self, ensembles: Sequence[Trees]) -> None:
+        self.ensembles, self.scorer = list(ensembles), BoostedScorer(ensembles)
+        self._look()
+        self.watched: dict[int, tuple[Compiled, Any]] = {}
+
+    def randomness(self, seed: int) -> AbstractContextManager[None]:
+        """Where a seed rules over what chance there is: the libraries were given theirs at the start."""
+        return nullcontext()
+
+    def scores(self, rows: None) -> Array:
+        """(K, n) scores of all rows."""
+        return self.current
+
+    def descend(self, gradient: Array, curvature: Array) -> None:
+        """One more tree for each setting, on the gradient and the curvature of the scores last given."""
+        for trees, slope, bend in zip(self.ensembles, gradient, curvature, strict=True):
+            trees.grow(slope, bend)
+        self._look()
+
+    def _look(self) -> None:
+        """What there is now; an interrupt amid `descend` leaves it as it was before."""
+        self.current, self.counts = self._known_scores(), [trees.count for trees in self.ensembles]
+
+    def watched_scores(self, other: Compiled) -> Array:
+        """(K, n) scores of another population's rows, which grow with the trees: T rounds cost T trees.
+
+        From scratch in each round they would cost T²/2.
+        """
+        if id(other) not in self.watched:  # it is held on to, so that its id is no other's
+            self.watched[id(other)] = other, self.ensembles[0].watch(_readable(other.inputs))
+        return self._known_scores(self.watched[id(other)][1])
+
+    def _known_scores(self, watched: Any = None) -> Array:
+        return np.stack([trees.known_scores(watched) for trees in self.ensembles]).astype(np.float64)
+
+    def restore(self, parameters: Array) -> None:
+        raise ValueError("boosted trees cannot start from a trace's parameters: leave start= out")
+
+    def parameters(self) -> Array:
+        return np.array(list(enumerate(self.counts)), dtype=np.float64)
+
+    def all_scores(self) -> Array:
+        return self.current
+
+
+def _library_of(model: Any) -> str:
+    """The library an estimator comes from, or that is named."""
+    if isinstance(model, str):
+        found = {model}
+    else:
+        found = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    for name in LIBRARIES:
+        if name in found:
+            return name
+    names = ", ".join(map(repr, LIBRARIES))
+    raise ValueError(
+        f"Boosted takes an LGBMClassifier, an XGBClassifier, or one of {names}; got {model!r}"
+    )
+
+
+def _readable(X: Any) -> Any:
+    """A pandas table as it is, since the libraries know its categories; anything else as numbers."""
+    if type(X).__module__.partition(".")[0] == "pandas":
+        return X
+    return Population(X).features
+
+
+def _whole(parameters: Array) -> tuple[Array, Array]:
+    """Which ensemble and how many trees, of each model."""
+    which, counts = np.asarray(parameters).astype(int).T
+    return which, counts

@@ -1,0 +1,273 @@
+"""Any scikit-learn classifier that takes sample weights, as an oracle: each round is a whole fit.
+
+In a file, models whose score is w · x + b are written as numbers (see `OracleFit.settled`). All others
+are written with skops: a zip of JSON, which names the types of the objects, and of plain arrays. On
+loading, the names are first compared, without importing anything, with skops' list of trusted types,
+most of scikit-learn's, and with those the caller trusts; one unknown name, and nothing is built. Then
+the types are imported, and their own code restores the objects from what the file says. So no code comes
+from the file, but the types named are trusted with its content. Trees (``sklearn.tree._tree.Tree``) are
+not on the list: scikit-learn follows their nodes unchecked. Trust them in files you know the origin of.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.trace import Trace
+from ratebound.learners.extras import import_extra
+from ratebound.learners.linear import LinearScorer
+from ratebound.problem.frames import as_array, frame_columns, rows_of
+
+Array = NDArray[Any]
+LINEAR = LinearScorer("float64")
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A scikit-learn classifier as the model: it answers multipliers with a fit on weighted rows.
+
+    The estimator is cloned for each fit and reads rows as they were given, so it may be a pipeline that
+    reads tables. Where it leaves a `random_state` to chance, that is set from the seed of `play`. The
+    rounds end once the duality gap is at most `tolerance`, and players of several settings fit them in
+    `n_jobs` parallel jobs. Of the arguments of `play`, those on batches, losses, proxies, estimates and
+    on what is kept do not apply: every fit sees all rows, and is kept.
+
+    >>> import ratebound as rb
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": X[:, 1] > 0})
+    >>> goal = [rb.positive_rate(group=False) >= 0.8 * rb.positive_rate()]
+    >>> compiled = rb.compile(rb.Problem(rb.error_rate(), goal), people)
+    >>> trace = rb.play(compiled, rb.Oracle(LogisticRegression()))
+    >>> trace.ended, rb.shrink(trace).status.feasible
+    ('gap', True)
+    """
+
+    estimator: Any
+    tolerance: float = 1e-4
+    n_jobs: int | None = None
+
+    answers: ClassVar[bool] = True
+    settings: ClassVar[int] = 1
+    rounds: ClassVar[int] = 50  # unless `play` is told otherwise
+
+    def __post_init__(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(f"an oracle takes an estimator to clone and fit, got {self.estimator!r}")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must not be negative, got {self.tolerance}")
+
+    def start(self, inputs: Any, settings: int, seed: int) -> OracleFit:
+        """A fit in progress on these rows, as they were given."""
+        return OracleFit(self, inputs, settings, seed)
+
+
+@dataclass(frozen=True)
+class OracleScorer:
+    """Scores of fitted estimators, known by their places: the parameters are indices (M, 1)."""
+
+    members: tuple[Any, ...]  # fitted estimators, or the one decision a constant member makes
+    tables: ClassVar[bool] = True
+
+    def scores(self, parameters: Array, X: Any) -> Array:
+        """(M, n) scores of M members on n rows; one that occurs twice is asked once."""
+        used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
+        return np.stack([_scores(self.members[index], X) for index in used])[where]
+
+    def kept(self, parameters: Array) -> tuple[OracleScorer, Array]:
+        used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
+        return OracleScorer(tuple(self.members[index] for index in used)), where[:, None]
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, bool)}
+        constants = [each if isinstance(each, bool) else None for each in self.members]
+        arrays = {f"member {i}": np.frombuffer(_written(each), np.uint8) for i, each in fitted.items()}
+        return {"kind": "oracle", "constants": constants}, arrays
+
+
+def read_scorer(
+    description: Mapping[str, Any], tensors: Mapping[str, Array], trusted: Sequence[str]
+) -> OracleScorer:
+    """The scorer a file's `describe` tells of; `trusted` are types allowed beyond those skops trusts."""
+    members = [
+        _read(tensors[f"scorer member {i}"].tobytes(), trusted) if constant is None else bool(constant)
+        for i, constant in enumerate(description["constants"])
+    ]
+    return OracleScorer(tuple(members))
+
+
+class OracleFit:
+    """An estimator fitted anew each round; `answer` takes what a yes costs and keeps the fits."""
+
+    def __init__(self, spec: Oracle, inputs: Any, settings: int, seed: int) -> None:
+        from sklearn.base import clone
+
+        self.spec, self.settings = spec, settings
+        self.X = inputs if frame_columns(inputs) else as_array(inputs)
+        self.prototype = clone(spec.estimator)
+        _fix_chance(self.prototype, seed)
+        self.weight_argument = _weight_argument(self.prototype)
+        self.members: list[Any] = []
+        self.linear: list[Array | None] = []  # the members as weights and intercept, where they are that
+        self._scores = np.empty((0, len(self.X)))
+
+    @property
+    def scorer(self) -> Any:
+        return OracleScorer(tuple(self.members))
+
+    def answer(self, costs: Array, cells: Array, row_weights: Array | None, round: int) -> None:
+        """Fit a member per setting, where a yes costs (K, cells) times a row's weight (n,)."""
+        from sklearn.utils.parallel import Parallel, delayed
+
+        rows = (c[cells] if row_weights is None else c[cells] * row_weights for c in costs)
+        earlier = self.members[-self.settings :] or [None] * self.settings
+        fits = Parallel(n_jobs=self.spec.n_jobs if len(costs) > 1 else 1)(
+            delayed(_fitted)(
+                _beginning(self.prototype, before), self.X, cost, self.weight_argument, round
+            )
+            for before, cost in zip(earlier, rows, strict=True)
+        )
+        linear = [_as_linear(fit, self.X) for fit in fits]
+        self._scores = np.stack(
+            [
+                _scores(fit, self.X) if flat is None else LINEAR.scores(flat[None], self.X)[0]
+                for fit, flat in zip(fits, linear, strict=True)
+            ]
+        )
+        if not np.isfinite(self._scores).all():
+            raise ValueError(f"round {round}: {_name(self.prototype)} gives NaN or infinite scores")
+        self.members += fits
+        self.linear += linear
+
+    def parameters(self) -> Array:
+        """Where the latest members are found, (K, 1)."""
+        return np.arange(len(self.members) - self.settings, len(self.members))[:, None]
+
+    def all_scores(self) -> Array:
+        return self._scores
+
+    def settled(self, trace: Trace) -> Trace:
+        """The trace with its members as they are best kept: linear models as their numbers."""
+        flat = [each for each in self.linear if each is not None]
+        if len(flat) < len(self.members):
+            return replace(trace, scorer=self.scorer)
+        return replace(trace, scorer=LINEAR, parameters=np.stack(flat)[trace.parameters[:, 0]])
+
+
+def _beginning(prototype: Any, earlier: Any) -> Any:
+    """A fresh estimator to fit; a logistic regression goes on from where the `earlier` one ended.
+
+    Its optimum is the same from anywhere. Of others that is not known: forests would add trees.
+    """
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+
+    fresh = clone(prototype)
+    if type(fresh) is LogisticRegression and type(earlier) is LogisticRegression:
+        fresh.set_params(warm_start=True)
+        fresh.coef_, fresh.intercept_ = earlier.coef_, earlier.intercept_
+    return fresh
+
+
+def _fitted(estimator: Any, X: Any, cost: Array, weight_argument: str, round: int) -> Any:
+    """The estimator fitted to say yes where it costs less than nothing, or the one decision to make."""
+    rows = np.flatnonzero(cost)
+    labels = cost[rows] < 0
+    if labels.all() or not labels.any():  # the same decision is best everywhere
+        return bool(labels.any())
+    if len(rows) < len(cost):
+        X = rows_of(X, rows)
+    weights = np.abs(cost[rows]) / np.abs(cost).max()  # equal ones are 1 to the last bit
+    try:
+        return estimator.fit(X, labels.astype(int), **{weight_argument: weights / weights.mean()})
+    except Exception as error:
+        raise RuntimeError(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
+
+
+def _scores(member: Any, X: Any) -> Array:
+    """(n,) scores of a member, yes where they are at least 0."""
+    if isinstance(member, bool):
+        return np.full(len(X), 1.0 if member else -1.0)
+    if hasattr(member, "decision_function"):
+        return np.asarray(member.decision_function(X), dtype=float)
+    if hasattr(member, "predict_proba"):
+        return np.asarray(member.predict_proba(X), dtype=float)[:, 1] - 0.5
+    return np.asarray(member.predict(X), dtype=float) - 0.5
+
+
+def _as_linear(member: Any, X: Any) -> Array | None:
+    """Weights and intercept (d + 1,) of a member whose score is w · x + b, else None."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "buif":
+        return None
+    width = X.shape[1]
+    if isinstance(member, bool):
+        return np.append(np.zeros(width), 1.0 if member else -1.0)
+    weights = np.ravel(getattr(member, "coef_", ()))
+    intercept = np.ravel(getattr(member, "intercept_", ()))
+    if len(weights) != width or len(intercept) != 1 or not hasattr(member, "decision_function"):
+        return None
+    flat = np.append(weights, intercept).astype(float)
+    same = np.allclose(LINEAR.scores(flat[None], X)[0], _scores(member, X), rtol=1e-4, atol=1e-4)
+    return flat if same else None
+
+
+def _fix_chance(estimator: Any, seed: int) -> None:
+    """Set every `random_state` that is left to chance, those of a pipeline's steps included."""
+    open_ends = sorted(
+        name
+        for name, value in estimator.get_params().items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    )
+    drawn = np.random.default_rng(seed).integers(2**31, size=len(open_ends)).tolist()
+    estimator.set_params(**dict(zip(open_ends, drawn, strict=True)))
+
+
+def _weight_argument(estimator: Any) -> str:
+    """What the sample weights are called in the estimator's `fit`: a pipeline passes them to its end."""
+    if hasattr(estimator, "steps"):
+        name, last = estimator.steps[-1]
+        return f"{name}__{_weight_argument(last)}"
+    parameters = (
+        inspect.signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
+    )
+    if any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters):
+        return "sample_weight"
+    raise TypeError(
+        f"{_name(estimator)} takes no sample_weight in fit, and an oracle is asked by weights alone: "
+        "use an estimator that takes it"
+    )
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _written(estimator: Any) -> bytes:
+    """An estimator as bytes that are known to be readable."""
+    skops = import_extra("skops.io", "skops", "skops")
+    try:
+        data: bytes = skops.dumps(estimator)
+        skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+    except Exception as error:
+        raise ValueError(
+            f"skops cannot store this {_name(estimator)}, so nothing was written; the mixture itself is "
+            f"as it was. skops says: {error}"
+        ) from error
+    return data
+
+
+def _read(data: bytes, trusted: Sequence[str]) -> Any:
+    skops = import_extra("skops.io", "skops", "skops")
+    unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
+    if unknown:
+        raise ValueError(
+            f"the file holds objects of types that are not trusted, {', '.join(unknown)}: if you know "
+            f"where it comes from, allow them with rb.load(path, trusted={[*trusted, *unknown]})"
+        )
+    return skops.loads(data, trusted=list(trusted))

@@ -1,0 +1,272 @@
+"""One ensemble of trees while it grows and once it is grown, in LightGBM's words and in XGBoost's.
+
+Everything the learner needs of either library is here: its settings read off an estimator, a tree
+grown on a gradient and a curvature, the scores on the training rows, the scores of a range of trees,
+and the ensemble as bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.extras import import_extra
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an estimator would be trained: the library's own parameters, and what is ours to see to."""
+
+    params: dict[str, Any]
+    rounds: int
+    patience: int | None
+    data: dict[str, Any]  # what is said of the features where the training rows are read
+
+
+class LightGBM:
+    """One ensemble of LightGBM's."""
+
+    CLASSIFIER = "LGBMClassifier"
+    dtype = np.float64  # of its scores
+
+    def __init__(self, booster: Any) -> None:
+        self.booster = booster
+
+    @staticmethod
+    def library() -> Any:
+        return import_extra("lightgbm", "LightGBM", "lightgbm")
+
+    @staticmethod
+    def recipe(model: Any) -> Recipe:
+        """What an LGBMClassifier asks for; parameters of the library's may go by any of its names."""
+        params = {name: value for name, value in model.get_params().items() if value is not None}
+        _refuse_weights(
+            params, class_weight=None, scale_pos_weight=1, is_unbalance=False, unbalance=False
+        )
+        # "dart" and "rf" rescale earlier trees: their first t are not the model of round t.
+        boosting = [params.get(name, "gbdt") for name in ("boosting", "boosting_type", "boost")]
+        _refuse("boosting_type", boosting, ("gbdt", "gbrt", "goss"))
+        names = ("objective", "objective_type", "application", "app", "loss")
+        _refuse("objective", [params.pop(name, "binary") for name in names], ("binary",))
+        rounds = _taken(params, "n_estimators num_iterations num_iteration num_boost_round num_round "
+                        "num_rounds nrounds num_tree num_trees n_iter max_iter")  # fmt: skip
+        patience = _taken(params, "early_stopping_round early_stopping_rounds early_stopping "
+                          "n_iter_no_change")  # fmt: skip
+        categorical = _taken(params, "categorical_feature categorical_features categorical_column "
+                             "cat_feature cat_column")  # fmt: skip
+        params.pop("importance_type", None)
+        if not params.keys() & {"verbosity", "verbose"}:
+            params["verbosity"] = -1
+        return Recipe(
+            params=params | {"objective": "none", "metric": "none"},
+            rounds=100 if rounds is None else int(rounds),
+            patience=_positive(patience),
+            data={} if categorical is None else {"categorical_feature": categorical},
+        )
+
+    @staticmethod
+    def planted(
+        recipe: Recipe, rows: Any, categorical: Sequence[int], settings: int, seed: int
+    ) -> list[LightGBM]:
+        """Ensembles without trees, side by side on the same rows."""
+        library, data = LightGBM.library(), dict(recipe.data)
+        if categorical:
+            data["categorical_feature"] = list(categorical)
+        params = _seeded(recipe.params, seed, ("seed", "random_seed", "random_state"))
+        unread = np.zeros(len(rows))  # a label is asked for; the game alone knows what is wanted
+        training = library.Dataset(rows, label=unread, params=params, **data)
+        return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
+
+    def grow(self, gradient: Array, curvature: Array) -> None:
+        """One more tree, or none where no split is worth making: a later round may find one again."""
+        self.booster.update(fobj=lambda scores, rows: (gradient, curvature))
+
+    def watch(self, rows: Any) -> Any:
+        """Other rows in a form whose scores are brought up to date tree by tree."""
+        reference = self.booster.train_set
+        return LightGBM.library().Dataset(
+            rows, np.zeros(len(rows)), reference=reference, params=reference.get_params()
+        )
+
+    def known_scores(self, watched: Any = None) -> Array:
+        """Scores of watched rows, or the training rows; a metric is the way to be shown what is kept."""
+        shown: list[Array] = []
+
+        def metric(scores: Array, rows: Any) -> tuple[str, float, bool]:
+            shown.append(scores.copy())
+            return "scores", 0.0, False
+
+        if watched is None:
+            self.booster.eval_train(metric)
+        else:
+            self.booster.eval(watched, "watched", metric)
+        return shown[0]
+
+    @property
+    def count(self) -> int:
+        return int(self.booster.current_iteration())
+
+    def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
+        """`scores` with those of the trees from `first` up to `last` added."""
+        found = self.booster.predict(
+            rows, raw_score=True, start_iteration=first, num_iteration=last - first
+        )
+        return scores + found
+
+    def cut(self, count: int) -> LightGBM:
+        """The first `count` trees alone, without the training rows."""
+        return LightGBM.from_bytes(self.booster.model_to_string(num_iteration=count).encode())
+
+    def to_bytes(self) -> bytes:
+        return bytes(self.booster.model_to_string().encode())
+
+    @staticmethod
+    def from_bytes(raw: bytes) -> LightGBM:
+        return LightGBM(LightGBM.library().Booster(model_str=raw.decode()))
+
+
+class XGBoost:
+    """One ensemble of XGBoost's; it scores in float32, added tree by tree as in its training."""
+
+    CLASSIFIER = "XGBClassifier"
+    dtype = np.float32
+
+    def __init__(self, booster: Any, training: Any = None) -> None:
+        self.booster, self.training = booster, training
+
+    @staticmethod
+    def library() -> Any:
+        return import_extra("xgboost", "XGBoost", "xgboost")
+
+    @staticmethod
+    def recipe(model: Any) -> Recipe:
+        """What an XGBClassifier asks for."""
+        given = {name: value for name, value in model.get_params().items() if value is not None}
+        _refuse_weights(given, scale_pos_weight=1)
+        _refuse("booster", [given.get("booster", "gbtree")], ("gbtree",))
+        _refuse("objective", [given.get("objective", "binary:logistic")], ("binary:logistic",))
+        _refuse("base_score", [given.get("base_score", 0.5)], (0.5,))
+        if "callbacks" in given:
+            raise ValueError("callbacks of the estimator are not called: use play(..., stop=)")
+        missing = given.get("missing", math.nan)
+        if not math.isnan(missing):
+            raise ValueError(f"missing={missing} of the estimator: mark missing values as NaN instead")
+        params = {name: value for name, value in model.get_xgb_params().items() if value is not None}
+        params.pop("eval_metric", None)
+        return Recipe(
+            # The base score's margin is 0, the game's first score, and what is saved is a classifier.
+            params=params | {"objective": "binary:logistic", "base_score": 0.5},
+            rounds=int(given.get("n_estimators", 100)),
+            patience=_positive(given.get("early_stopping_rounds")),
+            data={name: given[name] for name in ("feature_types", "feature_weights") if name in given},
+        )
+
+    @staticmethod
+    def planted(
+        recipe: Recipe, rows: Any, categorical: Sequence[int], settings: int, seed: int
+    ) -> list[XGBoost]:
+        """Ensembles without trees, side by side on the same rows."""
+        library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
+        if categorical:
+            kinds = ["c" if i in categorical else "q" for i in range(rows.shape[1])]
+            data.setdefault("feature_types", kinds)
+        data |= {"enable_categorical": True, "nthread": params.get("n_jobs")}
+        if params.get("tree_method", "auto") in ("auto", "hist"):  # as its own estimator decides
+            training = library.QuantileDMatrix(rows, max_bin=params.get("max_bin"), **data)
+        else:
+            training = library.DMatrix(rows, **data)
+        params = _seeded(params, seed, ("seed", "random_state"))
+        return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
+
+    def grow(self, gradient: Array, curvature: Array) -> None:
+        """One more tree."""
+        self.booster.boost(self.training, self.count, grad=gradient, hess=curvature)
+
+    def watch(self, rows: Any) -> Any:
+        """Other rows in a form whose scores are brought up to date tree by tree."""
+        kinds = self.booster.feature_types if isinstance(rows, np.ndarray) else None
+        return XGBoost.library().DMatrix(rows, feature_types=kinds, enable_categorical=True)
+
+    def known_scores(self, watched: Any = None) -> Array:
+        """Scores of watched rows, or the training rows, which the library keeps from tree to tree."""
+        rows = self.training if watched is None else watched
+        return np.asarray(self.booster.predict(rows, output_margin=True))
+
+    @property
+    def count(self) -> int:
+        return int(self.booster.num_boosted_rounds())
+
+    def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
+        """`scores` with those of the trees from `first` up to `last` added."""
+        found = self.booster.inplace_predict(
+            rows, predict_type="margin", iteration_range=(first, last), base_margin=scores
+        )
+        return np.asarray(found)
+
+    def cut(self, count: int) -> XGBoost:
+        """The first `count` trees alone, without the training rows."""
+        short = self.booster[:count]
+        if "c" not in (self.booster.feature_types or ()):
+            return XGBoost(short)
+        # Slices up to XGBoost 3.2 lose what a table's categories are called (dmlc/xgboost#12462).
+        whole, model = (json.loads(bytes(one.save_raw("json"))) for one in (self.booster, short))
+        names = whole["learner"]["gradient_booster"]["model"].get("cats")
+        model["learner"]["gradient_booster"]["model"]["cats"] = names
+        return XGBoost.from_bytes(json.dumps(model).encode())
+
+    def to_bytes(self) -> bytes:
+        return bytes(self.booster.save_raw("ubj"))
+
+    @staticmethod
+    def from_bytes(raw: bytes) -> XGBoost:
+        booster = XGBoost.library().Booster()
+        booster.load_model(bytearray(raw))
+        return XGBoost(booster)
+
+
+Trees = LightGBM | XGBoost
+LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+
+
+def _refuse(name: str, given: Sequence[Any], known: Sequence[Any]) -> None:
+    for value in given:
+        if value not in known:
+            raise ValueError(f"{name}={value!r} cannot play the game: leave it out, or at {known[0]!r}")
+
+
+def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:
+    """Weights of classes would bend the rates: rows carry their weights in the population."""
+    for name, value in neutral.items():
+        given = params.pop(name, value)
+        if given != value:
+            raise ValueError(
+                f"{name}={given!r} of the estimator is not used: weigh rows by rb.Population(..., "
+                "weights=), or say what matters as a constraint"
+            )
+
+
+def _taken(params: dict[str, Any], names: str) -> Any:
+    """The value under the last of these names that is given; all are taken out."""
+    found = [params.pop(name) for name in names.split() if name in params]
+    return found[-1] if found else None
+
+
+def _positive(patience: Any) -> int | None:
+    return int(patience) if patience and patience > 0 else None
+
+
+def _seeded(params: dict[str, Any], seed: int, names: Sequence[str]) -> dict[str, Any]:
+    """Parameters with the game's seed, where the estimator names none."""
+    own = [params[name] for name in names if name in params]
+    if not all(isinstance(one, Integral) for one in own):
+        raise TypeError(f"random_state of the estimator must be a whole number or None, got {own[0]!r}")
+    return params if own else params | {"seed": seed}

@@ -1,0 +1,250 @@
+"""The best thresholds by known cell: one linear program, solved by column generation.
+
+In each known cell c a policy says yes where the score of a model b is at least t, and uses the pair
+(b, t) with probability p[c, b, t]. Every rate is linear in these, so the best policy is
+
+    min_p  f·p   with  Gp <= t*,   Σ_{b,t} p[c, b, t] = 1 for every cell c,   p >= 0,
+
+t* being the least worst violation that any p reaches, as in `linear_program`. A vertex has at most
+(cells + m) members: at most m cells leave anything to chance.
+
+There is a column for every distinct score, far too many to write out, and no need to. Given prices λ
+of the constraints, a yes costs each row a known amount, (λ @ coefficients) of its compiled cell, so in
+rows sorted by score the costs of all thresholds of a cell are one cumulative sum. Its lowest point is
+the best column there is; when the program over a few columns has none left to add, it has solved the
+program over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.problem.compiled import Compiled
+from ratebound.solution.linear_program import (
+    TOLERANCE,
+    LeastViolation,
+    Vertex,
+    polished,
+    scales,
+    slack_at,
+    solve,
+)
+
+Array = NDArray[Any]
+FIRST = 256  # columns to begin with, in all
+CHUNK = 2**22  # numbers of one array of columns x compiled cells
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One model's rows, cell after cell, each from the highest score down: a threshold is a prefix.
+
+    Candidates are numbered through all cells; a cell's first says yes to no one, its last to everyone.
+    """
+
+    compiled: Compiled
+    cell: Array  # (n,) int32: the compiled cell of each row, in this order
+    weights: Array | None  # (n,) in this order
+    stops: Array  # (candidates,) where in this order the rows that get a yes end
+    at: Array  # (candidates,) the threshold: yes from here on
+    first: Array  # (cells + 1,) each known cell's first candidate, and the end
+    starts: Array  # (cells + 1,) each known cell's first row in this order, and the end
+
+    def best(self, costs: Array) -> tuple[Array, Array]:
+        """The cheapest candidate of each cell and its cost, at `costs` (compiled cells,) of a yes."""
+        each = costs[self.cell]
+        total = np.zeros(len(each) + 1)
+        np.cumsum(each if self.weights is None else each * self.weights, out=total[1:])
+        passed = total[self.stops]
+        least = np.minimum.reduceat(passed, self.first[:-1])
+        hits = np.flatnonzero(passed == np.repeat(least, np.diff(self.first)))
+        return hits[np.searchsorted(hits, self.first[:-1])], least - total[self.starts[:-1]]
+
+    def values(self, candidates: Array) -> Array:
+        """What these candidates, in order, add to the objective and each constraint, (k, 1+m)."""
+        known = self.known(candidates)
+        begins = self.starts[known]
+        follows = np.append(False, known[1:] == known[:-1])  # in a cell only what is new is counted
+        begins[follows] = self.stops[candidates[:-1]][follows[1:]]
+        sizes = self.stops[candidates] - begins
+        totals = np.empty((len(candidates), self.compiled.slice_count))
+        step = max(1, CHUNK // self.compiled.cell_count)
+        for start in range(0, len(candidates), step):
+            part = slice(start, start + step)
+            totals[part] = self._totals(begins[part], sizes[part])
+        sums = np.cumsum(totals, axis=0)
+        heads = np.flatnonzero(~follows)
+        before = (sums - totals)[np.repeat(heads, np.diff(np.append(heads, len(candidates))))]
+        return np.asarray((self.compiled.blocks[0].net @ (sums - before).T).T)
+
+    def known(self, candidates: Array) -> Array:
+        """The known cell of each candidate."""
+        return np.searchsorted(self.first, candidates, side="right") - 1
+
+    def _totals(self, begins: Array, sizes: Array) -> Array:
+        """Weights per slice (k, slices) of k stretches of rows."""
+        ends = np.cumsum(sizes)
+        rows = np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)
+        places = self.cell[rows] + np.repeat(np.arange(len(sizes)) * self.compiled.cell_count, sizes)
+        weights = None if self.weights is None else self.weights[rows]
+        counted = np.bincount(places, weights, len(sizes) * self.compiled.cell_count)
+        return self.compiled.per_slice(counted.reshape(len(sizes), -1).astype(float))
+
+
+def rank(compiled: Compiled, scores: Array, known: Array, apart: float = 0.0) -> Ranking:
+    """The ranking of rows by `scores` (n,) within the cells `known` (n,), numbered from 0.
+
+    There is no threshold between scores that differ by no more than `apart`: rounding does as much.
+    """
+    order = np.argsort(-scores)
+    order = order[np.argsort(known[order].astype(np.min_scalar_type(known.max())), kind="stable")]
+    scores, starts = scores[order], np.searchsorted(known[order], np.arange(known.max() + 2))
+    lasts = np.zeros(len(order), dtype=bool)
+    lasts[starts[1:] - 1] = True
+    upper, lower = scores[:-1], scores[1:]
+    ends = np.flatnonzero(np.append(upper > lower + apart, True) | lasts)
+    between = np.append(upper / 2 + lower / 2, 0.0)
+    between[:-1] = np.where(between[:-1] > lower, between[:-1], upper)  # neighbours among the floats
+    between[lasts] = -np.inf
+    cut = np.searchsorted(ends, starts[:-1])  # where a cell begins, with "yes to no one"
+    return Ranking(
+        compiled=compiled,
+        cell=compiled.cells[order],
+        weights=None if compiled.weights is None else compiled.weights[order],
+        stops=np.insert(ends + 1, cut, starts[:-1]),
+        at=np.insert(between[ends], cut, np.inf),
+        first=np.append(cut, len(ends)) + np.arange(len(starts)),
+        starts=starts,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of the program so far."""
+
+    cell: Array  # (k,) the known cell
+    model: Array  # (k,)
+    candidate: Array  # (k,) of the model's ranking
+    values: Array  # (k, 1+m) what it adds to the objective and the constraints
+
+    def plus(self, other: Columns) -> Columns:
+        mine, others = vars(self).values(), vars(other).values()
+        return Columns(*(np.concatenate(pair) for pair in zip(mine, others, strict=True)))
+
+    def only(self, chosen: Array) -> Columns:
+        return Columns(*(part[chosen] for part in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """The solved program: which candidates are used, and how often."""
+
+    columns: Columns  # those used
+    weights: Array  # (k,) > 0, summing to 1 in every cell
+    least: LeastViolation
+
+
+def best_policy(rankings: Sequence[Ranking]) -> Policy:
+    """The best policy of all; where none is feasible, the best of those with the least violation."""
+    columns, least = _least_violation(rankings, _begin(rankings))
+
+    def program(columns: Columns) -> Vertex:
+        f, G = columns.values[:, 0], columns.values[:, 1:]
+        return solve(f, G.T, least.violation + slack_at(least.violation, G), columns.cell)
+
+    columns, vertex = _generate(rankings, columns, program, weight=1.0)
+    weights = polished(vertex, columns.values[:, 1:], least.violation, columns.cell)
+    used = np.flatnonzero(weights)
+    return Policy(columns.only(used), weights[used], least)
+
+
+def _least_violation(rankings: Sequence[Ranking], columns: Columns) -> tuple[Columns, LeastViolation]:
+    """The least worst violation any policy reaches, as `linear_program.least_violation` of mixtures."""
+    m = columns.values.shape[1] - 1
+    none = LeastViolation(0.0, np.zeros(m))
+    if m == 0:
+        return columns, none
+
+    def in_units(unit: Array, columns: Columns) -> Vertex:
+        G = columns.values[:, 1:]
+        cost = np.append(np.zeros(len(G)), 1.0)
+        return solve(cost, np.column_stack([G.T, -unit]), np.zeros(m), columns.cell)
+
+    own = scales(columns.values[:, 1:])
+    columns, vertex = _generate(rankings, columns, partial(in_units, own), enough=TOLERANCE)
+    if vertex.x[-1] <= TOLERANCE:
+        return columns, none
+    columns, vertex = _generate(rankings, columns, partial(in_units, np.ones(m)))
+    return columns, LeastViolation(float(vertex.x[-1]), vertex.prices / vertex.prices.sum())
+
+
+def _generate(
+    rankings: Sequence[Ranking],
+    columns: Columns,
+    program: Callable[[Columns], Vertex],
+    weight: float = 0.0,
+    enough: float = -np.inf,
+) -> tuple[Columns, Vertex]:
+    """Add columns until none is left that would help `program`, or its last unknown is `enough`.
+
+    `weight` is what the objective's row counts in the program's cost.
+    """
+    while True:
+        vertex = program(columns)
+        if vertex.x[-1] <= enough:
+            return columns, vertex
+        prices = np.append(weight, vertex.prices)
+        model, candidate, cost = _cheapest(rankings, prices)
+        size = prices @ scales(columns.values)
+        held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
+        found = list(zip(model.tolist(), candidate.tolist(), strict=True))
+        helps = (cost < vertex.sums - TOLERANCE * size) & [pair not in held for pair in found]
+        if not helps.any():
+            return columns, vertex
+        columns = columns.plus(_columns(rankings, model[helps], candidate[helps]))
+
+
+def _cheapest(rankings: Sequence[Ranking], prices: Array) -> tuple[Array, Array, Array]:
+    """Model, candidate and cost, (cells,) each, of the cheapest column of each cell at these prices."""
+    compiled = rankings[0].compiled
+    costs = compiled.spread((prices @ compiled.blocks[0].net)[None])[0]
+    candidate, cost = rankings[0].best(costs)
+    model = np.zeros_like(candidate)
+    for index, ranking in enumerate(rankings[1:], start=1):
+        other, lower = ranking.best(costs)
+        won = lower < cost
+        model[won], candidate[won], cost[won] = index, other[won], lower[won]
+    cost[0] += prices @ compiled.offset  # which the columns of the first cell carry
+    return model, candidate, cost
+
+
+def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Columns:
+    """These candidates as columns, in order of their models."""
+    parts = []
+    for index in np.unique(model):
+        ranking, chosen = rankings[index], np.sort(candidate[model == index])
+        values = ranking.values(chosen)
+        cell = ranking.known(chosen)
+        values[cell == 0] += ranking.compiled.offset
+        parts.append(Columns(cell, np.full(len(chosen), index), chosen, values))
+    return reduce(Columns.plus, parts)
+
+
+def _begin(rankings: Sequence[Ranking]) -> Columns:
+    """Yes to no one and to everyone, and a few thresholds spread over each cell."""
+    cells = len(rankings[0].first) - 1
+    inner = FIRST // (len(rankings) * cells)
+    model, candidate = [], []
+    for index, ranking in enumerate(rankings):
+        ends = ranking.first[:-1], ranking.first[1:] - 1
+        spread = np.linspace(*ends, inner + 2).round().astype(int)
+        chosen = np.unique(spread if index == 0 else spread[1:-1])
+        model.append(np.full(len(chosen), index))
+        candidate.append(chosen)
+    return _columns(rankings, np.concatenate(model), np.concatenate(candidate))

@@ -1,0 +1,79 @@
+"""How far from the best: the duality gap of a trace whose iterates answer their multipliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ratebound.game.cutting_plane import elastic, lower_bounds
+from ratebound.game.trace import Trace
+from ratebound.solution.linear_program import least_violation, shrink_weights
+from ratebound.solution.status import ROUNDING
+
+
+@dataclass(frozen=True, repr=False)
+class DualityGap:
+    """Between what the best mixture reaches and what none can go below; prints what it means."""
+
+    upper: float  # reached by the best mixture of the iterates
+    lower: float  # no mixture that keeps the constraints goes below, if the oracle's answers are best
+    feasible: bool  # whether that mixture keeps the constraints
+    radius: float  # where it does not: what its worst violation costs, in `upper` and `lower` both
+
+    @property
+    def gap(self) -> float:
+        """How much better than the best mixture any other can be; 0 up to rounding where none can."""
+        return max(self.upper - self.lower, 0.0)
+
+    def __repr__(self) -> str:
+        if self.feasible:
+            found = f"The best mixture keeps the constraints with an objective of {self.upper:.6g}"
+            others = f"none that keeps them goes below {self.lower:.6g}"
+        else:
+            cost = f"objective + {self.radius:.4g} · worst violation"
+            found = (
+                f"No mixture of the iterates keeps the constraints. {cost} is {self.upper:.6g} at best"
+            )
+            others = f"no other mixture brings it below {self.lower:.6g}"
+        return (
+            f"duality gap {self.gap:.3g}. {found}; {others}, as far as the estimator's answers are the "
+            "best there are: a proof for exact oracles, for others by what they found."
+        )
+
+
+def duality_gap(trace: Trace) -> DualityGap:
+    """How far the best mixture of an oracle's iterates is from the best mixture of all models.
+
+    By weak duality, each λ >= 0 gives a bound that no mixture which keeps the constraints goes below:
+    the least value of objective + λ · violations over all models. An exact oracle's answer to λ attains
+    it; with others, such as logistic regression, it is the least over the iterates, and the bound is
+    only as good as they are. `lower` is the best of these bounds, `upper` the objective of `rb.shrink`.
+
+    Where no mixture of the iterates keeps the constraints, both are of the objective with the worst
+    violation fined by the largest sum of multipliers that was played. A trace thinned to its frontier
+    has lost some multipliers, so its gap may be larger.
+
+    >>> import ratebound as rb
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> people = rb.Population([[0], [1]] * 2, [0, 1, 1, 1], columns={"side": [0, 1] * 2})
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.6])
+    >>> trace = rb.play(rb.compile(problem, people), rb.Oracle(DecisionTreeClassifier()))
+    >>> found = rb.duality_gap(trace)
+    >>> round(found.upper, 6), round(found.gap, 6)
+    (0.25, 0.0)
+    """
+    if not trace.answers:
+        raise ValueError(
+            "duality_gap needs iterates that are best answers to their multipliers, and this trace is "
+            "of a model that descends step by step: play with rb.Oracle(estimator)"
+        )
+    values = np.column_stack([trace.objectives, trace.violations])
+    bounds = lower_bounds(values, trace.multipliers)
+    lower = float(bounds.max())
+    if least_violation(trace.violations).violation <= ROUNDING:
+        weights = shrink_weights(trace.objectives, trace.violations)
+        return DualityGap(float(weights @ trace.objectives), lower, True, 0.0)
+    counted = trace.multipliers[np.isfinite(bounds)]
+    radius = float((counted[:, 1:].sum(axis=1) / counted[:, 0]).max(initial=0.0))
+    return DualityGap(elastic(values, radius).value, lower, False, radius)

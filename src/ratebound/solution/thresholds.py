@@ -1,0 +1,301 @@
+"""Exact thresholds by known cell, on any model's scores or on the iterates of a game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.trace import Trace, scores_on
+from ratebound.learners.linear import LinearScorer
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.frames import as_array
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Area
+from ratebound.rates.subsets import Value
+from ratebound.solution.cell_program import Policy, Ranking, best_policy, rank
+from ratebound.solution.cells import Cells
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.status import Search, status_in
+
+Array = NDArray[Any]
+FEW = 20  # cells that are never too many
+SAME = 1e-14  # weights that differ by no more are equal but for rounding
+APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
+
+SCORES = Search(
+    "No threshold on these scores",
+    "any thresholds on these scores",
+    "know more columns, or use better scores",
+)
+
+
+def thresholds(
+    problem: Problem,
+    scores: Any,
+    population: Population | Mapping[str, Population],
+    *,
+    known: Sequence[str],
+) -> Mixture:
+    """The best thresholds for `problem`, one for each combination of the `known` columns.
+
+    `known` names what may be looked at when deciding, besides the score: groups, say, or the decision of
+    the model in use; with none there is one threshold for everyone. `scores` are any model's on the rows
+    of `population`, (n,), or (B, n) of several models to choose among in every cell; or a `Trace` or
+    `Mixture`, for thresholds on its models. Of all policies that choose thresholds by cell, where need
+    be at random, none keeps the constraints at a lower objective: this is one linear program, solved
+    exactly. At most m cells leave anything to chance.
+
+    What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
+    scores, where several models' are (n, B), ``policy.predict(X, columns=people)`` for a trace's or
+    mixture's models. ``print(policy.cells)`` shows the rule. Where the problem speaks of several
+    populations (``on=``), `population` is a mapping whose first entry is the one the other rates speak
+    of, and `scores` a mapping too.
+
+    >>> import ratebound as rb
+    >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M"]
+    >>> people = rb.Population(None, [0, 1, 0, 1, 0, 1, 1, 1], columns={"sex": sex})
+    >>> scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate(sex=s) <= 0.5 for s in ("F", "M")])
+    >>> policy = thresholds(problem, scores, people, known=["sex"])
+    >>> print(policy.cells)
+    sex == "F": yes from 0.35
+    sex == "M": yes from 0.65
+    >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
+    array([ True, False])
+    """
+    populations = _named(population)
+    (_, train), *others = populations.items()
+    compiled = compile(problem, train, **dict(others))
+    _check_decisions(compiled)
+    base = _base(scores, compiled, list(populations))
+    columns, values, cells = _known_cells(known, compiled)
+    rankings = [rank(compiled, row.astype(float), cells, base.apart(row)) for row in base.scores]
+    return _mixture(compiled, base, columns, values, rankings, best_policy(rankings))
+
+
+# --- what is asked ---------------------------------------------------------------------------------
+
+
+def _named(population: Population | Mapping[str, Population]) -> dict[str, Population]:
+    populations = dict(population) if isinstance(population, Mapping) else {FIRST: population}
+    if not populations:
+        raise ValueError("population is empty: give a rb.Population, or several by name")
+    if FIRST in list(populations)[1:]:
+        raise ValueError(
+            f"population {FIRST!r} is the one that rates without on= speak of: put it first"
+        )
+    return populations
+
+
+def _check_decisions(compiled: Compiled) -> None:
+    """Thresholds are set for the decisions; rates at other thresholds would not know which is meant."""
+    for block in compiled.blocks:
+        rows = np.flatnonzero(np.diff(block.net.indptr))
+        if block.at == 0.0 or not len(rows):
+            continue
+        where = f"the constraint {compiled.constraints[rows[0] - 1]}" if rows[0] else "the objective"
+        area = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, Area)
+        remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
+        raise ValueError(
+            f"{where} is about decisions at another threshold than the one to be set, which thresholds "
+            f"by cell do not have: {remedy}, or train with rb.play and use rb.shrink"
+        )
+
+
+def _known_cells(
+    known: Sequence[str], compiled: Compiled
+) -> tuple[tuple[str, ...], tuple[tuple[Value, ...], ...], Array]:
+    """The known columns, the combinations of their values that occur, and which each row has (n,)."""
+    if isinstance(known, str):
+        raise TypeError(f"known takes a list of columns: known=[{known!r}]")
+    names, rows = tuple(dict.fromkeys(known)), len(compiled.cells)
+    if not names:
+        return (), ((),), np.zeros(rows, dtype=int)
+    columns = [_column(name, compiled) for name in names]
+    found = set(zip(*columns, strict=True))
+    if len(found) > max(FEW, rows // 5):
+        distinct = {name: len(set(column)) for name, column in zip(names, columns, strict=True)}
+        many = [name for name, count in distinct.items() if count > max(FEW, rows // 5)]
+        what = f"column {many[0]!r}" if many else f"columns {', '.join(map(repr, names))} together"
+        raise ValueError(
+            f"known: {what} make {len(found):,} cells of {rows:,} rows, too few rows each to set a "
+            f"threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
+        )
+    plain = [tuple(_plain(value) for value in cell) for cell in found]
+    values = tuple(sorted(plain, key=lambda cell: [(isinstance(value, str), value) for value in cell]))
+    number = {cell: index for index, cell in enumerate(values)}
+    return names, values, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
+
+
+def _column(name: str, compiled: Compiled) -> list[Any]:
+    """A known column of all rows, which may be anything but the label."""
+    found: list[Any] = []
+    beside_labels: set[tuple[Any, bool]] = set()
+    for on, population in compiled.populations.items():
+        try:
+            values = population.column(name).tolist()
+        except ValueError as error:
+            raise ValueError(f"known: population {on!r}: {error}") from None
+        found += values
+        if population.y is not None:
+            beside_labels |= set(zip(values, population.y.tolist(), strict=True))
+    if len(beside_labels) == 2 and all(len(set(part)) == 2 for part in zip(*beside_labels, strict=True)):
+        raise ValueError(
+            f"known: column {name!r} is the label itself on every row, not known when deciding: "
+            "leave it out"
+        )
+    return found
+
+
+def _plain(value: Any) -> Value:
+    plain = value.item() if hasattr(value, "item") else value
+    if not isinstance(plain, str | bool | int | float):
+        raise ValueError(f"known: a column holds {value!r}: make it a text or a number first")
+    return plain
+
+
+# --- the models ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """Models to set thresholds for, and their scores."""
+
+    scores: Array  # (B, n)
+    scorer: Any  # a Scorer
+    parameters: Array  # (B, P)
+    settings: Array  # (B,) the settings of a game they come from, -1 for none
+    given: bool = False  # whether the scores are all there is
+    options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
+
+    def apart(self, scores: Array) -> float:
+        """How far two scores must lie apart to be told apart again when they are computed anew."""
+        if self.given:
+            return 0.0
+        return float(APART * np.finfo(self.scores.dtype).eps * np.abs(scores).max())
+
+
+def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
+    if isinstance(scores, Trace):
+        found = scores_on(compiled, scores.scorer, scores.parameters)
+        base = Base(found, scores.scorer, scores.parameters, scores.setting)
+    elif isinstance(scores, Mixture):
+        base = _members(scores, compiled)
+    else:
+        base = _given(scores, compiled, names)
+    if not np.isfinite(base.scores).all():
+        model, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
+        raise ValueError(
+            f"scores hold NaN or infinite values, first of model {model} in row {row}, so there is no "
+            "order to set a threshold in: fill or cap them first"
+        )
+    return base
+
+
+def _members(mixture: Mixture, compiled: Compiled) -> Base:
+    if mixture.cells is not None:
+        raise ValueError("this mixture has thresholds by cell already: give what they were set for")
+    found = []
+    for name, population in compiled.populations.items():
+        if population.X is None:
+            raise ValueError(f"population {name!r} has no features X for the mixture's models to score")
+        found.append(mixture.scorer.scores(mixture.parameters, mixture.features(population.X)))
+    setting = -1 if mixture.setting is None else mixture.setting
+    return Base(
+        np.concatenate(found, axis=1),
+        mixture.scorer,
+        mixture.parameters,
+        np.full(len(mixture), setting),
+        options={"classes": mixture.classes, "encoding": mixture.encoding, "salt": mixture.salt},
+    )
+
+
+def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
+    """Scores as they are, (n,) or (B, n), or a mapping to such; each is a model that repeats it."""
+    if isinstance(scores, Mapping):
+        missing = [name for name in names if name not in scores]
+        if missing:
+            raise ValueError(f"scores for population {missing[0]!r} are missing")
+        parts = [np.atleast_2d(as_array(scores[name])) for name in names]
+    elif len(names) > 1:
+        raise TypeError(f"with several populations scores are a mapping too, from {', '.join(names)}")
+    else:
+        parts = [np.atleast_2d(as_array(scores))]
+    for name, part, rows in zip(names, parts, compiled.populations.values(), strict=True):
+        if part.dtype.kind not in "buif" or part.ndim != 2 or part.shape[1] != len(rows):
+            raise ValueError(
+                f"scores of population {name!r} are {part.dtype} of shape {part.shape}: expected a "
+                f"number for each of its {len(rows):,} rows, (n,), or (B, n) of several models"
+            )
+        if len(part) != len(parts[0]):
+            raise ValueError(
+                f"scores of {names[0]!r} are of {len(parts[0])} models, {name!r} {len(part)}"
+            )
+    stacked = np.concatenate(parts, axis=1).astype(float)
+    count = len(stacked)
+    identity = np.column_stack([np.eye(count), np.zeros(count)])
+    return Base(stacked, LinearScorer("float64"), identity, np.full(count, -1), given=True)
+
+
+# --- what comes back -------------------------------------------------------------------------------
+
+
+def _mixture(
+    compiled: Compiled,
+    base: Base,
+    columns: tuple[str, ...],
+    values: tuple[tuple[Value, ...], ...],
+    rankings: list[Ranking],
+    policy: Policy,
+) -> Mixture:
+    """The policy as a mixture of members that have one threshold in each cell."""
+    weights, members = _members_of(policy, rankings)
+    chosen = policy.columns
+    used, model = np.unique(chosen.model[members], return_inverse=True)
+    at = np.array([rankings[b].at[i] for b, i in zip(chosen.model, chosen.candidate, strict=True)])
+    scorer, parameters = base.scorer.kept(base.parameters[used])
+    found = weights @ chosen.values[members].sum(axis=1)
+    settings = np.unique(base.settings[used])
+    return Mixture(
+        problem=compiled.problem,
+        constraints=compiled.constraints,
+        weights=weights,
+        parameters=parameters,
+        thresholds={},
+        scorer=scorer,
+        objectives={FIRST: float(found[0])},
+        violations={FIRST: found[1:]},
+        setting=int(settings[0]) if len(settings) == 1 and settings[0] >= 0 else None,
+        status=status_in(SCORES, compiled.constraints, found[1:], policy.least),
+        cells=Cells(columns, values, weights, model.reshape(members.shape), at[members], base.given),
+        **base.options,
+    )
+
+
+def _members_of(policy: Policy, rankings: list[Ranking]) -> tuple[Array, Array]:
+    """Weights (M,) of members, and the policy's column (M, cells) that each has in every cell.
+
+    Each cell's columns are laid out along [0, 1), the most generous first, each as long as it is
+    probable. In a stretch between two ends no cell changes: that is a member.
+    """
+    columns = policy.columns
+    generous = [rankings[b].stops[i] for b, i in zip(columns.model, columns.candidate, strict=True)]
+    order = np.lexsort((columns.candidate, columns.model, -np.array(generous), columns.cell))
+    starts = np.flatnonzero(np.diff(columns.cell[order], prepend=-1))
+    laid = np.split(order, starts[1:])  # the columns of each cell
+    ends = {cell: np.cumsum(policy.weights[own]) for cell, own in enumerate(laid) if len(own) > 1}
+    breaks = np.sort(np.concatenate([np.zeros(1), *(own[:-1] for own in ends.values()), np.ones(1)]))
+    breaks = breaks[np.append(np.diff(breaks) > SAME, True)]
+    breaks[0] = 0.0
+    weights, middles = np.diff(breaks), (breaks[:-1] + breaks[1:]) / 2
+    members = np.tile(order[starts], (len(weights), 1))
+    for cell, own in ends.items():
+        places = np.searchsorted(own, middles, side="right").clip(max=len(own) - 1)
+        members[:, cell] = laid[cell][places]
+    return weights, members

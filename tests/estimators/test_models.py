@@ -1,0 +1,163 @@
+"""The estimator with any model: scikit-learn's, boosted trees, pipelines; and with thresholds on top."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import ratebound as rb
+
+PROMISE = 'recall(group == "a") >= 0.95 * recall()'
+VISIBLE = ["score", "noise", "city"]
+
+
+def table(rows=600, seed=0):
+    """Scores, a group the labels depend on, and a text; group 'a' has the lower scores."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], size=rows)
+    skill = rng.normal(size=rows)
+    y = skill + 0.5 * rng.normal(size=rows) > 0
+    score = skill - 0.8 * (group == "a") + 0.3 * rng.normal(size=rows)
+    # The city tells the groups apart, more or less, so that a model can do something for one.
+    city = np.where(rng.random(rows) < 0.8, np.where(group == "a", "north", "south"), "east")
+    return pd.DataFrame(
+        {"score": score, "noise": rng.normal(size=rows), "city": city, "group": group}
+    ), y
+
+
+def worst(model, X, y):
+    """0.95 * recall - recall of the group, from the probabilities and the plain definition."""
+    yes = model.predict_proba(X)[:, 1]
+    chosen = np.asarray(X["group"]) == "a"
+    return 0.95 * yes[y].mean() - yes[y & chosen].mean()
+
+
+def pipeline():
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder=StandardScaler())
+    return make_pipeline(encode, LogisticRegression())
+
+
+def boosted(library, kind):
+    return getattr(pytest.importorskip(library), kind)
+
+
+MODELS = {
+    "logistic": LogisticRegression,
+    "forest": lambda: RandomForestClassifier(20, max_depth=4),
+    "histogram": lambda: HistGradientBoostingClassifier(max_iter=20),
+    "bayes": GaussianNB,
+    "pipeline": pipeline,
+    "oracle": lambda: rb.Oracle(DecisionTreeClassifier(max_depth=3)),
+    "lightgbm": lambda: boosted("lightgbm", "LGBMClassifier")(n_estimators=60, verbose=-1, n_jobs=1),
+    "xgboost": lambda: boosted("xgboost", "XGBClassifier")(n_estimators=60, n_jobs=1),
+    "learner": lambda: rb.Boosted(boosted("lightgbm", "LGBMClassifier")(n_estimators=60, verbose=-1)),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_promises_are_kept_by_any_model(kind):
+    X, y = table()
+    given = MODELS[kind]()
+    before = given if isinstance(given, rb.Oracle | rb.Boosted) else clone(given)
+    model = rb.RateConstrainedClassifier(PROMISE, model=given, features=VISIBLE, random_state=0).fit(
+        X, y
+    )
+    assert model.status_.feasible
+    assert worst(model, X, y) <= 1e-9
+    assert model.constraints_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
+    assert (model.predict(X) != y).mean() < 0.3
+    assert str(given) == str(before)  # never changed
+    assert not hasattr(given, "classes_")
+    again = rb.RateConstrainedClassifier(PROMISE, model=given, features=VISIBLE, random_state=0).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["logistic", "pipeline", "lightgbm", "xgboost"])
+def test_saved_and_loaded(kind, tmp_path):
+    X, y = table()
+    model = rb.RateConstrainedClassifier(PROMISE, model=MODELS[kind](), features=VISIBLE, random_state=0)
+    model.fit(X, y).save(tmp_path)
+    loaded = rb.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["histogram", "lightgbm", "xgboost"])
+def test_missing_values_pass_through(kind):
+    X, y = table()
+    X.loc[::7, "score"] = np.nan
+    X.loc[::11, "city"] = None
+    model = rb.RateConstrainedClassifier(PROMISE, model=MODELS[kind](), features=VISIBLE, random_state=0)
+    assert model.fit(X, y).status_.feasible
+    numbers = X[["score", "noise"]].to_numpy()
+    model.set_params(features=None).fit(numbers, y, columns=X[["group"]])
+    assert model.predict(numbers).shape == y.shape
+
+
+def test_without_promises_a_model_is_what_it_always_was():
+    """Error alone is the estimator's own problem, so its own fit comes back."""
+    X, y = table()
+    numbers = X[["score", "noise"]].to_numpy()
+    for kind in ("logistic", "histogram", "bayes"):
+        ours = rb.RateConstrainedClassifier(model=MODELS[kind](), random_state=0).fit(numbers, y)
+        np.testing.assert_array_equal(
+            ours.predict(numbers), MODELS[kind]().fit(numbers, y).predict(numbers)
+        )
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosted_trees_by_name(library):
+    pytest.importorskip(library)
+    X, y = table()
+    model = rb.RateConstrainedClassifier(
+        PROMISE, model=library, features=VISIBLE, epochs=40, random_state=0
+    )
+    assert model.fit(X, y).status_.feasible
+
+
+def test_early_stopping_is_the_models_own():
+    X, y = table(3000)
+    kind = boosted("lightgbm", "LGBMClassifier")
+    stopping = kind(n_estimators=300, early_stopping_rounds=5, learning_rate=0.3, verbose=-1, n_jobs=1)
+    model = rb.RateConstrainedClassifier(PROMISE, model=stopping, features=VISIBLE, random_state=0).fit(
+        X, y
+    )
+    assert model.trace_.ended == "stopped"
+    assert model.trace_.round.max() < 300
+
+
+def test_what_is_known_sets_thresholds():
+    table_, y = table()
+    X, groups = table_.drop(columns="group"), table_[["group"]]
+    promises = [f'recall(group == "{g}") >= 0.98 * recall()' for g in "ab"]
+    options = {"features": ["score", "noise"], "random_state": 0}
+    plain = rb.RateConstrainedClassifier(promises, **options).fit(X, y, columns=groups)
+    knows = rb.RateConstrainedClassifier(promises, known=["group"], **options)
+    knows.fit(X, y, columns=groups)
+    assert knows.status_.feasible
+    yes = [plain.predict_proba(X)[:, 1], knows.predict_proba(X, columns=groups)[:, 1]]
+    errors = [np.abs(each - y).mean() for each in yes]
+    assert errors[1] < errors[0] - 0.01
+    with pytest.raises(ValueError, match="decides by group"):
+        knows.predict(X)
+    assert knows.audit(X, y, columns=groups).kept
+    whole = rb.RateConstrainedClassifier(promises, known=["group"], **options).fit(table_, y)
+    np.testing.assert_array_equal(whole.predict(table_), knows.predict(X, columns=groups))
+
+
+def test_models_that_cannot_be_asked():
+    X, y = table(100)
+    with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
+        rb.RateConstrainedClassifier(PROMISE, model=KNeighborsClassifier(), features=VISIBLE).fit(X, y)
+    with pytest.raises(ValueError, match="model must be"):
+        rb.RateConstrainedClassifier(PROMISE, model="forest", features=VISIBLE).fit(X, y)

@@ -1,0 +1,102 @@
+"""The planner: options measured by the plain definitions, and recommendations that follow from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ratebound as rb
+from ratebound.estimators.planning import AS_IT_IS, HYBRID, THRESHOLDS, TRAINING, Option, _recommended
+
+PARITY = rb.statistical_parity(groups={"group": ("a", "b")}, ratio=0.9)
+
+
+def people(rows=1500, seed=0):
+    random = np.random.default_rng(seed)
+    group = random.choice(["a", "b"], rows)
+    # The first feature is higher in one group; the second tells the groups apart, more or less.
+    X = random.normal(size=(rows, 2)) * [1.0, 0.2] + (group == "a")[:, None]
+    y = X[:, 0] + random.normal(size=rows) > 0.5
+    return rb.Population(X, y, columns={"group": group})
+
+
+def options(**values):
+    """Options from their objectives and violations."""
+    return [Option(name, np.array(o), np.array(v)) for name, (o, v) in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # all safe and equally cheap: the simplest
+        ({"a": ([0.1, 0.1], [-0.1, -0.1]), "b": ([0.1, 0.1], [0.0, 0.0])}, "a"),
+        # the simplest breaks the promises
+        ({"a": ([0.1, 0.1], [0.1, 0.1]), "b": ([0.12, 0.12], [0.0, -0.1])}, "b"),
+        # two are safe, the less simple one is cheaper
+        ({"a": ([0.2, 0.2], [-0.1, 0.0]), "b": ([0.12, 0.12], [0.0, -0.1])}, "b"),
+        # cheaper only by chance: one split says so, the other not
+        ({"a": ([0.2, 0.1], [-0.1, 0.0]), "b": ([0.1, 0.19], [0.0, -0.1])}, "a"),
+        # none is safe: the safest, though dearer
+        ({"a": ([0.1, 0.1], [0.2, 0.3]), "b": ([0.3, 0.3], [0.1, 0.1])}, "b"),
+        # one split only
+        ({"a": ([0.1], [0.3]), "b": ([0.3], [0.1]), "c": ([0.2], [0.1])}, "c"),
+    ],
+    ids=["equal", "broken", "dearer", "chance", "none", "one split"],
+)
+def test_the_simplest_of_the_best_is_recommended(values, expected):
+    assert _recommended(options(**values)) == expected
+
+
+def test_thresholds_where_the_group_is_known():
+    found = rb.plan(rb.Problem(rb.error_rate(), PARITY), people(), known=["group"], splits=2)
+    assert list(found.options) == [AS_IT_IS, THRESHOLDS, TRAINING, HYBRID]
+    assert found.options[AS_IT_IS].violations.min() > 0.05
+    for name in (THRESHOLDS, TRAINING, HYBRID):
+        assert found.options[name].violations.mean() < 0.05
+    assert found.recommended in (THRESHOLDS, HYBRID)
+    assert f"Use {found.recommended}." in str(found)
+    assert "group, which must be known of everyone to decide" in str(found)
+
+
+def test_training_where_it_is_not():
+    """One common threshold keeps parity only by saying the same to almost everyone."""
+    found = rb.plan(rb.Problem(rb.error_rate(), PARITY), people(), splits=2)
+    assert found.recommended in (TRAINING, HYBRID)
+    better = found.options[found.recommended].objectives.mean()
+    assert better < found.options[THRESHOLDS].objectives.mean() - 0.02
+
+
+def test_nothing_where_nothing_is_needed():
+    kept = rb.Problem(rb.error_rate(), [rb.recall() >= 0.2])
+    found = rb.plan(kept, people(), splits=2)
+    assert found.recommended == AS_IT_IS
+    assert "Train without promises" in str(found)
+
+
+def test_tables_features_and_the_same_seed():
+    given = people(600)
+    frame = pd.DataFrame(given.X, columns=["x", "z"]).assign(group=given.columns["group"])
+    table = rb.Population(frame, given.y)
+    problem = rb.Problem(rb.error_rate(), PARITY)
+    first, again = (
+        rb.plan(problem, table, known=["group"], features=["x", "z"], splits=1, seed=3) for _ in range(2)
+    )
+    assert str(first) == str(again)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"known": ["town"]}, "town"),
+        ({"splits": 0}, "splits is at least 1"),
+        ({"share": 1.0}, "share between 0 and 1"),
+    ],
+    ids=["column", "splits", "share"],
+)
+def test_what_cannot_be_planned(options, message):
+    with pytest.raises(ValueError, match=message):
+        rb.plan(rb.Problem(rb.error_rate(), PARITY), people(200), **options)
+
+
+def test_a_problem_without_promises_needs_no_plan():
+    with pytest.raises(ValueError, match="promises nothing"):
+        rb.plan(rb.Problem(rb.error_rate()), people(200))

@@ -1,0 +1,29 @@
+"""Rows held out: every cell gives its share."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ratebound.problem.holding_out import held_out
+
+
+@given(
+    cells=st.lists(st.integers(0, 5), min_size=1, max_size=200),
+    share=st.floats(0.05, 0.95),
+    seed=st.integers(0, 2**31),
+)
+def test_every_cell_gives_its_share_to_rounding(cells, share, seed):
+    cells = np.array(cells)
+    chosen = held_out(cells, share, seed)
+    sizes = np.bincount(cells)
+    found = np.bincount(cells[chosen], minlength=len(sizes))
+    np.testing.assert_array_less(abs(found - share * sizes), 1)
+
+
+def test_seeds_differ_and_repeat():
+    cells = np.repeat([0, 1], 500)
+    first = held_out(cells, 0.3, 0)
+    np.testing.assert_array_equal(first, held_out(cells, 0.3, 0))
+    assert (first != held_out(cells, 0.3, 1)).any()
+    assert first.sum() == pytest.approx(300, abs=1)
