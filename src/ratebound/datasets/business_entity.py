@@ -1,0 +1,46 @@
+"""A stand-in for *Business Entity Resolution* of Cotter et al.: are two inventors one person?
+
+Pairs of mentions on US patents, hand-labelled, in the published number with as many features.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ratebound.datasets.features import standardised
+from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.splits import Splits, dealt, split
+from ratebound.problem import Population
+
+__all__ = ["load_business_entity"]
+
+TRAIN_ROWS, VALIDATION_ROWS = 11_560, 3_856  # as published; as many again to test
+
+FILE = DataFile(
+    name="patentsview_pairs.csv.gz",
+    holds="pairs of inventor mentions (PatentsView), the stand-in for Business Entity Resolution",
+    sha256="c182e5814f19884bc350636d7277a08e6f697d8afdff479a8b65762b3d83340d",
+)
+
+
+def load_business_entity(folder: str | Path, seed: int = 0) -> Splits:
+    """Load the stand-in for Business Entity Resolution: 11,560 pairs, then 3,856 and 3,856.
+
+    The data of the published experiment is private; this has its structure. `y` says "one person", `X`
+    holds 37 similarities, standardised on the training rows. Of the columns, `country` is one of 16
+    or "other", `large_assignee` (True, False) plays the part of a chain of businesses, and `inventor`
+    numbers the person of the first mention, for splits of your own that keep persons together.
+
+    >>> load_business_entity("nowhere")
+    Traceback (most recent call last):
+    FileNotFoundError: there is no folder nowhere. patentsview_pairs.csv.gz holds ...
+    """
+    table = numbers_of(
+        FILE.read(folder), {"pair_id": "i4", "country": "U5", "inventor": "i4", "label": "?"}
+    )
+    same = table.pop("label")
+    columns = {name: table.pop(name) for name in ("pair_id", "country", "inventor")}
+    columns["large_assignee"] = table["large_assignee"] == 1
+    parts = dealt(len(same), TRAIN_ROWS, VALIDATION_ROWS, seed)
+    features = standardised(np.column_stack([*table.values()]), parts[0])
+    return split(Population(features, same, columns=columns), parts, tuple(table))

@@ -1,0 +1,96 @@
+"""The files that data sets come in: CSVs under gzip, in the package or in a folder the user names.
+
+Those in a folder are known by the SHA-256 of the CSV inside, whoever compressed it: numbers computed on
+a file that was cut or changed would be compared with published ones to no purpose.
+"""
+
+import csv
+import gzip
+import hashlib
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.datasets.features import Column
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that is not part of the package, and what is known of it."""
+
+    name: str
+    holds: str  # the data set, in words
+    sha256: str  # of the CSV inside
+    # How to come by it.
+    remedy: str = (
+        "Name the folder that holds it; its card, ratebound/datasets/data/README.md, says what is in it "
+        "and where that comes from."
+    )
+
+    def read(self, folder: str | Path) -> str:
+        """The CSV inside the file of this name in `folder`, checked to be the one that is meant."""
+        path = Path(folder) / self.name
+        if not path.is_file():
+            lacking = f"file {path}" if path.parent.is_dir() else f"folder {path.parent}"
+            raise FileNotFoundError(
+                f"there is no {lacking}. {self.name} holds {self.holds}, and does not ship with "
+                f"ratebound. {self.remedy}"
+            )
+        packed = path.read_bytes()
+        try:
+            content = gzip.decompress(packed)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"{path} is cut or is no gzip file ({error}). {self.remedy}") from None
+        self.check(content, str(path))
+        return content.decode("ascii")
+
+    def check(self, content: bytes, where: str) -> None:
+        """Raise unless `content`, found at `where`, is the CSV that is meant."""
+        found = hashlib.sha256(content).hexdigest()
+        if found != self.sha256:
+            raise ValueError(
+                f"{where} does not hold {self.holds}, as it was: its content has SHA-256 {found}, "
+                f"expected {self.sha256}. {self.remedy}"
+            )
+
+
+def embedded(name: str) -> str:
+    """The CSV inside a file of the package."""
+    file = resources.files("ratebound.datasets") / "data" / name
+    return gzip.decompress(file.read_bytes()).decode("ascii")
+
+
+def columns_of(text: str, whole: Collection[str] = (), real: Collection[str] = ()) -> dict[str, Column]:
+    """The columns of a CSV: of whole numbers, of real ones with NaN for empty cells, else of texts.
+
+    >>> columns_of("age,sex,days\\n39,Male,\\n", whole=("age",), real=("days",))
+    {'age': array([39]), 'sex': array(['Male'], dtype='<U4'), 'days': array([nan])}
+    """
+    header, *rows = csv.reader(text.splitlines())
+    table: dict[str, Column] = {}
+    for name, cells in zip(header, zip(*rows, strict=True), strict=True):
+        if name in whole:
+            table[name] = np.array([int(cell) for cell in cells])
+        elif name in real:
+            table[name] = np.array([float(cell or "nan") for cell in cells])
+        else:
+            table[name] = np.array(cells)
+    return table
+
+
+def numbers_of(text: str, kinds: Mapping[str, str]) -> dict[str, Column]:
+    """The columns of a CSV that is almost all numbers, fast: float32 unless `kinds` says otherwise.
+
+    >>> numbers_of("slack,label\\n1.5,0\\n-2,1\\n", {"label": "?"})
+    {'slack': array([ 1.5, -2. ], dtype=float32), 'label': array([False,  True])}
+    """
+    header = text[: text.index("\n")].split(",")
+    dtype = np.dtype([(name, kinds.get(name, "f4")) for name in header])
+    rows: Any = np.loadtxt(StringIO(text), dtype, delimiter=",", skiprows=1, comments=None, ndmin=1)
+    return {name: rows[name] for name in header}

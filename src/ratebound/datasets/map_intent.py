@@ -1,0 +1,61 @@
+"""A stand-in for *Map Intent* of Cotter et al.: will a US flight arrive fifteen minutes late or more?
+
+Ten carriers must not be worse off than with the model in production, which here is a logistic
+regression; and most features may push the score one way only.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ratebound.datasets.features import Features, standardised
+from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.splits import Rows, Splits, in_tenths, split
+from ratebound.problem import Population
+
+__all__ = ["load_map_intent"]
+
+DECREASING = ("scheduled_turnaround", "projected_slack", "block_slack")
+FREE = ("arr_minute", "distance", "crs_elapsed", "day_of_week")
+
+FILE = DataFile(
+    name="flights_map_intent.csv.gz",
+    holds="US flights of January 2024, the stand-in for Map Intent",
+    sha256="9f80413683859a1efef5a875bd84ca496f3c14b1227ae353cc47d8e7fbc5c7a1",
+)
+
+
+def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
+    """Load the stand-in for Map Intent: 350,463 flights to train on, 50,066 and 100,132.
+
+    The data of the published experiment is private; this has its structure. `y` says "late", `X` holds
+    32 numbers as they are, for lattices, and `monotone` the signs of 28 of them. Of the columns,
+    `carrier` is one of ten codes, `date` a day as "2024-01-31", and `production` the decisions of a
+    logistic regression on the standardised numbers, trained on the training rows. It takes some seconds.
+
+    >>> load_map_intent("nowhere")
+    Traceback (most recent call last):
+    FileNotFoundError: there is no folder nowhere. flights_map_intent.csv.gz holds ...
+    """
+    table = numbers_of(FILE.read(folder), {"date": "U10", "carrier": "U2", "label": "?"})
+    late = table.pop("label")
+    columns = {name: table.pop(name) for name in ("carrier", "date")}
+    parts = in_tenths(len(late), seed)
+    features = np.column_stack([*table.values()])
+    columns["production"] = _production(features, late, parts[0])
+    monotone = {
+        feature: -1 if name in DECREASING else 1
+        for feature, name in enumerate(table)
+        if name not in FREE
+    }
+    everyone = Population(features, late, columns=columns)
+    return split(everyone, parts, tuple(table), monotone=monotone)
+
+
+def _production(features: Features, late: npt.NDArray[np.bool_], train_rows: Rows) -> Any:
+    from sklearn.linear_model import LogisticRegression  # slow to import, and needed only here
+
+    scaled = standardised(features, train_rows)
+    return LogisticRegression(max_iter=200).fit(scaled[train_rows], late[train_rows]).predict(scaled)
