@@ -19,10 +19,10 @@ PUBLIC = {
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
     "game": "CuttingPlane ExternalRegret Game Grid Lagrangian SwapRegret Trace play",
-    "learners": "Boosted Linear Oracle Torch trace_of",
+    "learners": "Boosted Lattice Linear Oracle Torch check_monotone trace_of",
     "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
         load select shrink thresholds""",
-    "audit": "Audit audit plot_convergence plot_trade_off",
+    "audit": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "estimators": "Plan RateConstrainedClassifier plan",
     "data": "datasets",
 }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ratebound import datasets
 from ratebound.audit import Audit, audit
-from ratebound.audit.plots import plot_convergence, plot_trade_off
+from ratebound.audit.plots import plot_calibrators, plot_convergence, plot_trade_off
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
@@ -13,6 +13,7 @@ from ratebound.game.multipliers import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
 from ratebound.learners.boosted import Boosted
+from ratebound.learners.lattice import Lattice, check_monotone
 from ratebound.learners.linear import Linear
 from ratebound.learners.oracle import Oracle
 from ratebound.learners.snapshots import trace_of
@@ -115,6 +116,7 @@ __all__ = [
     "Game",
     "Grid",
     "Lagrangian",
+    "Lattice",
     "Linear",
     "Mixture",
     "Oracle",
@@ -135,6 +137,7 @@ __all__ = [
     "audit",
     "average",
     "best_iterate",
+    "check_monotone",
     "churn",
     "column",
     "compile",
@@ -167,6 +170,7 @@ __all__ = [
     "parse",
     "plan",
     "play",
+    "plot_calibrators",
     "plot_convergence",
     "plot_trade_off",
     "positive_rate",

@@ -67,6 +67,10 @@ FLAGS = [
     (["--label", "y", "--features", "y"], "cannot be a feature, it is the label"),
     (["--label", "y", "--features", "age", "--exclude", "age"], "it is excluded"),
     (["--label", "y", "--exclude", "age", "sex"], "no column is left for the model"),
+    (["--label", "y", "--known", "y"], "column 'y' is the label, which is not known when deciding"),
+    (["--label", "y", "--known", "sx"], "no known column 'sx', did you mean 'sex'?"),
+    (["--label", "y", "--known", "age"], "column 'age' makes 32 cells of 32 rows, too few rows each"),
+    (["--label", "y", "--model", "lightgbm"], "can split none of the features of these 32 rows"),
     (["--label", "y", "--weight", "w"], "no weight column 'w'"),
     (["--label", "y", "--weight", "sex"], "weight column 'sex' must hold numbers"),
     (["--label", "y", "--require", "recall() > 0.9"], "bounded with <= or >="),
@@ -125,7 +129,7 @@ ENTRIES = {
     "epochs = true": "key 'epochs' takes a whole number",
     "holdout = 1.5": "key 'holdout' takes a share",
     "require = [1]": "key 'require' takes a constraint in quotes, or a list of them, got [1]",
-    "model = 'forest'": "key 'model' takes one of 'linear', 'mlp', 'lightgbm', 'xgboost', got 'forest'",
+    "model = 'forest'": "key 'model' takes one of 'linear', 'mlp', 'lattice', 'lightgbm', 'xgboost', got",
     "quiet = 1": "key 'quiet' takes true or false, got 1",
     "max-time = 0": "key 'max-time' takes a number of seconds above 0, got 0",
     "[train]\nepochs = 3": "unknown key 'train'",
@@ -195,3 +199,17 @@ def test_models_without_column_names(refused, new_people, tmp_path):
 def test_a_call_without_a_command(refused):
     assert "required: command" in refused()
     assert "invalid choice: 'trane'" in refused("trane")
+
+
+def test_pipelines_are_for_python(refused, new_people, tmp_path):
+    pytest.importorskip("skops")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    import ratebound as rb
+
+    people = pytest.importorskip("pandas").DataFrame({"age": [1.0, 2.0] * 10})
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    rb.RateConstrainedClassifier(model=pipeline).fit(people, [0, 1] * 10).save(tmp_path)
+    assert "is a pipeline" in refused("predict", tmp_path, new_people)

@@ -1,5 +1,7 @@
 """Training from the command line: what is written, what is said, and when nothing is."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -10,6 +12,7 @@ import pytest
 from safetensors import safe_open
 
 import ratebound as rb
+from ratebound.commands.tables import read_table
 from ratebound.problem.holding_out import held_out
 
 FILES = ["audit.json", "model.safetensors", "report.html"]
@@ -124,6 +127,91 @@ def test_an_mlp(run, flags, new_people, tmp_path):
     pytest.importorskip("torch")
     assert run(*flags, "--model", "mlp", "--out", tmp_path / "model").status in (0, 1)
     assert run("predict", tmp_path / "model", new_people).status == 0
+
+
+def test_boosted_trees(run, flags, new_people, tmp_path):
+    pytest.importorskip("lightgbm")
+    answer = run(*flags, "--model", "lightgbm", "--epochs", "20", "--out", tmp_path / "model")
+    assert answer.status in (0, 1)
+    saved = rb.load(tmp_path / "model")
+    assert saved.encoding.style == "codes"
+    assert saved.parameters[:, 1].max() <= 20  # trees
+    assert f"Training on 640 rows: {saved.status}" in answer.out
+    predicted = run("predict", tmp_path / "model", new_people).out.split()[1:]
+    assert predicted == saved.predict(read_table(new_people)).tolist()
+
+
+def test_thresholds_by_a_known_column(run, flags, people, new_people, tmp_path):
+    folder = tmp_path / "model"
+    answer = run(*flags, "--known", "sex", "--holdout", "0", "--out", folder)
+    assert answer.status == 0
+    assert "sets of thresholds on 800 rows" in answer.out or "set of thresholds on 800" in answer.out
+    saved = rb.load(folder)
+    assert saved.cells.columns == ("sex",)
+    assert [column.name for column in saved.encoding.columns] == ["age", "hours", "city"]
+    table = read_table(new_people)
+    # The audit's number is the definition's, from how often yes would be said.
+    run("audit", folder, new_people, "--label", "income", "--json", tmp_path / "audit.json")
+    (row,) = json.loads((tmp_path / "audit.json").read_text("utf-8"))["promises"]
+    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--probability").out))
+    yes = np.array([float(row["probability"]) for row in rows])
+    good = table["income"] == ">50K"
+    assert row["value"] == pytest.approx(yes[good & (table["sex"] == "Female")].mean(), abs=1e-6)
+    assert row["bound"] == pytest.approx(0.95 * yes[good].mean(), abs=1e-6)
+
+
+def test_a_run_file_with_known_columns_and_a_model(run, flags, people, tmp_path):
+    pytest.importorskip("lightgbm")
+    source = tmp_path / "run.toml"
+    keys = {
+        "data": str(people), "label": "income", "require": flags[flags.index("--require") + 1],
+        "exclude": ["id", "sex", "live", "weight"], "known": "sex", "model": "lightgbm",
+        "epochs": 5, "seed": 3, "out": "from_file",
+    }  # fmt: skip
+    source.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+    run("train", source)
+    run(*flags, "--known", "sex", "--model", "lightgbm", "--out", tmp_path / "from_flags")
+    assert digest(tmp_path / "from_file") == digest(tmp_path / "from_flags")
+    assert rb.load(tmp_path / "from_file").cells.columns == ("sex",)
+
+
+def test_the_decisions_of_a_model_in_use_may_be_known(run, flags, new_people, tmp_path):
+    """Its decisions are spelled as the labels are, and are a feature besides."""
+    flags[flags.index("--require") + 1] = 'churn(versus="live") <= 0.1'
+    flags.remove("live")
+    folder = tmp_path / "model"
+    assert run(*flags, "--known", "live", "--out", folder).status in (0, 1)
+    audited = run("audit", folder, new_people, "--label", "income", "--json", tmp_path / "audit.json")
+    assert audited.status in (0, 1)
+    (row,) = json.loads((tmp_path / "audit.json").read_text("utf-8"))["promises"]
+    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--probability").out))
+    yes = np.array([float(row["probability"]) for row in rows])
+    live = read_table(new_people)["live"] == ">50K"
+    assert row["value"] == pytest.approx(np.where(live, 1 - yes, yes).mean(), abs=1e-6)
+    by_id = run("predict", folder, new_people, "--key", "id")
+    assert by_id.status == 0
+
+
+def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = read_table(people)
+    values = {name: table[name].tolist() for name in table.columns} | {
+        "old": (table["age"] > 44).tolist()
+    }
+    parquet.write_table(arrow.table(values), tmp_path / "people.parquet")
+    flags[1] = tmp_path / "people.parquet"
+    run(*flags, "--known", "old", "--out", tmp_path / "model")
+    assert rb.load(tmp_path / "model").cells.values == ((False,), (True,))
+    with open(tmp_path / "people.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([list(values), *zip(*values.values(), strict=True)])
+    found = [
+        run("predict", tmp_path / "model", tmp_path / f"people.{kind}") for kind in ("csv", "parquet")
+    ]
+    assert found[0].status == 0
+    assert found[0] == found[1]
+    audited = run("audit", tmp_path / "model", tmp_path / "people.csv", "--label", "income")
+    assert audited == run("audit", tmp_path / "model", tmp_path / "people.parquet", "--label", "income")
 
 
 def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):

@@ -142,6 +142,32 @@ def test_explaining_one_promise(run, people):
     assert answer.status == 0
 
 
+def test_explaining_prints_a_plan_for_what_is_known(run, people):
+    answer = run(
+        "explain", people, "--label", "income", "--require", PROMISE, "--known", "sex",
+        "--exclude", "id", "sex", "live", "weight",
+    )  # fmt: skip
+    assert answer.status == 0
+    plan = answer.out.partition("Which way to keep it\n\n")[2]
+    assert plan.startswith("on held-out rows of 3 splits, mean ± sd\n")
+    lines = plan.splitlines()
+    assert [line.split("  ")[0] for line in lines[2:6]] == [
+        "as it is",
+        "thresholds",
+        "training",
+        "hybrid",
+    ]
+    assert lines[-1].startswith("Use ")
+
+
+def test_explaining_what_cannot_be_known(run, refused, people):
+    given = ["explain", people, "--label", "income", "--require", PROMISE, "--exclude", "id"]
+    assert "column 'income' is the label" in refused(*given, "--known", "income")
+    answer = run(*given, "--known", "id")
+    assert answer.status == 0
+    assert "could not be measured on held-out rows: known: column 'id' makes 800 cells" in answer.out
+
+
 def test_explaining_what_no_classifier_keeps(run, people):
     answer = explain(run, people, "recall() - positive_rate() >= 0.9")
     assert "Impossible: no classifier at all keeps it on these rows" in answer.out

@@ -12,6 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
 
@@ -161,3 +163,80 @@ def test_models_that_cannot_be_asked():
         rb.RateConstrainedClassifier(PROMISE, model=KNeighborsClassifier(), features=VISIBLE).fit(X, y)
     with pytest.raises(ValueError, match="model must be"):
         rb.RateConstrainedClassifier(PROMISE, model="forest", features=VISIBLE).fit(X, y)
+
+
+@pytest.mark.parametrize("known", [["town"], "group", ["score"]], ids=["lacking", "text", "many"])
+def test_what_cannot_be_known_is_said_before_the_training(known, monkeypatch):
+    monkeypatch.setattr("ratebound.estimators.classifier.play", None)
+    X, y = table(100)
+    with pytest.raises((ValueError, TypeError), match="known"):
+        rb.RateConstrainedClassifier(PROMISE, features=VISIBLE, known=known).fit(X, y)
+
+
+def test_columns_that_are_no_features_need_not_be_there_to_decide():
+    X, y = table(200)
+    model = rb.RateConstrainedClassifier(PROMISE, features=["score"], epochs=5, random_state=0)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.predict(X[["score"]]), model.predict(X))
+    with pytest.raises(ValueError, match="no column 'score', which the model was trained on"):
+        model.predict(X[["noise"]])
+
+
+@pytest.mark.parametrize("share", [0.2533, 0.2567], ids=["first", "second"])
+def test_training_goes_on_where_thresholds_were_set(share):
+    """From the one model, whichever of the two sets of thresholds on it is used more often."""
+    X, y = table(300)
+    options = {"learning_rate": 0.1, "multiplier_rate": 0.1, "epochs": 1, "random_state": 0}
+    model = rb.RateConstrainedClassifier(
+        f"positive_rate() <= {share}", features=VISIBLE, known=["group"], warm_start=True, **options
+    )
+    first = model.fit(X, y).solution_
+    assert (len(first), len(first.parameters)) == (2, 1)
+    model.set_params(learning_rate=1e-9).fit(X, y)
+    assert model.trace_.parameters[0] == pytest.approx(first.parameters[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "lightgbm"])
+def test_what_is_fitted_anew_has_no_warm_start(kind):
+    X, y = table(200)
+    model = rb.RateConstrainedClassifier(
+        PROMISE, model=MODELS[kind](), features=VISIBLE, warm_start=True
+    )
+    with pytest.raises(ValueError, match=r"warm_start.*fitted anew"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [("linear", False), (LogisticRegression(), False), (HistGradientBoostingClassifier(), True)],
+    ids=["linear", "logistic", "histogram"],
+)
+def test_it_takes_missing_values_where_its_model_does(model, takes):
+    assert get_tags(rb.RateConstrainedClassifier(model=model)).input_tags.allow_nan == takes
+
+
+def test_what_only_looks_like_an_estimator_will_do():
+    class Own:
+        def fit(self, X, y, sample_weight):
+            self.inner = LogisticRegression().fit(X, y, sample_weight)
+            return self
+
+        def predict(self, X):
+            return self.inner.predict(X)
+
+        def get_params(self, deep=True):
+            return {}
+
+        def set_params(self):
+            return self
+
+    X, y = table(200)
+    fitted = rb.RateConstrainedClassifier(PROMISE, model=Own(), features=VISIBLE, epochs=3).fit(X, y)
+    assert worst(fitted, X, y) == pytest.approx(fitted.constraints_[PROMISE])
+
+
+def test_scikit_learn_agrees():
+    """All of its checks, around an estimator of its own."""
+    model = rb.RateConstrainedClassifier(model=LogisticRegression())
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    assert [each["check_name"] for each in results if each["status"] == "failed"] == []

@@ -100,3 +100,22 @@ def test_what_cannot_be_planned(options, message):
 def test_a_problem_without_promises_needs_no_plan():
     with pytest.raises(ValueError, match="promises nothing"):
         rb.plan(rb.Problem(rb.error_rate()), people(200))
+
+
+@pytest.mark.parametrize("part", ["X", "y"])
+def test_a_plan_needs_features_and_labels(part):
+    given = {"X": np.zeros((20, 1)), "y": [0, 1] * 10} | {part: None}
+    problem = rb.Problem(rb.positive_rate(), [rb.positive_rate() >= 0.5])
+    with pytest.raises(ValueError, match="needs features X and labels y"):
+        rb.plan(problem, rb.Population(given["X"], given["y"], columns={"group": ["a"] * 20}))
+
+
+def test_what_cannot_be_known_is_said_before_any_training(monkeypatch):
+    monkeypatch.setattr("ratebound.estimators.planning.RateConstrainedClassifier", None)
+    with pytest.raises(TypeError, match=r"known takes a list of columns: known=\['group'\]"):
+        rb.plan(rb.Problem(rb.error_rate(), PARITY), people(200), known="group")
+
+
+def test_rounding_breaks_no_promise():
+    option = Option("a", np.zeros(3), np.array([1e-16, 0.0, 0.1]))
+    assert str(option) == "0.0000 at a worst violation of +0.0333 (kept in 2 of 3 splits)"

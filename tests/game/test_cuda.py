@@ -77,3 +77,41 @@ def test_play_on_the_device():
     objectives, violations = problem.evaluate(scores, trace.thresholds)
     np.testing.assert_allclose(trace.objectives, objectives, atol=2e-3)  # a score may round over 0
     np.testing.assert_allclose(trace.violations, violations, atol=2e-2)
+
+
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("settings", [1, 3])
+def test_replayed_rounds_are_those_that_were_recorded(player, settings, monkeypatch):
+    """The same game with every round played, and with all but the first few replayed."""
+    problem = compiled(3)
+    traces = []
+    for recorded in (True, False):
+        if not recorded:
+            monkeypatch.setattr("ratebound.learners.torch.TorchFit.recordable", False)
+        learner = rb.Torch(
+            lambda: torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1)),
+            learning_rate=[0.01] * settings,
+            device="cuda",
+        )
+        traces.append(
+            rb.play(
+                problem, learner, multipliers=player, rounds=60, batch_size=256, keep_every=20,
+                watch={"again": problem}, progress=False,
+            )
+        )  # fmt: skip
+    one, other = traces
+    np.testing.assert_allclose(one.parameters, other.parameters, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(one.multipliers, other.multipliers, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(one.objectives, other.objectives, atol=0.01)
+    np.testing.assert_allclose(one.watched["again"].objectives, one.objectives, atol=0.001)
+
+
+def test_lattices_are_projected_on_the_device_too():
+    problem = compiled(3)
+    learner = rb.Lattice(
+        6, 3, monotone={0: 1, 1: -1}, keypoints=8, learning_rate=[0.01, 0.03], device="cuda"
+    )
+    trace = rb.play(problem, learner, rounds=80, batch_size=256, keep_every=20, progress=False)
+    mixture = rb.shrink(trace)
+    assert rb.check_monotone(mixture)
+    assert trace.objectives.min() < trace.objectives[0]

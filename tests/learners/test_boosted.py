@@ -304,6 +304,17 @@ def test_where_no_tree_can_grow_the_model_stays_as_it_is():
     assert (rb.shrink(trace).decision_function(X) == 0).all()
 
 
+@pytest.mark.parametrize(
+    "rows", [X[:30], X[:30, 4:], np.ones((200, 2))], ids=["few", "few codes", "all alike"]
+)
+def test_rows_that_lightgbm_cannot_split_are_refused(rows):
+    """Without a tree every score is 0, and everyone is told yes."""
+    people = rb.Population(rows, Y[: len(rows)])
+    learner = rb.Boosted(estimator("lightgbm"), categorical=[0] if rows.shape[1] == 1 else ())
+    with pytest.raises(ValueError, match=f"these {len(rows)} rows.*lower min_child_samples"):
+        rb.play(rb.compile(rb.Problem(rb.error_rate()), people), learner)
+
+
 @both
 def test_early_stopping_is_handed_to_the_game(library):
     assert rb.Boosted(estimator(library)).patience is None
@@ -378,7 +389,8 @@ def test_nothing_is_printed_or_warned(library, capfd):
 @both
 def test_a_scorer_survives_being_copied(library):
     trace = play(library)
-    scorer, parameters = trace.scorer.kept(trace.parameters)
-    copied = pickle.loads(pickle.dumps(scorer))
-    assert isinstance(copied, BoostedScorer)
-    np.testing.assert_array_equal(copied.scores(parameters, X), scorer.scores(parameters, X))
+    short, parameters = trace.scorer.kept(trace.parameters)
+    for scorer in (short, trace.scorer):  # the latter still holds its training rows
+        copied = pickle.loads(pickle.dumps(scorer))
+        assert isinstance(copied, BoostedScorer)
+        np.testing.assert_array_equal(copied.scores(parameters, X), scorer.scores(parameters, X))

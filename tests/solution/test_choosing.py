@@ -142,6 +142,22 @@ def test_any_number_has_a_place():
     np.testing.assert_array_equal(uniform_from_features(images, 1), uniform_from_features(FEATURES, 1))
 
 
+def test_a_tables_values_count_each_by_itself():
+    """In whatever company, and whichever library holds them."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    mixed = pandas.DataFrame({"m": pandas.Series([1, "a", 2.5, None, True, b"x"], dtype=object)})
+    found = uniform_from_features(mixed, 0)
+    assert len(set(found.round(9))) == 5  # 1 and True are one number
+    for row in range(6):
+        assert uniform_from_features(mixed.iloc[[row]], 0)[0] == found[row]
+    days = pandas.DataFrame({"day": pandas.date_range("2024-01-01", periods=4), "x": range(4)})
+    found = uniform_from_features(days, 0)
+    assert len(set(found)) == 4
+    np.testing.assert_array_equal(
+        uniform_from_features(polars.DataFrame(days.to_dict("list")), 0), found
+    )
+
+
 def test_no_rows_need_no_choice():
     assert uniform_from_key([], 0).shape == (0,)
     assert uniform_from_features(np.empty((0, 3)), 0).shape == (0,)

@@ -357,7 +357,7 @@ GIVEN = rb.Population(None, PEOPLE.y, columns=EXTRA)
     ("known", "words"),
     [
         (["label"], "column 'label' is the label itself on every row.*leave it out"),
-        (["age"], "column 'age' make 200 cells.*bin it first"),
+        (["age"], "column 'age' makes 200 cells.*bin it first"),
         (["county", "job"], "'county', 'job' together make 105 cells.*leave one out"),
         (["sexx"], "no column 'sexx', did you mean 'sex'"),
         (["gap"], "column 'gap' has .* missing values"),

@@ -1,4 +1,4 @@
-"""Pictures of a trace with matplotlib: what keeping the promises costs, and how training went."""
+"""Pictures with matplotlib: what promises cost, how training went, what a model makes of features."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.game.trace import Trace
+from ratebound.learners.lattice import calibrators
 
 
 def plot_trade_off(model: Any, ax: Any = None) -> Any:
@@ -50,6 +51,44 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     return ax
 
 
+def plot_calibrators(model: Any, axes: Any = None) -> Any:
+    """What a lattice model makes of each feature before it combines them, a panel a feature.
+
+    `model` is a mixture of lattice models, a fitted estimator, or the module itself. A line is a
+    member's calibrator, the stronger the larger its weight; a dashed one is what a missing value gets.
+    Returns the matplotlib axes, (features,), which may be given.
+    """
+    mixture = getattr(model, "solution_", model)
+    weights, encoding = getattr(mixture, "weights", np.ones(1)), getattr(mixture, "encoding", None)
+    curves = calibrators(mixture)
+    names = [f"feature {i}" for i in range(len(curves))] if encoding is None else encoding.names
+    axes = _panels(len(curves)) if axes is None else np.ravel(axes)
+    for place, (ax, curve) in enumerate(zip(axes, curves, strict=False)):
+        texts = None if encoding is None else getattr(encoding.columns[place], "values", None)
+        for weight, values, missing in zip(weights, curve.values, curve.missing, strict=True):
+            strength = 0.2 + 0.8 * float(weight / weights.max())
+            marker = "o" if curve.categorical else None
+            line = "none" if curve.categorical else "-"
+            ax.plot(curve.at, values, color="C0", alpha=strength, marker=marker, linestyle=line)
+            ax.axhline(missing, color="grey", alpha=strength, linestyle="--", linewidth=1)
+        if texts is not None:
+            ax.set_xticks(range(len(texts)), texts, rotation=90)
+        ax.set_title(names[place])
+        ax.set_ylim(-0.05, 1.05)
+    return axes
+
+
+def _panels(count: int) -> Any:
+    """Axes (count,) on a figure of their own, four in a row."""
+    columns = min(4, count)
+    rows = -(-count // columns)
+    figure = _figure(figsize=(3.2 * columns, 2.4 * rows))
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in axes[count:]:
+        spare.remove()
+    return axes[:count]
+
+
 def _trace_of(model: Any) -> tuple[Trace, Any]:
     if isinstance(model, Trace):
         return model, None
@@ -63,10 +102,12 @@ def _worst(violations: Any) -> Any:
 
 
 def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
+    return _figure(figsize=(6.4, 4.2)).subplots() if ax is None else ax
+
+
+def _figure(figsize: tuple[float, float]) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("plots need matplotlib: pip install 'ratebound[plot]'") from None
-    return Figure(figsize=(6.4, 4.2), layout="constrained").subplots()
+    return Figure(figsize=figsize, layout="constrained")

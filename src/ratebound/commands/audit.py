@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ratebound.audit import audit as audit_on
-from ratebound.commands.models import load_model, table_for
+from ratebound.commands.models import load_model, table_for, truths
 from ratebound.commands.rows import with_classes
 from ratebound.commands.writing import check_file
 from ratebound.solution.writing import write_whole
@@ -26,6 +27,7 @@ def audit(
     mixture = load_model(model)
     table = table_for(mixture, data, label)
     rows = with_classes(table, label, mixture.classes, mixture.problem, weight)
+    rows = replace(rows, columns=rows.columns | truths(mixture, table))
     report = audit_on(mixture.problem, mixture, rows.population())
     if out is not None:
         report.save_html(out, title=f"Audit on {data.name}")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ratebound.commands.rows import text_columns
 from ratebound.commands.tables import Kind, Table, read_table
-from ratebound.learners.encoding import Category, Code, Number
+from ratebound.learners.encoding import Category, Code
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
+
+Array = NDArray[Any]
 
 
 def load_model(path: Path) -> Mixture:
@@ -16,6 +22,8 @@ def load_model(path: Path) -> Mixture:
     model = load(path)
     if model.encoding is None or not model.encoding.from_frame:
         raise ValueError(f"{path} was trained on an array without column names: use it from Python")
+    if model.encoding.style == "table":
+        raise ValueError(f"{path} is a pipeline, which reads tables of its own kind: use it from Python")
     return model
 
 
@@ -27,10 +35,13 @@ def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
     for column in model.encoding.columns:
         if isinstance(column, Category | Code):
             kinds[str(column.name)] = "text"
-        elif isinstance(column, Number) or model.encoding.style != "table":
+        else:
             kinds[str(column.name)] = "number"
     for name, of_cells in known.items():
-        kinds[name] = "text" if all(isinstance(value, str) for value in of_cells) else "number"
+        if all(isinstance(value, str) for value in of_cells):
+            kinds[name] = "text"
+        elif not any(isinstance(value, bool) for value in of_cells):
+            kinds[name] = "number"
     if label is not None:
         kinds[label] = "text" if isinstance(model.classes[1], str) else "number"
     table = read_table(path, kinds)
@@ -39,3 +50,15 @@ def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
     for name in known:
         table.check(name, "known")
     return table
+
+
+def truths(model: Mixture, table: Table) -> dict[str, Array]:
+    """The known columns that hold truth values, which a CSV spells as such or as the labels are."""
+    no, yes = model.classes
+    said = {"False": False, "True": True, no: False, yes: True}
+    known = {} if model.cells is None else model.cells.by_column
+    return {
+        name: np.array([said.get(value, value) for value in table[name].tolist()], dtype=object)
+        for name, of_cells in known.items()
+        if any(isinstance(value, bool) for value in of_cells)
+    }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.commands.models import load_model, table_for
+from ratebound.commands.models import load_model, table_for, truths
 from ratebound.commands.tables import Table
 from ratebound.commands.writing import check_file
 from ratebound.solution.mixture import Mixture
@@ -33,7 +33,8 @@ def predict(
     columns = [] if key is None else [(key, table.column(key, "key").tolist())]
     columns.append(("prediction", decisions(mixture, table, key).tolist()))
     if probability:
-        columns.append(("probability", [f"{p:.6g}" for p in mixture.predict_proba(table)[:, 1]]))
+        shares = mixture.predict_proba(table, columns=truths(mixture, table))[:, 1]
+        columns.append(("probability", [f"{share:.6g}" for share in shares]))
     text = _as_csv(columns)
     if out is None:
         sys.stdout.write(text)
@@ -48,17 +49,19 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     Whether a column of ids holds numbers or texts depends on all of its rows; so each id is taken by
     itself, as a number where it is one.
     """
+    known = truths(mixture, table)
     if key is None:
-        return mixture.predict(table)
+        return mixture.predict(table, columns=known)
     ids = table.column(key, "key")
     if ids.dtype.kind != "O":
-        return mixture.predict(table, key=ids)
+        return mixture.predict(table, columns=known, key=ids)
     whole = np.array([WHOLE.fullmatch(str(value)) is not None for value in ids])
     found = np.empty(len(table), dtype=object)
     for chosen, kind in ((whole, int), (~whole, str)):
         if chosen.any():
             own = np.array([kind(value) for value in ids[chosen]], dtype=object)
-            found[chosen] = mixture.predict(table[chosen], key=own)
+            these = {name: values[chosen] for name, values in known.items()}
+            found[chosen] = mixture.predict(table[chosen], columns=these, key=own)
     return found
 
 

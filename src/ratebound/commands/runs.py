@@ -11,7 +11,7 @@ from typing import Any
 
 from ratebound.commands.tables import nearest
 
-MODELS = ("linear", "mlp", "lightgbm", "xgboost")
+MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
 GAMES = ("auto", "swap", "external", "lagrangian")
 SOLUTIONS = ("shrink", "best", "average", "last")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -12,6 +12,7 @@ from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapR
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import Encoding, Style
 from ratebound.learners.extras import import_torch
+from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.oracle import Oracle
 from ratebound.learners.torch import Torch
@@ -33,10 +34,21 @@ SOLUTIONS = {
 
 
 def as_learner(
-    model: Any, encoding: Encoding, rates: Any, hidden: Sequence[int], l2: float, precision: str
+    model: Any,
+    encoding: Encoding,
+    rates: Any,
+    hidden: Sequence[int],
+    monotone: Mapping[str, int],
+    l2: float,
+    precision: str,
 ) -> Any:
     """The learner that `model` names, for rows so encoded; a learner stands for itself."""
-    if isinstance(model, Boosted):
+    if monotone and model != "lattice":
+        raise ValueError(
+            "monotone= is for model='lattice'; rb.Lattice, LightGBM, XGBoost and scikit-learn's "
+            "HistGradientBoostingClassifier have such a setting of their own"
+        )
+    if isinstance(model, Boosted | Lattice):
         return replace(model, categorical=model.categorical or tuple(encoding.codes))
     if is_learner(model):
         return model
@@ -48,11 +60,14 @@ def as_learner(
     if isinstance(model, str):
         if model == "linear":
             return Linear(learning_rate=rates, l2=l2, dtype=precision)
+        if model == "lattice":
+            signs = _signs(monotone, encoding)
+            return Lattice(monotone=signs, categorical=encoding.codes, learning_rate=rates, l2=l2)
         if model == "mlp":
             return Torch(lambda: mlp(width, hidden), learning_rate=rates, l2=l2)
         raise ValueError(
-            f"model must be 'linear', 'mlp', 'lightgbm', 'xgboost', a scikit-learn classifier, a torch "
-            f"module or a function, got {model!r}"
+            "model must be 'linear', 'mlp', 'lattice', 'lightgbm', 'xgboost', a scikit-learn "
+            f"classifier, a torch module or a function, got {model!r}"
         )
     if callable(model) and not isinstance(model, import_torch().nn.Module):
         return Torch(lambda: model(width), learning_rate=rates, l2=l2)
@@ -61,13 +76,30 @@ def as_learner(
 
 def encoding_style(model: Any) -> Style:
     """How a table is to be encoded for `model`: as little as it can do with."""
-    if isinstance(model, Boosted) or is_boosted(model):
+    if isinstance(model, Boosted | Lattice) or is_boosted(model):
+        return "codes"
+    if isinstance(model, str) and model == "lattice":
         return "codes"
     if isinstance(model, Oracle) or is_estimator(model):
         while hasattr(model, "estimator"):  # of an oracle, a search, a calibration
             model = model.estimator
         return "table" if hasattr(model, "steps") else "plain"
     return "scaled"
+
+
+def _signs(monotone: Mapping[str, int], encoding: Encoding) -> dict[int, int]:
+    """Which features the score is to rise or fall with, by their numbers."""
+    places = {str(column.name): place for place, column in enumerate(encoding.columns)}
+    for name in monotone:
+        if str(name) not in places:
+            known = ", ".join(places)
+            raise ValueError(f"monotone: there is no column {name!r} that the model sees, only {known}")
+        if places[str(name)] in encoding.codes:
+            raise ValueError(
+                f"monotone: column {name!r} holds texts, which have no order: use numbers, or "
+                "rb.Lattice(orders=...)"
+            )
+    return {places[str(name)]: sign for name, sign in monotone.items()}
 
 
 def is_learner(model: Any) -> bool:

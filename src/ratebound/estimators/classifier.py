@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
@@ -21,6 +21,8 @@ from ratebound.estimators.choices import (
     as_player,
     as_solution,
     encoding_style,
+    is_boosted,
+    is_estimator,
     is_learner,
 )
 from ratebound.game.cutting_plane import CuttingPlane
@@ -38,7 +40,7 @@ from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import select
 from ratebound.solution.stalling import Stalled
-from ratebound.solution.thresholds import thresholds
+from ratebound.solution.thresholds import known_cells, thresholds
 
 Array = NDArray[Any]
 SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
@@ -55,11 +57,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``.
     objective : what to minimise, an expression or text.
-    model : "linear", "mlp", "lightgbm", "xgboost", an `LGBMClassifier` or `XGBClassifier`, any
-        scikit-learn classifier whose fit takes sample_weight, a `torch.nn.Module`, a function from the
-        number of features to one, or a learner such as ``rb.Linear(...)``. Estimators are cloned, never
-        changed. A Pipeline is given the table as it is; the others see its texts encoded.
+    model : "linear", "mlp", "lattice", "lightgbm", "xgboost", an `LGBMClassifier` or `XGBClassifier`,
+        any scikit-learn classifier whose fit takes sample_weight, a `torch.nn.Module`, a function from
+        the number of features to one, or a learner such as ``rb.Linear(...)``. Estimators are cloned,
+        never changed. A Pipeline is given the table as it is; the others see its texts encoded.
     hidden : sizes of the hidden layers of "mlp".
+    monotone : for "lattice", columns with which the score may only rise (1) or only fall (-1), all
+        else being equal, as in ``{"income": 1, "debt": -1}``; so does the probability of yes.
     game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``; "auto" is
         "swap", and cutting planes for scikit-learn classifiers.
     solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`.
@@ -106,6 +110,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         objective: Any = "error_rate()",
         model: Any = "linear",
         hidden: Sequence[int] = (32,),
+        monotone: Mapping[str, int] | None = None,
         game: Any = "auto",
         solution: Any = "shrink",
         features: Sequence[str] | None = None,
@@ -129,6 +134,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.objective = objective
         self.model = model
         self.hidden = hidden
+        self.monotone = monotone
         self.game = game
         self.solution = solution
         self.features = features
@@ -151,7 +157,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = encoding_style(self.model) != "scaled"
+        tags.input_tags.allow_nan = encoding_style(self.model) == "codes" or (
+            hasattr(self.model, "__sklearn_tags__") and get_tags(self.model).input_tags.allow_nan
+        )
         return tags
 
     def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Any:
@@ -169,7 +177,15 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rates = self._rates(problem)
         whole = len(people) <= SMALL
         precision = "float64" if whole else "float32"
-        learner = as_learner(self.model, encoding, rates[0], self.hidden, self.l2, precision)
+        learner = as_learner(
+            self.model, encoding, rates[0], self.hidden, self.monotone or {}, self.l2, precision
+        )
+        if self.warm_start and isinstance(learner, Oracle | Boosted):
+            raise ValueError(
+                "warm_start: boosted trees and scikit-learn classifiers are fitted anew: leave it out"
+            )
+        if self.known is not None:
+            known_cells(self.known, compile(problem, people))  # before the training, not after it
         player = as_player(self.game, rates[1], learner)
         patience = self.patience or getattr(learner, "patience", None)
         one = max(learner.settings, player.settings) == 1 and patience is None
@@ -190,7 +206,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             watch={} if validation is None else {"validation": validation},
             stop=None if patience is None else Stalled(patience, on=on),
             max_time=self.max_time,
-            start=None if before is None else before.parameters[np.argmax(before.weights)],
+            start=None if before is None else _heaviest(before),
             seed=seed,
             progress=None if self.verbose else False,
         )
@@ -280,7 +296,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         encoding = self.solution_.encoding
         if frame_columns(X) and encoding is not None and encoding.from_frame:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            if self.features is None:  # else the encoding says what it lacks; others need not be there
+                validate_data(self, X, skip_check_array=True, reset=False)
             return X
         finite = encoding_style(self.model) == "scaled"
         return validate_data(self, X, reset=False, ensure_all_finite=finite or "allow-nan")
@@ -325,10 +342,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return list(searched) if isinstance(rate, str) else np.atleast_1d(rate).tolist()
 
         # Learners and players given as such bring their own rates, and need no search.
-        own_rates = is_learner(self.model) or encoding_style(self.model) != "scaled"
+        own_rates = is_learner(self.model) or is_boosted(self.model) or is_estimator(self.model)
         for_model = MODEL_RATES[: 1 if own_rates else None]
         alone = isinstance(self.game, Player | CuttingPlane) or not problem.subject_to
-        searched = BOOSTED_RATES if encoding_style(self.model) == "codes" else MULTIPLIER_RATES
+        trees = isinstance(self.model, Boosted) or is_boosted(self.model)
+        searched = BOOSTED_RATES if trees else MULTIPLIER_RATES
         for_multipliers = searched[: 1 if alone else None]
         pairs = list(
             product(
@@ -341,6 +359,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 def _as_columns(table: Any) -> dict[str, Any]:
     """The columns of a DataFrame by name; none of anything else."""
     return {name: table[name] for name in frame_columns(table)}
+
+
+def _heaviest(mixture: Mixture) -> Array:
+    """Parameters (P,) of the model of the heaviest member."""
+    member = int(np.argmax(mixture.weights))
+    model = member if mixture.cells is None else mixture.cells.model[member, 0]
+    parameters: Array = mixture.parameters[model]
+    return parameters
 
 
 def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:

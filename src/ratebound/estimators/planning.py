@@ -22,7 +22,8 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import thresholds
+from ratebound.solution.status import ROUNDING
+from ratebound.solution.thresholds import known_cells, thresholds
 
 Array = NDArray[Any]
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
@@ -43,10 +44,15 @@ class Option:
     objectives: Array  # (splits,)
     violations: Array  # (splits,) the worst constraint's, kept where <= 0
 
+    @property
+    def kept(self) -> str:
+        """In how many of the splits all constraints are kept."""
+        return f"{(self.violations <= ROUNDING).sum()} of {len(self.violations)}"
+
     def __str__(self) -> str:
         return (
             f"{self.objectives.mean():.4f} at a worst violation of {self.violations.mean():+.4f} "
-            f"(kept in {(self.violations <= 0).sum()} of {len(self.violations)} splits)"
+            f"(kept in {self.kept} split{'s' * (len(self.violations) > 1)})"
         )
 
 
@@ -66,9 +72,8 @@ class Plan:
         title = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
         rows = [("", str(self.problem.minimize), "worst violation", "kept in", "")]
         for name, option in self.options.items():
-            kept = f"{(option.violations <= 0).sum()} of {splits}"
             rows.append((name, _spread(option.objectives, ".4f"), _spread(option.violations, "+.4f"),
-                         kept, WHAT[name]))  # fmt: skip
+                         option.kept, WHAT[name]))  # fmt: skip
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [
             f"{n:{widths[0]}}  {o:>{widths[1]}}  {v:>{widths[2]}}  {k:>{widths[3]}}  {w}".rstrip()
@@ -111,10 +116,13 @@ def plan(
         raise ValueError("the problem promises nothing, so there is nothing to plan")
     if splits < 1 or not 0 < share < 1:
         raise ValueError(f"splits is at least 1 and share between 0 and 1, got {splits} and {share}")
-    cells = compile(problem, population).cells
+    if population.X is None or population.y is None:
+        raise ValueError("to plan is to train: the population needs features X and labels y")
+    everyone = compile(problem, population)
+    known_cells(known, everyone)  # what cannot be known is said before any training
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):
-        aside = held_out(cells, share, seed + split)
+        aside = held_out(everyone.cells, share, seed + split)
         fitting, judging = population.only(~aside), compile(problem, population.only(aside))
         for name, policy in _policies(problem, fitting, known, model, features, seed + split).items():
             outcome = evaluate(policy, judging)
@@ -133,7 +141,6 @@ def _policies(
     seed: int,
 ) -> dict[str, Mixture]:
     """Every option, trained on these people."""
-    assert people.y is not None
 
     def fitted(constraints: Any) -> RateConstrainedClassifier:
         classifier = RateConstrainedClassifier(

@@ -19,6 +19,7 @@ from ratebound.game.game import Game
 from ratebound.game.keeping import Keeper
 from ratebound.game.multipliers import Player, SwapRegret
 from ratebound.game.trace import Trace
+from ratebound.game.turns import turns
 from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
@@ -75,8 +76,7 @@ def play(
     >>> len(trace)
     50
     """
-    newton = getattr(learner, "newton", False)  # boosted trees: all rows and curvatures every round
-    if newton:
+    if getattr(learner, "newton", False):  # boosted trees: all rows and curvatures every round
         batch_size = None
         rounds = learner.rounds if rounds is None and epochs is None else rounds
     if getattr(learner, "answers", False):
@@ -99,7 +99,7 @@ def play(
         compiled, player, settings=settings, loss=loss, proxy=proxy, estimate=estimate,
         window=window, device=fit.device, precision=fit.precision,
     )  # fmt: skip
-    state = game.start(fit.all_scores(), rounds=schedule.rounds)
+    taking = turns(game, fit, game.start(fit.all_scores(), rounds=schedule.rounds))
     keeper = Keeper(compiled, fit, dict(watch or {}), frontier, isinstance(player, SwapRegret))
     batches = _batches(compiled, game, schedule.batch_size, seed)
     bar = tqdm(total=schedule.rounds, disable=None if progress is None else not progress, unit="round")
@@ -109,30 +109,22 @@ def play(
     with bar, fit.randomness(seed), np.errstate(all="ignore"):
         try:
             while done < schedule.rounds:
-                rows, share = next(batches)
-                scores = fit.scores(rows)
-                batch = game.batch(rows, share)
-                gradient, moved = game.round(state, scores, batch)
-                if newton:
-                    curvature = game.curvature(state, scores, batch)
-                    fit.descend(game.nats * gradient, game.nats * curvature)
-                else:
-                    fit.descend(gradient)
-                state, done = moved, done + 1
+                taking.take(*next(batches))
+                done += 1
                 bar.update()
                 if done % schedule.keep_every == 0 or done == schedule.rounds:
-                    keeper.keep(state, done)
+                    keeper.keep(taking.state, done)
                     bar.set_postfix_str(keeper.summary(), refresh=False)
                     if stop is not None and keeper.pieces and stop(keeper.trace()):
                         ended = "stopped"
                         break
                 if deadline is not None and time.monotonic() > deadline:
                     ended = "time"
-                    keeper.keep(state, done)
+                    keeper.keep(taking.state, done)
                     break
         except KeyboardInterrupt:
             ended = "interrupted"
-            keeper.keep(state, done)
+            keeper.keep(taking.state, done)
     return keeper.finished(ended)
 
 

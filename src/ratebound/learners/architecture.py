@@ -10,8 +10,15 @@ ACTIVATIONS = ("ReLU", "Tanh", "Sigmoid", "GELU", "SiLU", "ELU", "Softplus", "Id
 
 
 def describe(module: Any) -> list[dict[str, Any]] | None:
-    """The layers of a plain chain of linear layers and activations, or None for anything else."""
+    """The layers of a plain chain of linear layers and activations, or an ensemble of lattices.
+
+    None for anything else.
+    """
     nn = import_torch().nn
+    if hasattr(module, "is_monotone"):
+        from ratebound.learners.lattices import Lattices
+
+        return [{"layer": "Lattices", **module.describe()}] if type(module) is Lattices else None
     layers = list(module._modules.values()) if type(module) is nn.Sequential else [module]
     found: list[dict[str, Any]] = []
     if any(part._forward_hooks or part._forward_pre_hooks for part in (module, *layers)):
@@ -33,10 +40,14 @@ def describe(module: Any) -> list[dict[str, Any]] | None:
 def build(layers: list[dict[str, Any]]) -> Any:
     """The chain that `describe` described, with parameters yet to be filled in."""
     nn = import_torch().nn
-    made = []
+    made: list[Any] = []
     for entry in layers:
         if entry["layer"] == "Linear":
             made.append(nn.Linear(int(entry["in"]), int(entry["out"]), bias=bool(entry["bias"])))
+        elif entry["layer"] == "Lattices":
+            from ratebound.learners.lattices import built
+
+            made.append(built(entry))
         elif entry["layer"] in ACTIVATIONS:
             made.append(getattr(nn, entry["layer"])())
         else:

@@ -133,6 +133,7 @@ class BoostedFit:
 
     device = None
     precision = "float64"
+    newton = True
 
     def __init__(self, ensembles: Sequence[Trees]) -> None:
         self.ensembles, self.scorer = list(ensembles), BoostedScorer(ensembles)

@@ -129,7 +129,12 @@ class OracleFit:
         earlier = self.members[-self.settings :] or [None] * self.settings
         fits = Parallel(n_jobs=self.spec.n_jobs if len(costs) > 1 else 1)(
             delayed(_fitted)(
-                _beginning(self.prototype, before), self.X, cost, self.weight_argument, round
+                _beginning(self.prototype, before),
+                self.X,
+                cost,
+                row_weights,
+                self.weight_argument,
+                round,
             )
             for before, cost in zip(earlier, rows, strict=True)
         )
@@ -175,8 +180,13 @@ def _beginning(prototype: Any, earlier: Any) -> Any:
     return fresh
 
 
-def _fitted(estimator: Any, X: Any, cost: Array, weight_argument: str, round: int) -> Any:
-    """The estimator fitted to say yes where it costs less than nothing, or the one decision to make."""
+def _fitted(
+    estimator: Any, X: Any, cost: Array, row_weights: Array | None, weight_argument: str, round: int
+) -> Any:
+    """The estimator fitted to say yes where it costs less than nothing, or the one decision to make.
+
+    Its weights sum to those of the rows, so that to a regularised model too a row of weight 2 is two.
+    """
     rows = np.flatnonzero(cost)
     labels = cost[rows] < 0
     if labels.all() or not labels.any():  # the same decision is best everywhere
@@ -184,10 +194,12 @@ def _fitted(estimator: Any, X: Any, cost: Array, weight_argument: str, round: in
     if len(rows) < len(cost):
         X = rows_of(X, rows)
     weights = np.abs(cost[rows]) / np.abs(cost).max()  # equal ones are 1 to the last bit
+    weights *= (len(rows) if row_weights is None else row_weights[rows].sum()) / weights.sum()
     try:
-        return estimator.fit(X, labels.astype(int), **{weight_argument: weights / weights.mean()})
+        return estimator.fit(X, labels.astype(int), **{weight_argument: weights})
     except Exception as error:
-        raise RuntimeError(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
 
 
 def _scores(member: Any, X: Any) -> Array:
@@ -229,15 +241,21 @@ def _fix_chance(estimator: Any, seed: int) -> None:
 
 
 def _weight_argument(estimator: Any) -> str:
-    """What the sample weights are called in the estimator's `fit`: a pipeline passes them to its end."""
+    """What the sample weights are called in the estimator's `fit`.
+
+    A pipeline passes them to its end, a search (which takes any keyword) to what it searches.
+    """
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_argument(last)}"
     parameters = (
         inspect.signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
     )
-    if any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters):
+    if any(p.name == "sample_weight" for p in parameters):
         return "sample_weight"
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        inner = getattr(estimator, "estimator", None)
+        return "sample_weight" if inner is None else _weight_argument(inner)
     raise TypeError(
         f"{_name(estimator)} takes no sample_weight in fit, and an oracle is asked by weights alone: "
         "use an estimator that takes it"

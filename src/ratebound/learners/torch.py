@@ -19,6 +19,8 @@ from ratebound.learners.extras import import_torch
 if TYPE_CHECKING:
     import torch
 
+    from ratebound.problem.compiled import Compiled
+
 Array = NDArray[Any]
 CHUNK = 65_536  # rows scored at a time outside training
 
@@ -70,7 +72,8 @@ class TorchScorer:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = copy.deepcopy(module).to("cpu").eval()
-        buffers = {n: b for n, b in self.module.named_buffers() if b.is_floating_point()}
+        held = self.module.state_dict()  # without buffers that are constants
+        buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
         self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
 
     def scores(self, parameters: Array, X: Array) -> Array:
@@ -104,13 +107,15 @@ class TorchFit:
 
     def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
         torch = import_torch()
-        if not np.isfinite(features).all():
+        takes_missing = getattr(module, "takes_missing", False)
+        if np.isinf(features).any() or not (takes_missing or np.isfinite(features).all()):
             raise ValueError("the features X hold NaN or infinite values: fill or scale them first")
         self.spec, self.settings = spec, settings
         self.scorer = TorchScorer(module)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
         self.X = torch.as_tensor(_writable(features)).to(self.target)
+        self._watched: dict[int, Any] = {}  # rows of other problems, on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         self.shapes = {name: p.shape for name, p in trained.items()}
@@ -126,12 +131,18 @@ class TorchFit:
         else:
             self.flat.requires_grad_()
             self._stacked = stacked_forward(self.module, set(self.shapes))
+        # A module may have a shape to keep, such as a monotone one, after every step.
+        self._project: Callable[[dict[str, Any]], None] | None = getattr(module, "project", None)
         self.own_optimizer: Any = None
         if callable(spec.optimizer):
             self.own_optimizer = spec.optimizer(list(trained.values()))
         else:
             kind: Any = spec.optimizer
             self.descent = Descent(self.flat.detach(), spec.learning_rate, kind)
+            farther: dict[str, float] = getattr(module, "steps", {})  # times the learning rate, by name
+            if farther:
+                factors = [torch.full_like(p.data, farther.get(n, 1.0)) for n, p in trained.items()]
+                self.descent.rate = self.descent.rate * torch.cat([f.reshape(-1) for f in factors])
 
     @contextmanager
     def randomness(self, seed: int) -> Iterator[None]:
@@ -140,6 +151,31 @@ class TorchFit:
         with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
             torch.manual_seed(seed)
             yield
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a step is the same sequence of kernels every time, so that a GPU can replay it."""
+        nn = import_torch().nn
+        chance = (nn.Dropout, nn.modules.dropout._DropoutNd)
+        return (
+            self.device is not None
+            and self.own_optimizer is None
+            and self.spec.regularizer is None
+            and not any(isinstance(part, chance) for part in self.module.modules())
+        )
+
+    def count_on_device(self) -> None:
+        """Count the steps where they are taken, for a step that is replayed."""
+        self.descent.steps = import_torch().tensor(float(self.descent.steps), device=self.target)
+
+    def watched_scores(self, other: Compiled) -> Array:
+        """(K, n) scores of all rows of another compiled problem, computed where the model is."""
+        if self.device is None:
+            return self.scorer.scores(self.parameters(), other.features)
+        if id(other) not in self._watched:
+            rows = import_torch().as_tensor(_writable(other.features)).to(self.target)
+            self._watched[id(other)] = rows
+        return self._all_scores(self._watched[id(other)])
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) scores of these rows, detached; the graph is kept for `descend`."""
@@ -153,9 +189,12 @@ class TorchFit:
     def _forward(self, batch: torch.Tensor) -> torch.Tensor:
         if self.settings == 1:
             return one_per_row(self.module(batch), len(batch))[None]
+        return one_per_row(self._stacked(self._state(), batch), len(batch), self.settings)
+
+    def _state(self) -> dict[str, Any]:
+        """Views of every setting's parameters by name, (K, ...)."""
         parts = _parts(self.flat, self.shapes)
-        state = {name: part.view(self.settings, *self.shapes[name]) for name, part in parts}
-        return one_per_row(self._stacked(state, batch), len(batch), self.settings)
+        return {name: part.view(self.settings, *self.shapes[name]) for name, part in parts}
 
     def descend(self, gradient: torch.Tensor) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
@@ -163,6 +202,7 @@ class TorchFit:
         assert self.flat.grad is not None
         self.flat.grad.zero_()
         self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
+        del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if self.spec.regularizer is not None:
             self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]  # nor here
         with torch.no_grad():
@@ -172,6 +212,8 @@ class TorchFit:
                 self.own_optimizer.step()
             else:
                 self.descent.step(self.flat, self.flat.grad)
+            if self._project is not None:
+                self._project(self._state())
 
     def restore(self, parameters: Array) -> None:
         """Take over parameters and float buffers (K, P), as `parameters` gives them."""
@@ -183,6 +225,8 @@ class TorchFit:
                 part.copy_(given[name])
             for name in given.keys() & buffers.keys():
                 buffers[name].copy_(given[name][0].view(buffers[name].shape))
+            if self._project is not None:
+                self._project(self._state())
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
@@ -199,10 +243,13 @@ class TorchFit:
 
     def all_scores(self) -> Array:
         """(K, n) scores of all rows, as the deployed model would give them."""
+        return self._all_scores(self.X)
+
+    def _all_scores(self, X: Any) -> Array:
         torch = import_torch()
         self.module.eval()
         with torch.no_grad():
-            parts = [self._forward(rows) for rows in self.X.split(CHUNK)]
+            parts = [self._forward(rows) for rows in X.split(CHUNK)]
         self.module.train()
         found: Array = torch.cat(parts, dim=1).cpu().numpy()
         return found
@@ -215,11 +262,15 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
     """A function from stacked parameters (K, ...) and rows (b, ...) to outputs (K, b, ...).
 
     Plain chains of linear layers and activations are written as matrix products, in which the first
-    layer of all settings is one product with the shared rows; anything else goes through `vmap`, which
-    is some ten times slower there.
+    layer of all settings is one product with the shared rows; a module may have a method `stacked` of
+    its own; anything else goes through `vmap`, which is some ten times slower there.
     """
     torch = import_torch()
     nn = torch.nn
+    own_way: Any = getattr(module, "stacked", None)
+    if own_way is not None:
+        found: Stacked = own_way
+        return found
     if any(buffer.is_floating_point() for buffer in module.buffers()):
         raise ValueError(
             "modules with running statistics, such as BatchNorm, train one setting at a time"
@@ -278,6 +329,12 @@ def _parts(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
 def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
     """One model's flat parameters (P,) as named tensors, without copying."""
     return {name: part.view(shapes[name]) for name, part in _parts(flat, shapes)}
+
+
+def stacked_state(scorer: TorchScorer, parameters: Array) -> dict[str, Any]:
+    """Flat parameters (M, P) of M models as named tensors (M, ...)."""
+    parts = _parts(import_torch().as_tensor(_writable(parameters)), scorer.shapes)
+    return {name: part.reshape(len(parameters), *scorer.shapes[name]) for name, part in parts}
 
 
 def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:

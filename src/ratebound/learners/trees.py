@@ -83,7 +83,17 @@ class LightGBM:
             data["categorical_feature"] = list(categorical)
         params = _seeded(recipe.params, seed, ("seed", "random_seed", "random_state"))
         unread = np.zeros(len(rows))  # a label is asked for; the game alone knows what is wanted
-        training = library.Dataset(rows, label=unread, params=params, **data)
+        training = library.Dataset(rows, label=unread, params=params, **data).construct()
+        names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
+                 "min_samples_leaf"}  # fmt: skip
+        least = min(params[name] for name in names & params.keys())
+        used = any(training.feature_num_bin(i) for i in range(training.num_feature()))
+        if not used or len(rows) < 2 * least:  # without a tree everyone would be told yes
+            raise ValueError(
+                f"LightGBM can split none of the features of these {len(rows):,} rows: they need values "
+                f"that differ, and {least} rows on either side; lower min_child_samples, as in "
+                "LGBMClassifier(min_child_samples=5), or use more rows"
+            )
         return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
 
     def grow(self, gradient: Array, curvature: Array) -> None:
@@ -142,6 +152,9 @@ class XGBoost:
 
     def __init__(self, booster: Any, training: Any = None) -> None:
         self.booster, self.training = booster, training
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"booster": self.booster, "training": None}  # the rows as it reads them cannot be pickled
 
     @staticmethod
     def library() -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -57,14 +58,22 @@ def uniform_from_features(features: Any, salt: int) -> Array:
 
 
 def _as_numbers(values: Array) -> Array:
-    """A table's column as numbers: one of texts as a hash of each."""
+    """A table's column as numbers: times in microseconds, of texts and all else a hash of each.
+
+    What a value becomes depends on that value alone, not on the others of its column.
+    """
+    if values.dtype.kind in "mM":
+        values = values.astype(f"{values.dtype.kind}8[us]").astype(np.int64)
+    if values.dtype.kind in "buif":
+        return values.astype(float)
     missing = is_missing(values)
-    if values.dtype.kind in "buif" or not any(isinstance(value, str) for value in values[~missing]):
-        return np.where(missing, np.nan, np.where(missing, 0, values)).astype(float)
-    hashed = np.full(len(values), np.nan)
-    texts = np.array([str(value) for value in values[~missing]], dtype=object)
-    hashed[~missing] = uniform_from_key(texts, 0)
-    return hashed * 2.0**40  # so that rounding keeps different texts apart
+    counted = np.array([isinstance(value, Number | np.bool_) for value in values], bool) & ~missing
+    found = np.full(len(values), np.nan)
+    found[counted] = values[counted].astype(float)
+    rest = ~counted & ~missing
+    texts = np.array([str(value) for value in values[rest]], dtype=object)
+    found[rest] = uniform_from_key(texts, 0) * 2.0**40  # so that rounding keeps different texts apart
+    return found
 
 
 def choose(weights: Array, uniform: Array) -> Array:

@@ -21,6 +21,7 @@ from ratebound.learners.encoding import Number
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import HALF
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.onnx_lattice import lattice_scores
 from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
@@ -49,11 +50,12 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
 
     Outputs: ``probability`` (n,) float32 of yes under the mixture; ``decision`` (n,) int64 by the chosen
     member or the vote, 0 for no and 1 for yes; ``scores`` (n, M) float32 of every member. Where features
-    hold NaN, `predict` raises an error and the file cannot: its scores are NaN, which counts as no.
+    hold NaN, lattice models have a score; for other models `predict` raises an error and the file
+    cannot: its scores are NaN, which counts as no.
 
     The metadata hold the problem in words, its status, the names of no and yes, the features' names, the
-    weights, the salt and the version of this library. Only linear models and plain chains of PyTorch
-    layers can be written.
+    weights, the salt and the version of this library. Only linear models, lattice models and plain
+    chains of PyTorch layers can be written.
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
@@ -159,6 +161,8 @@ def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
         from ratebound.learners.architecture import describe
 
         layers = describe(scorer.module)
+    if layers and layers[0]["layer"] == "Lattices":
+        return lattice_scores(graph, features, scorer, mixture.parameters)
     known = layers is not None and all(entry["layer"] in {"Linear", *ACTIVATIONS} for entry in layers)
     if not known or _size(layers) != mixture.parameters.shape[1]:
         model = type(getattr(scorer, "module", scorer)).__name__

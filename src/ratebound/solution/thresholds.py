@@ -72,9 +72,8 @@ def thresholds(
     populations = _named(population)
     (_, train), *others = populations.items()
     compiled = compile(problem, train, **dict(others))
-    _check_decisions(compiled)
+    columns, values, cells = known_cells(known, compiled)
     base = _base(scores, compiled, list(populations))
-    columns, values, cells = _known_cells(known, compiled)
     rankings = [rank(compiled, row.astype(float), cells, base.apart(row)) for row in base.scores]
     return _mixture(compiled, base, columns, values, rankings, best_policy(rankings))
 
@@ -108,10 +107,14 @@ def _check_decisions(compiled: Compiled) -> None:
         )
 
 
-def _known_cells(
+def known_cells(
     known: Sequence[str], compiled: Compiled
 ) -> tuple[tuple[str, ...], tuple[tuple[Value, ...], ...], Array]:
-    """The known columns, the combinations of their values that occur, and which each row has (n,)."""
+    """The known columns, the combinations of their values that occur, and which each row has (n,).
+
+    What no thresholds can be set for, or by, is refused here; no model is needed to tell.
+    """
+    _check_decisions(compiled)
     if isinstance(known, str):
         raise TypeError(f"known takes a list of columns: known=[{known!r}]")
     names, rows = tuple(dict.fromkeys(known)), len(compiled.cells)
@@ -124,8 +127,8 @@ def _known_cells(
         many = [name for name, count in distinct.items() if count > max(FEW, rows // 5)]
         what = f"column {many[0]!r}" if many else f"columns {', '.join(map(repr, names))} together"
         raise ValueError(
-            f"known: {what} make {len(found):,} cells of {rows:,} rows, too few rows each to set a "
-            f"threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
+            f"known: {what} make{'s' * bool(many)} {len(found):,} cells of {rows:,} rows, too few rows "
+            f"each to set a threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
         )
     plain = [tuple(_plain(value) for value in cell) for cell in found]
     values = tuple(sorted(plain, key=lambda cell: [(isinstance(value, str), value) for value in cell]))

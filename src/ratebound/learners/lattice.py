@@ -1,0 +1,231 @@
+"""Lattice models: smooth, small enough to read, and monotone where they promise to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.settings import checked_rates, settings_of
+from ratebound.learners.extras import import_torch
+from ratebound.learners.torch import Torch, TorchFit, stacked_state
+
+if TYPE_CHECKING:
+    from ratebound.learners.lattices import Feature, Lattices
+
+Array = NDArray[Any]
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """An ensemble of `lattices` small lattices, each over `rank` features chosen at random.
+
+    Features are numbers, or whole-number codes where named in `categorical`; NaN is missing, and has a
+    value of its own. `monotone` says of numbers whether the score rises (1) or falls (-1) with them, and
+    `orders` of categories which pairs (a, b) have a score of a at most that of b, everything else
+    being equal; after every step the parameters are moved to the nearest that keep this. A missing
+    value may score anything. `output_bounds` keep scores between two numbers. `keypoints` are how many
+    places a calibrator may bend at. Several learning rates, of the calibrators, are several settings,
+    trained side by side; values of lattices take steps ten times as long.
+
+    >>> import ratebound as rb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(400, 2))
+    >>> people = rb.Population(X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=400) > 0)
+    >>> learner = Lattice(lattices=4, rank=2, monotone={0: 1, 1: -1})
+    >>> trace = rb.play(rb.compile(rb.Problem(rb.error_rate()), people), learner, epochs=20)
+    >>> model = rb.last_iterate(trace)
+    >>> check_monotone(model), bool(model.objectives["train"] < 0.25)
+    (True, True)
+    """
+
+    lattices: int = 50
+    rank: int = 6
+    keypoints: int = 50
+    monotone: Mapping[int, int] = field(default_factory=dict)
+    categorical: Sequence[int] = ()
+    orders: Mapping[int, Sequence[Pair]] = field(default_factory=dict)
+    output_bounds: tuple[float, float] | None = None
+    learning_rate: float | Sequence[float] = 0.01
+    optimizer: str = "adam"
+    l2: float = 0.0
+    device: str | None = None
+    seed: int = 0  # of which features each lattice is over
+
+    def __post_init__(self) -> None:
+        import_torch()
+        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        for name, least in (("lattices", 1), ("rank", 1), ("keypoints", 2)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if self.rank > 12:
+            raise ValueError(
+                f"a lattice of {self.rank} features has 2^{self.rank} values: rank 12 is most"
+            )
+        for feature, sign in self.monotone.items():
+            if sign not in (-1, 0, 1):
+                raise ValueError(
+                    f"monotone: feature {feature} takes 1 (rising), -1 (falling) or 0, got {sign!r}"
+                )
+            if feature in self.categorical and sign:
+                raise ValueError(
+                    f"monotone: feature {feature} is categorical: say which pairs in orders="
+                )
+        for feature, pairs in self.orders.items():
+            if feature not in self.categorical:
+                raise ValueError(f"orders: feature {feature} is not among the categorical ones")
+            _refuse_cycles(feature, pairs)
+        if self.output_bounds is not None and not self.output_bounds[0] < self.output_bounds[1]:
+            raise ValueError(f"output_bounds are a lower and a higher number, got {self.output_bounds}")
+
+    @property
+    def settings(self) -> int:
+        return settings_of(self.learning_rate)
+
+    def start(self, features: Array, settings: int, seed: int) -> TorchFit:
+        """A fit in progress on these rows of features, which also place the keypoints."""
+        playing = Torch(
+            lambda: self.module(features), self.learning_rate, self.optimizer, self.l2,
+            device=self.device,
+        )  # fmt: skip
+        return playing.start(features, settings, seed)
+
+    def module(self, features: Array) -> Lattices:
+        """The module that is trained, its keypoints placed by these rows."""
+        from ratebound.learners.lattices import Lattices
+
+        if features.ndim != 2:
+            raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
+        width = features.shape[1]
+        for named in (*self.monotone, *self.categorical):
+            if not 0 <= named < width:
+                raise ValueError(f"there is no feature {named}: there are {width}, counted from 0")
+        if self.lattices * min(self.rank, width) < width:
+            raise ValueError(
+                f"{self.lattices} lattices of {self.rank} features cannot use all {width}: take more"
+            )
+        subsets = random_subsets(width, self.lattices, min(self.rank, width), self.seed)
+        return Lattices(
+            [self._feature(i, features[:, i]) for i in range(width)], subsets, self.output_bounds
+        )
+
+    def _feature(self, index: int, values: Array) -> Feature:
+        from ratebound.learners.lattices import Categorical, Numeric
+
+        present = np.unique(values[~np.isnan(values)].astype(np.float32))
+        if index not in self.categorical:
+            points = place_keypoints(values, self.keypoints)
+            return Numeric(points, int(self.monotone.get(index, 0)))
+        if len(present) and (present[0] < 0 or (present != np.rint(present)).any()):
+            raise ValueError(
+                f"feature {index} is categorical: codes are 0, 1, 2, ..., or NaN for missing"
+            )
+        pairs = tuple((int(a), int(b)) for a, b in self.orders.get(index, ()))
+        largest = max((int(present[-1]) if len(present) else 0, *(c for pair in pairs for c in pair)))
+        return Categorical(largest + 1, pairs)
+
+
+def check_monotone(model: Any) -> bool:
+    """Whether a lattice model keeps the shape it promises, proved from its parameters alone.
+
+    `model` is a mixture of lattice models, a fitted estimator, or the module. Calibrators in order and
+    within [0, 1], and lattices in order, make a score monotone everywhere; nothing is left to tolerance.
+    A mixture of monotone models is monotone in the probability of yes.
+    """
+    module, state = _parameters_of(model)
+    return bool(module.is_monotone(state))
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """What M models make of one feature, in [0, 1]: at its keypoints, or of each category."""
+
+    at: Array  # (k,) keypoints or codes
+    values: Array  # (M, k)
+    missing: Array  # (M,), where the value is missing
+    categorical: bool
+
+
+def calibrators(model: Any) -> list[Calibrator]:
+    """The calibrator of each feature of a lattice model: a mixture, a fitted estimator or the module."""
+    module, state = _parameters_of(model)
+    numbers, categories = state["number_values"].numpy(), state["category_values"].numpy()
+    found: dict[int, Calibrator] = {}
+    for row, index in enumerate(module.numbers):
+        at = np.array(module.features[index].keypoints)
+        found[index] = Calibrator(at, numbers[:, row, : len(at)], numbers[:, row, -1], False)
+    for first, index in zip(module.offsets[:, 0].tolist(), module.categories, strict=True):
+        end = first + module.features[index].size
+        codes = np.arange(module.features[index].size)
+        found[index] = Calibrator(codes, categories[:, first:end], categories[:, end], True)
+    return [found[index] for index in sorted(found)]
+
+
+def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
+    """The module of a lattice model and its parameters by name, (M, ...)."""
+    mixture = getattr(model, "solution_", model)
+    scorer = getattr(mixture, "scorer", None)
+    module = getattr(scorer, "module", mixture if scorer is None else scorer)
+    if not hasattr(module, "is_monotone"):
+        raise TypeError(f"expected a lattice model, got {type(module).__name__}")
+    if scorer is not None:
+        return module, stacked_state(scorer, mixture.parameters)
+    return module, {name: p.detach().cpu()[None] for name, p in module.named_parameters()}
+
+
+def random_subsets(width: int, lattices: int, rank: int, seed: int) -> list[list[int]]:
+    """Which features each lattice is over: at random, but each feature as often as any other.
+
+    >>> random_subsets(4, 3, 2, seed=0)
+    [[2, 3], [0, 1], [0, 3]]
+    """
+    random = np.random.default_rng(seed)
+    used, found = np.zeros(width), []
+    for _ in range(lattices):
+        chosen = np.lexsort((random.random(width), used))[:rank]  # the least used, ties at random
+        used[chosen] += 1
+        found.append(sorted(chosen.tolist()))
+    return found
+
+
+def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
+    """Where a calibrator bends: at quantiles of the values.
+
+    A value that many rows share takes up several quantiles; what is left over then goes to the other
+    values, each counted once.
+
+    >>> place_keypoints(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]), 4)
+    (0.0, 1.0, 2.0, 4.0)
+    """
+    present = np.sort(values[~np.isnan(values)].astype(np.float32))
+    distinct = np.unique(present)
+    if len(distinct) < 2:
+        low = float(distinct[0]) if len(distinct) else 0.0
+        return low, low + max(1.0, abs(low))
+    if len(distinct) <= count:
+        return tuple(distinct.tolist())
+    places = np.rint(np.linspace(0, len(present) - 1, count)).astype(int)
+    chosen = np.unique(present[places])
+    others = np.setdiff1d(distinct, chosen)
+    spread = np.rint(np.linspace(0, len(others) - 1, count - len(chosen) + 2)[1:-1]).astype(int)
+    return tuple(np.unique([*chosen, *others[spread]]).tolist())
+
+
+def _refuse_cycles(feature: int, pairs: Sequence[Pair]) -> None:
+    """An order that goes round in a circle would only say that categories are all the same."""
+    above: dict[int, set[int]] = {}
+    for a, b in pairs:
+        above.setdefault(a, set()).add(b)
+    for first in above:
+        reached: set[int] = set()
+        waiting = [first]
+        while waiting:
+            for higher in above.get(waiting.pop(), set()) - reached:
+                reached.add(higher)
+                waiting.append(higher)
+        if first in reached:
+            raise ValueError(f"orders: the pairs of feature {feature} put category {first} below itself")

@@ -1,0 +1,269 @@
+"""An ensemble of small lattices over calibrated features, which can promise its shape.
+
+Each feature goes through a calibrator of its own, shared by all lattices: a piecewise linear function
+of a number, or a value for each category, in [0, 1], with a value of its own for a missing feature.
+A lattice is a table of values at the corners of a cube over some of the features, interpolated between.
+The score is the mean of the lattices, plus a bias. Where calibrators and lattices are monotone, so is
+the score; that is a matter of pairs of parameters, which `project` puts in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ratebound.learners.interpolation import coefficients, interpolate
+from ratebound.learners.shapes import (
+    Pair,
+    least_rise,
+    project_lattices,
+    project_line,
+    project_order,
+)
+
+NOISE = 0.1  # standard deviation of values at vertices at first
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number: where its calibrator bends, and whether the score rises (1) or falls (-1) with it."""
+
+    keypoints: tuple[float, ...]  # increasing, two or more
+    sign: int = 0
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """Codes 0, ..., size - 1; for each pair (a, b) the score of a is to be at most that of b."""
+
+    size: int
+    order: tuple[Pair, ...] = ()
+
+
+Feature = Numeric | Categorical
+
+
+class Lattices(nn.Module):
+    """Scores (b,) of rows (b, F), NaN where a value is missing; unknown categories count as missing.
+
+    >>> features = [Numeric((0.0, 1.0, 4.0), sign=1), Categorical(3)]
+    >>> model = Lattices(features, subsets=[[0, 1]])
+    >>> model(torch.tensor([[0.5, 2.0], [torch.nan, 7.0]])).shape
+    torch.Size([2])
+    >>> model.parameter_count, model.constraint_count  # 4 + 4 values, 4 vertices, a bias; 2 + 2 pairs
+    (13, 4)
+    """
+
+    # What the learner asks of a module: whether NaN may be among its inputs, and which parameters take
+    # longer steps. Calibrators live in [0, 1]; vertices need not, and have but a share in a mean.
+    takes_missing = True
+    steps = {"vertices": 10.0}  # noqa: RUF012
+
+    number_columns: Tensor  # (numbers,) of the rows
+    category_columns: Tensor  # (categories,)
+    start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
+    steepness: Tensor  # (numbers, k - 1), one over its length; 0 for those that only fill up the array
+    sign: Tensor  # (numbers, 1)
+    filler: Tensor  # (numbers, k), True beyond a calibrator's last keypoint
+    signed: Tensor  # which of the numbers have a sign
+    sizes: Tensor  # (categories, 1)
+    offsets: Tensor  # (categories, 1), where the values of each begin
+    subsets: Tensor  # (L, D) places among the numbers, then the categories
+    monotone: Tensor  # (D, L), whether a lattice is to rise along an input
+
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        subsets: Sequence[Sequence[int]],
+        output_bounds: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__()
+        self.features, self.output_bounds = tuple(features), output_bounds
+        self.chosen = tuple(tuple(map(int, subset)) for subset in subsets)
+        self.rank = len(self.chosen[0])
+        self.numbers = [i for i, f in enumerate(features) if isinstance(f, Numeric)]
+        self.categories = [i for i, f in enumerate(features) if isinstance(f, Categorical)]
+        self._fix_numbers([f for f in features if isinstance(f, Numeric)])
+        self._fix_categories([f for f in features if isinstance(f, Categorical)])
+        self._fix("number_columns", self.numbers, torch.long)
+        self._fix("category_columns", self.categories, torch.long)
+        place = {feature: i for i, feature in enumerate((*self.numbers, *self.categories))}
+        shaped = [bool(f.sign if isinstance(f, Numeric) else f.order) for f in features]
+        self._fix("subsets", [[place[i] for i in subset] for subset in self.chosen], torch.long)
+        self._fix("monotone", [[shaped[i] for i in subset] for subset in self.chosen], torch.bool)
+        self.monotone = self.monotone.T.contiguous()
+        self.has_monotone = bool(self.monotone.any())  # known here, so that no GPU is asked later
+        self._start()
+
+    # --- what never changes ---------------------------------------------------------------------
+
+    def _fix(self, name: str, values: Any, dtype: torch.dtype) -> None:
+        """A constant: moved between devices with the module, but no part of its state."""
+        self.register_buffer(name, torch.tensor(values, dtype=dtype), persistent=False)
+
+    def _fix_numbers(self, features: Sequence[Numeric]) -> None:
+        k = max((len(f.keypoints) for f in features), default=2)
+        start, steepness, filler = [], [], []
+        for f in features:
+            lengths = [b - a for a, b in zip(f.keypoints, f.keypoints[1:], strict=False)]
+            if not lengths or min(lengths) <= 0:
+                raise ValueError(f"keypoints are two or more, each above the last, got {f.keypoints}")
+            rest = k - len(f.keypoints)
+            start.append([*f.keypoints[:-1], *[0.0] * rest])
+            steepness.append([*(1 / length for length in lengths), *[0.0] * rest])
+            filler.append([False] * len(f.keypoints) + [True] * rest)
+        self._fix("start", start, torch.float32)
+        self._fix("steepness", steepness, torch.float32)
+        self._fix("filler", filler, torch.bool)
+        self._fix("sign", [[f.sign] for f in features], torch.float32)
+        self.start, self.steepness = self.start.view(-1, k - 1), self.steepness.view(-1, k - 1)
+        self.filler, self.sign = self.filler.view(-1, k), self.sign.view(-1, 1)
+        self._fix("signed", [i for i, f in enumerate(features) if f.sign], torch.long)
+
+    def _fix_categories(self, features: Sequence[Categorical]) -> None:
+        sizes = [f.size for f in features]
+        offsets = [sum(sizes[:i]) + i for i in range(len(sizes))]  # one more each, for missing
+        self._fix("sizes", sizes, torch.long)
+        self._fix("offsets", offsets, torch.long)
+        self.sizes, self.offsets = self.sizes[:, None], self.offsets[:, None]
+        self.order = [
+            (offset + a, offset + b)
+            for offset, f in zip(offsets, features, strict=True)
+            for a, b in f.order
+        ]
+
+    # --- what is learned ------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Calibrators linear in the rank of a keypoint, lattices in the inputs they are to rise with."""
+        k = self.filler.shape[1]
+        used = (~self.filler).sum(1, keepdim=True)
+        rank = (torch.arange(k) / (used - 1)).clamp(max=1.0)
+        values = torch.where(self.sign < 0, 1 - rank, rank)
+        missing = torch.full((len(values), 1), 0.5)
+        self.number_values = nn.Parameter(torch.cat([values, missing], 1))
+        self.category_values = nn.Parameter(torch.rand(int((self.sizes + 1).sum())))
+        corners = torch.arange(2**self.rank)[:, None] >> torch.arange(self.rank) & 1
+        slopes = self.monotone.float() / self.rank
+        vertices = (corners - 0.5) @ slopes + NOISE * torch.randn(2**self.rank, len(self.chosen))
+        self.vertices = nn.Parameter(vertices)
+        if self.output_bounds is None:
+            self.bias = nn.Parameter(torch.zeros(()))
+        with torch.no_grad():
+            if self.output_bounds is not None:
+                self.vertices.add_(sum(self.output_bounds) / 2)
+            self.project({name: p.data[None] for name, p in self.named_parameters()})
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.stacked({name: p[None] for name, p in self.named_parameters()}, rows)[0]
+
+    def stacked(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        """Scores (K, b) of rows (b, F) under K parameters of each name, (K, ...)."""
+        width = len(self.features)
+        if rows.ndim != 2 or rows.shape[1] != width:
+            raise ValueError(
+                f"expected rows of {width} features, as trained on, got {tuple(rows.shape)}"
+            )
+        table = coefficients(state["vertices"])
+        inputs = (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
+        settings = torch.arange(len(state["vertices"]), device=rows.device)
+        subsets = (self.subsets + width * settings[:, None, None]).flatten(0, 1)
+        scores = interpolate(inputs, table, subsets, len(self.chosen))
+        return scores + state["bias"][:, None] if "bias" in state else scores
+
+    def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        """(K, F, b) of the features, numbers first; in [0, 1] once projected."""
+        values = state["number_values"]
+        columns = rows.T
+        x = columns.index_select(0, self.number_columns)
+        # The first keypoint's value, plus the rise of each piece times the share of it that is passed.
+        rises = values[..., :-1].diff(dim=-1).transpose(0, 1)
+        found = (rises @ self._passed(x)).transpose(0, 1) + values[..., :1]
+        numbers = torch.where(x.isnan(), values[..., -1:], found)
+        codes = columns.index_select(0, self.category_columns)
+        known = (codes >= 0) & (codes < self.sizes)  # False for NaN
+        index = torch.where(known, codes, self.sizes).long() + self.offsets
+        categories = state["category_values"].index_select(1, index.flatten())
+        return torch.cat([numbers, categories.view(len(categories), *index.shape)], 1)
+
+    def _passed(self, x: Tensor) -> Tensor:
+        """(numbers, k - 1, b): the share of each piece of a calibrator that lies below x."""
+        beyond = x.nan_to_num()[:, None] - self.start[..., None]
+        return beyond.mul_(self.steepness[..., None]).clamp_(0.0, 1.0)
+
+    # --- what it promises -----------------------------------------------------------------------
+
+    @torch.no_grad()
+    def project(self, state: Mapping[str, Tensor]) -> None:
+        """Move K parameters of each name (K, ...) to the nearest of the promised shape, in place."""
+        numbers, categories = state["number_values"], state["category_values"]
+        vertices = state["vertices"]
+        if len(self.signed):
+            values = numbers[:, self.signed, :-1] * self.sign[self.signed]
+            # Values that only fill up the array must not pull at the others: put them at the top.
+            values = torch.where(self.filler[self.signed], values.amax(-1, keepdim=True), values)
+            numbers[:, self.signed, :-1] = project_line(values) * self.sign[self.signed]
+        if self.order:
+            categories.copy_(project_order(categories, self.order))
+        numbers.clamp_(0.0, 1.0)
+        categories.clamp_(0.0, 1.0)
+        # Where a look is cheap, nothing is done if nothing is out of order.
+        look = vertices.device.type == "cpu"
+        if self.has_monotone and not (look and bool(least_rise(vertices, self.monotone) >= 0)):
+            vertices.copy_(project_lattices(vertices, self.monotone))
+        if self.output_bounds is not None:
+            vertices.clamp_(*self.output_bounds)  # clipping the nearest in order keeps it nearest
+
+    def is_monotone(self, state: Mapping[str, Tensor]) -> bool:
+        """Whether K parameters of each name have the promised shape, without any tolerance."""
+        numbers, categories = state["number_values"], state["category_values"]
+        vertices = state["vertices"]
+        rises = (numbers[..., :-1].diff(dim=-1) * self.sign).masked_fill(self.filler[:, 1:], 0.0)
+        calibrated = all(bool(((v >= 0) & (v <= 1)).all()) for v in (numbers, categories))
+        ordered = all(bool((categories[:, a] <= categories[:, b]).all()) for a, b in self.order)
+        low, high = self.output_bounds or (-torch.inf, torch.inf)
+        bounded = bool(((vertices >= low) & (vertices <= high)).all())
+        rising = bool((rises >= 0).all()) and bool(least_rise(vertices, self.monotone) >= 0)
+        return calibrated and ordered and bounded and rising
+
+    # --- what it is -----------------------------------------------------------------------------
+
+    @property
+    def parameter_count(self) -> int:
+        """Values of keypoints and categories, one more a feature for missing, vertices and bias."""
+        calibrators = sum(1 + (f.size if isinstance(f, Categorical) else len(f.keypoints))
+                          for f in self.features)  # fmt: skip
+        return calibrators + self.vertices.numel() + (self.output_bounds is None)
+
+    @property
+    def constraint_count(self) -> int:
+        """Pairs of parameters that are kept in order; the bounds of calibrators are not counted."""
+        calibrators = sum(len(f.order) if isinstance(f, Categorical) else
+                          (f.sign != 0) * (len(f.keypoints) - 1) for f in self.features)  # fmt: skip
+        return calibrators + int(self.monotone.sum()) * 2 ** (self.rank - 1)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the parameters, as plain data; `built` makes the module of it."""
+        features = [{"kind": type(f).__name__, **asdict(f)} for f in self.features]
+        return {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
+
+
+def built(description: Mapping[str, Any]) -> Lattices:
+    """The module that `describe` described, with parameters yet to be filled in.
+
+    >>> built(Lattices([Numeric((0.0, 1.0))], [[0]]).describe()).features
+    (Numeric(keypoints=(0.0, 1.0), sign=0),)
+    """
+    features: list[Feature] = []
+    for entry in description["features"]:
+        if entry["kind"] == "Numeric":
+            features.append(Numeric(tuple(map(float, entry["keypoints"])), int(entry["sign"])))
+        else:
+            order = tuple((int(a), int(b)) for a, b in entry["order"])
+            features.append(Categorical(int(entry["size"]), order))
+    bounds = description["output_bounds"]
+    return Lattices(features, description["subsets"], None if bounds is None else (bounds[0], bounds[1]))

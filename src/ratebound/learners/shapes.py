@@ -1,0 +1,149 @@
+"""Euclidean projections onto shapes: values in order, along a line, in a partial order, in lattices.
+
+All work on stacks at once: settings, features and lattices are other axes. What comes back is in order
+exactly, in floating point too: a last pass of maxima, minima and one mean leaves nothing to tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ratebound.learners.extras import import_torch
+
+Pair = tuple[int, int]  # (a, b): value a is to be at most value b
+SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py says what they leave
+
+
+def project_line(values: Any) -> Any:
+    """The nearest values (..., k) that never decrease along the last axis: isotonic regression.
+
+    The i-th is the largest over a <= i of the smallest over c >= i of the mean of values a, ..., c. For
+    fixed a the smallest is over fewer and fewer c as i grows, and the largest over more and more a, so
+    the result is in order to the last bit.
+
+    >>> import torch
+    >>> project_line(torch.tensor([1.0, 3.0, 2.0, 2.0, 5.0]))
+    tensor([1.0000, 2.3333, 2.3333, 2.3333, 5.0000])
+    """
+    torch = import_torch()
+    size = values.shape[-1]
+    place = torch.arange(size, device=values.device)
+    first, last = place[:, None], place[None, :]
+    # Sums are of differences from the first value, which keeps them short where values are alike.
+    base = values[..., :1]
+    ends = (values - base).double().cumsum(-1)
+    starts = torch.nn.functional.pad(ends, (1, 0))[..., :-1]
+    means = (ends[..., None, :] - starts[..., :, None]) / (last - first + 1).clamp(min=1)
+    means = means.masked_fill(last < first, float("inf"))
+    smallest = means.flip(-1).cummin(-1)[0].flip(-1)
+    pooled = smallest.masked_fill(first > last, float("-inf")).amax(-2)
+    return (pooled + base).to(values.dtype)
+
+
+def layers_of(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """The pairs in groups that share no value, so that each group is projected at once, exactly.
+
+    >>> layers_of([(0, 1), (1, 2), (2, 3)])
+    [[(0, 1), (2, 3)], [(1, 2)]]
+    """
+    found: list[list[Pair]] = []
+    for pair in pairs:
+        free = (group for group in found if not any(set(pair) & set(other) for other in group))
+        group = next(free, None)
+        if group is None:
+            group = []
+            found.append(group)
+        group.append(pair)
+    return found
+
+
+def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) -> Any:
+    """Values (..., n) near the given ones, with value a at most value b for each pair (a, b).
+
+    >>> import torch
+    >>> project_order(torch.tensor([4.0, 0.0, 1.0]), [(0, 1), (0, 2)])
+    tensor([1.6667, 1.6667, 1.6667])
+    """
+    torch = import_torch()
+    found, groups = values.clone(), layers_of(pairs)
+    sides = [torch.tensor(group, device=values.device).T for group in groups]
+    moved = [torch.zeros_like(found[..., low]) for low, _ in sides]
+    for _ in range(sweeps):
+        for group, (low, high) in enumerate(sides):
+            below, above = found[..., low], found[..., high]
+            now = ((below - above) / 2 + moved[group]).clamp_(min=0)
+            change = now - moved[group]
+            found[..., low], found[..., high] = below - change, above + change
+            moved[group] = now
+    # As often as there are values: by then a maximum has come along every chain.
+    up, down = found.clone(), found.clone()
+    for _ in range(min(len(pairs), values.shape[-1])):
+        for low, high in sides:
+            up[..., high] = torch.maximum(up[..., high], up[..., low])
+            down[..., low] = torch.minimum(down[..., low], down[..., high])
+    return (up + down) / 2
+
+
+def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
+    """Vertices (..., 2^D, L) near the given ones, never decreasing along inputs with `monotone` (D, L).
+
+    Bit d of a vertex's number is its place along input d. Within one input the nearest values are
+    exact, each pair out of order becoming its mean; Dykstra's alternating projections go through the
+    inputs `sweeps` times and tend to the nearest values in order along all. A last pass puts
+    them in order exactly.
+
+    >>> import torch
+    >>> square = torch.tensor([[0.0], [2.0], [1.0], [1.0]])  # 2 at (1, 0), 1 at (1, 1)
+    >>> project_lattices(square, torch.tensor([[True], [True]]))[:, 0]
+    tensor([0.0000, 1.5000, 1.0000, 1.5000])
+    """
+    torch = import_torch()
+    found = vertices.clone()
+    sides = [_sides(found, d) for d in range(len(monotone))]
+    pushed = monotone.to(found.dtype)  # 0 where a lattice's input is free
+    moved = [torch.zeros_like(low) for low, _ in sides]
+    for _ in range(sweeps):
+        for d, (low, high) in enumerate(sides):
+            # Pairs move by opposite amounts, so Dykstra's correction is one number a pair.
+            now = torch.add(moved[d], low - high, alpha=0.5).clamp_(min=0).mul_(pushed[d])
+            change = now - moved[d]
+            low -= change
+            high += change
+            moved[d] = now
+    return in_order(found, monotone)
+
+
+def in_order(vertices: Any, monotone: Any) -> Any:
+    """Vertices (..., 2^D, L) put in order along monotone inputs, exactly; unchanged where they are.
+
+    Raising each upper value to its lower neighbour, input after input, gives every vertex the largest
+    value below it, which is in order along all inputs; lowering gives the smallest above it. Both take
+    maxima and minima only, so no rounding is involved, and their mean is in order too, since rounding
+    never turns x <= y around.
+    """
+    torch = import_torch()
+    up, down = vertices.clone(), vertices.clone()
+    for d in range(len(monotone)):
+        low, high = _sides(up, d)
+        high.copy_(torch.where(monotone[d], torch.maximum(low, high), high))
+        low, high = _sides(down, d)
+        low.copy_(torch.where(monotone[d], torch.minimum(low, high), low))
+    return (up + down) / 2
+
+
+def least_rise(vertices: Any, monotone: Any) -> Any:
+    """The least difference along any monotone input, at most 0: it is 0 where all is in order."""
+    torch = import_torch()
+    least = torch.zeros((), dtype=vertices.dtype, device=vertices.device)
+    for d in range(len(monotone)):
+        low, high = _sides(vertices, d)
+        least = torch.minimum(least, torch.where(monotone[d], high - low, 0.0).amin())
+    return least
+
+
+def _sides(vertices: Any, d: int) -> tuple[Any, Any]:
+    """Views of the vertices at the lower and at the upper end of input d, (..., 2^(D-1-d), 2^d, L)."""
+    *stack, count, lattices = vertices.shape
+    split = vertices.view(*stack, count // 2 ** (d + 1), 2, 2**d, lattices)
+    return split.select(-3, 0), split.select(-3, 1)
