@@ -36,6 +36,7 @@ ROUNDING = 1e-10  # gaps up to this are those of linear programs
 def answer(
     compiled: Compiled,
     learner: Any,
+    *,
     multipliers: Player | CuttingPlane | None,
     rounds: int | None,
     frontier: bool,

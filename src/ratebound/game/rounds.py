@@ -83,8 +83,9 @@ def play(
         if epochs is not None or start is not None:
             raise ValueError("an oracle fits anew each round: give rounds=, not epochs= or start=")
         return answer(
-            compiled, learner, multipliers, rounds, frontier, watch or {}, stop, max_time, seed, progress
-        )
+            compiled, learner, multipliers=multipliers, rounds=rounds, frontier=frontier,
+            watch=watch or {}, stop=stop, max_time=max_time, seed=seed, progress=progress,
+        )  # fmt: skip
     if isinstance(multipliers, CuttingPlane):
         raise ValueError("rb.CuttingPlane moves by whole fits: play it with rb.Oracle(estimator)")
     schedule = _Schedule.of(compiled, rounds, epochs, batch_size, keep_every, keep_at_most)

@@ -52,7 +52,8 @@ def duality_gap(trace: Trace) -> DualityGap:
 
     Where no mixture of the iterates keeps the constraints, both are of the objective with the worst
     violation fined by the largest sum of multipliers that was played. A trace thinned to its frontier
-    has lost some multipliers, so its gap may be larger.
+    has lost some multipliers, so its gap may be larger. One setting alone, of several, has forgotten
+    the answers of the others, and its gap may be too small: give the whole trace.
 
     >>> import ratebound as rb
     >>> from sklearn.tree import DecisionTreeClassifier
