@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: demo test check bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/adult.py
+	$(BIN)/ratebound reproduce adult --out build/demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2

@@ -1,4 +1,4 @@
-"""The command line: ``ratebound train``, ``audit``, ``predict`` and ``explain``.
+"""The command line: ``ratebound train``, ``audit``, ``predict``, ``explain`` and ``reproduce``.
 
 Only words are read here; what a command needs is imported once it is known which.
 """
@@ -19,8 +19,11 @@ EXAMPLE = """example:
       --require 'recall(sex == "Female") >= 0.95 * recall()'
   ratebound audit model/ new.csv --label income
   ratebound predict model/ new.csv --key id
+  ratebound reproduce adult
 
-exit status: 0 every promise is kept, 1 some are broken, 2 bad usage or input, 130 interrupted"""
+exit status: 0 every promise is kept (reproduce: its tables are there), 1 some are broken,
+2 bad usage or input, 130 interrupted"""
+PROBLEMS = "bank, adult, compas, business_entity, thresholding, map_intent, filtering"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -67,6 +70,10 @@ def _run(command: str, given: dict[str, Any]) -> int:
         from ratebound.commands.audit import audit
 
         return audit(**given)
+    if command == "reproduce":
+        from ratebound.commands.reproduce import reproduce
+
+        return reproduce(**given)
     from ratebound.commands.predict import predict
 
     return predict(**given)
@@ -84,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_predict(commands)
     _add_explain(commands)
+    _add_reproduce(commands)
     return parser
 
 
@@ -116,7 +124,8 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     add("--features", **names, help="the columns the model sees (all but the label)")
     add("--exclude", **names, help="columns the model must not see; promises may speak of them")
     add("--known", **names, help="columns that may be looked at to set thresholds by when deciding")
-    add("--model", choices=("linear", "mlp", "lightgbm", "xgboost"), help="what is trained (linear)")
+    models = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
+    add("--model", choices=models, help="what is trained (linear)")
     add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
     add("--seed", type=int, metavar="N", help="of all chance (0)")
 
@@ -136,6 +145,19 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument("--key", metavar="COLUMN", help="ids: an id is always decided by one model")
     predict.add_argument("--out", type=Path, metavar="FILE", help="a CSV (the standard output)")
     predict.add_argument("--probability", action="store_true", help="also how often yes would be said")
+
+
+def _add_reproduce(commands: Any) -> None:
+    reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
+    add = reproduce.add_argument
+    add("name", help=f"{PROBLEMS}; or all, which leaves out those whose files are not found")
+    add("--data", type=Path, metavar="FOLDER", help="where the files are that do not ship")
+    add("--seeds", type=int, metavar="N", help="so many splits, for means and deviations (1)")
+    add("--json", type=Path, metavar="FILE", help="write the table, or all of them, as JSON")
+    add("--out", type=Path, metavar="FOLDER", help="of tables, figures, page and games (reproduced)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (each experiment's own)")
+    add("--device", metavar="NAME", help="where PyTorch trains, such as cuda (the processor)")
+    add("--quiet", action="store_true", help="no progress")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

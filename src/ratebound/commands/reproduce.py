@@ -1,0 +1,165 @@
+"""``ratebound reproduce``: the paper's experiments from data to table, beside the published ones.
+
+All of it comes to lie in one folder: every game as soon as it has ended, every table as soon as its
+games have, and a page made of the tables that lie there.
+"""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Any
+
+from ratebound.commands.tables import nearest
+from ratebound.commands.writing import check_file, check_folder
+from ratebound.experiments.experiment import Experiment, needed
+from ratebound.experiments.figures import oscillation, png, trade_off
+from ratebound.experiments.page import page
+from ratebound.experiments.published import published
+from ratebound.experiments.registry import EXPERIMENTS
+from ratebound.experiments.running import Played, run
+from ratebound.experiments.tables import Reproduced, from_json, reproduced, text, to_json
+from ratebound.learners.extras import import_torch
+from ratebound.solution.writing import write_whole
+
+INTERRUPTED = 130
+ALL = "all"
+GAMES, PAGE = "games", "index.html"
+FIGURES = {"trade-off": "error against worst violation", "oscillation": "iterates by round"}
+
+
+def reproduce(
+    name: str,
+    data: Path | None = None,
+    seeds: int = 1,
+    json: Path | None = None,
+    out: Path = Path("reproduced"),
+    epochs: int | None = None,
+    device: str | None = None,
+    quiet: bool = False,
+) -> int:
+    """Run experiments, print and write their tables; the exit status is 0 once they are there."""
+    chosen, left_out = _chosen(name, data)
+    for flag, count in (("--seeds", seeds), ("--epochs", epochs)):
+        if count is not None and count < 1:
+            raise ValueError(f"{flag} takes a whole number from 1 on, got {count}")
+    if device is not None:
+        _check_device(device)
+    check_folder(out)
+    if json is not None:
+        check_file(json, "--json")
+
+    settings: dict[str, Any] = {"folder": data, "epochs": epochs, "device": device, "keep": out / GAMES}
+    tables = {}
+    try:
+        for experiment in chosen:
+            try:
+                runs = [_run(experiment, seed, settings, quiet) for seed in range(seeds)]
+            except FileNotFoundError as error:
+                if name != ALL:
+                    raise
+                left_out[experiment.name] = str(error)
+                continue
+            table = reproduced(
+                experiment, published(experiment.name), runs,
+                seeds=range(seeds), epochs=epochs, device=device,
+            )  # fmt: skip
+            written = _write(table, runs[0], out)
+            print(f"{text(table)}\nWritten to {out}: {', '.join(written)}\n", flush=True)
+            tables[experiment.name] = to_json(table)
+    except KeyboardInterrupt:
+        _say(
+            f"interrupted; finished games are kept in {out / GAMES}: the same command goes on from there"
+        )
+        return INTERRUPTED
+    for lacking, reason in left_out.items():
+        _say(f"{lacking} was left out: {reason}")
+    if json is not None:
+        whole = {"tables": tables, "left_out": left_out} if name == ALL else tables[name]
+        write_whole(json, _json(whole))
+    return 0
+
+
+def _chosen(name: str, data: Path | None) -> tuple[list[Experiment], dict[str, str]]:
+    """The experiments to run; and of all, those whose files nobody has said the place of, with why."""
+    if data is not None and not data.is_dir():
+        raise ValueError(f"--data {data}: there is no such folder")
+    if name == ALL:
+        found, left_out = [], {}
+        for experiment in EXPERIMENTS.values():
+            if experiment.needs_folder and data is None:
+                left_out[experiment.name] = "its files do not ship with the package: give --data FOLDER"
+            else:
+                found.append(experiment)
+        return found, left_out
+    if name not in EXPERIMENTS:
+        known = (*EXPERIMENTS, ALL)
+        raise ValueError(
+            f"there is no experiment {name!r}{nearest(name, known)} There are {', '.join(known)}"
+        )
+    experiment = EXPERIMENTS[name]
+    if experiment.needs_folder:
+        needed(data, name)
+    return [experiment], {}
+
+
+def _check_device(device: str) -> None:
+    try:
+        import_torch().empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device}: PyTorch cannot use it here: {error}") from None
+
+
+def _run(experiment: Experiment, seed: int, settings: dict[str, Any], quiet: bool) -> list[Played]:
+    """One seed's games; those that had ended in an earlier run are not played again."""
+    if not quiet:
+        _say(f"{experiment.name}, seed {seed}: {', '.join(experiment.algorithms)}")
+    played = run(experiment, seed, **settings, progress=False if quiet else None)
+    resumed = [one.algorithm for one in played if one.resumed]
+    if resumed and not quiet:
+        _say(f"{experiment.name}, seed {seed}: kept from an earlier run: {', '.join(resumed)}")
+    return played
+
+
+def _write(table: Reproduced, played: list[Played], out: Path) -> list[str]:
+    """The table, its figures where they can be drawn, and the page; the names of the files."""
+    contents: dict[str, bytes] = {
+        f"{table.name}.txt": f"{text(table)}\n".encode(),
+        f"{table.name}.json": _json(to_json(table)),
+    }
+    try:
+        contents[f"{table.name}-trade-off.png"] = png(trade_off(table))
+        contents[f"{table.name}-oscillation.png"] = png(oscillation(played, table))
+    except ImportError as error:
+        _say(f"no figures are drawn: {error}")
+        for kind in FIGURES:  # those of an earlier run would be shown with this one's numbers
+            (out / f"{table.name}-{kind}.png").unlink(missing_ok=True)
+    for name, content in contents.items():
+        write_whole(out / name, content)
+    write_whole(out / PAGE, _page(out).encode())
+    return [*contents, PAGE]
+
+
+def _page(out: Path) -> str:
+    """The page of all tables that lie in the folder, also those of other runs."""
+    tables, figures = [], {}
+    for name in EXPERIMENTS:
+        try:
+            tables.append(from_json(json_text.loads((out / f"{name}.json").read_text("utf-8"))))
+        except FileNotFoundError:
+            continue
+        except (ValueError, KeyError, TypeError):
+            _say(f"{out / name}.json is not a table that this version wrote; the page is without it")
+            continue
+        files = {words: out / f"{name}-{kind}.png" for kind, words in FIGURES.items()}
+        figures[name] = {words: file.read_bytes() for words, file in files.items() if file.exists()}
+    return page(tables, figures)
+
+
+def _json(value: Any) -> bytes:
+    return (json_text.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _say(words: str) -> None:
+    print(f"ratebound: {words}", file=sys.stderr)

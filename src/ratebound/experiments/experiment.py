@@ -1,0 +1,98 @@
+"""What an experiment is made of: a problem on three populations, a model, and the rates tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+
+NOTHING = 1e-12
+FREE = ("unconstrained", "steering-only")  # algorithms without constraints
+POPULATIONS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """One split of a problem's data: the same words compiled on three populations."""
+
+    problem: Problem
+    learner: Callable[[list[float]], Any]  # from learning rates, one a setting
+    train: Compiled
+    validation: Compiled
+    test: Compiled
+    steering: Compiled | None = None  # error on steering examples alone, for the row trained on them
+
+
+def compiled_on(
+    problem: Problem,
+    splits: Any,
+    learner: Callable[[list[float]], Any],
+    others: Mapping[str, Population] | None = None,
+) -> Data:
+    """The problem on the three populations of `splits`, each with the same `others` beside it."""
+    parts = {name: compile(problem, getattr(splits, name), **(others or {})) for name in POPULATIONS}
+    return Data(problem, learner, **parts)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Learning rates tried: every pair of one for the model and one for the multipliers."""
+
+    model: tuple[float, ...] = (0.001, 0.01, 0.1)
+    swap: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
+    ext: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1)
+    # Relaxed constraints can be out of reach for good, so that fast multipliers ruin the model.
+    hinge: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+
+    def pairs(self, algorithm: str) -> tuple[list[float], list[float]]:
+        """One learning rate of the model and one of the multipliers for each setting."""
+        own = (1.0,) if algorithm in FREE else getattr(self, algorithm)
+        found = list(product(self.model, own))
+        return [a for a, _ in found], [b for _, b in found]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's problems, or its public stand-in."""
+
+    name: str
+    title: str
+    words: str  # what is decided, and what is promised
+    load: Callable[[Path | None, int, str | None], Data]  # from a folder, a seed and a device
+    stand_in: bool = False  # the paper's data was never public: this is other data of the same structure
+    needs_folder: bool = False  # whether its files do not ship with the package
+    epochs: int = 40
+    batch_size: int = 512
+    loss: str = "logistic"
+    proxy: str = "logistic"
+    rates: Rates = field(default_factory=Rates)
+    algorithms: tuple[str, ...] = ("unconstrained", "hinge", "swap", "ext")
+
+
+def player(algorithm: str, rates: list[float]) -> Player:
+    """The λ-player of an algorithm."""
+    if algorithm in FREE:  # played by the same rules, with no room for the multipliers
+        return ExternalRegret(rates, radius=NOTHING)
+    if algorithm == "hinge":
+        return Lagrangian(rates)
+    if algorithm == "swap":
+        return SwapRegret(rates)
+    return ExternalRegret(rates)
+
+
+def needed(folder: Path | None, name: str) -> Path:
+    """The folder a problem's files are in, which must be named."""
+    if folder is None:
+        raise ValueError(
+            f"the data of {name} does not ship with the package: say where its files are with --data "
+            "FOLDER; the data cards say which files and whence"
+        )
+    return folder

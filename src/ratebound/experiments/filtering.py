@@ -1,0 +1,79 @@
+"""Filtering, on a stand-in: few of a base model's right decisions lost in any region; 50 lattices.
+
+The base model has the same architecture, is trained by regression on a real-valued label, and says yes
+from 0 on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.datasets import load_filtering
+from ratebound.datasets.splits import Splits
+from ratebound.experiments.experiment import POPULATIONS, Data, Experiment, Rates, compiled_on, needed
+from ratebound.experiments.models import lattices
+from ratebound.learners.extras import import_torch
+from ratebound.learners.lattice import Lattice
+from ratebound.problem.problem import Problem
+from ratebound.rates.named import error_rate, loss_only_churn
+
+SIZE = (50, 6)  # lattices, and features of each
+EPOCHS, BATCH, RATE = 5, 512, 0.01  # of the regression
+
+
+def _load(folder: Path | None, seed: int, device: str | None) -> Data:
+    splits = load_filtering(needed(folder, "filtering"), seed=seed)
+    base = _regression(splits, seed)
+    for name in POPULATIONS:
+        population = getattr(splits, name)
+        population.columns["base"] = _decisions(base, population.features)
+    regions = np.unique(splits.train.column("region")).tolist()
+    churn = [loss_only_churn(versus="base", region=region) <= 0.05 for region in regions]
+    return compiled_on(Problem(error_rate(), churn), splits, lattices(*SIZE, splits.monotone, device))
+
+
+def _regression(splits: Splits, seed: int) -> Any:
+    """The base model: monotone lattices fitted to the real-valued label by least squares."""
+    torch = import_torch()
+    rows = torch.as_tensor(splits.train.features)
+    target = torch.as_tensor(splits.train.column("label_real").astype(np.float32))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Lattice(*SIZE, monotone=splits.monotone).module(splits.train.features)
+        steps = [
+            {"params": [p], "lr": RATE * model.steps.get(n, 1.0)} for n, p in model.named_parameters()
+        ]
+        optimizer = torch.optim.Adam(steps)
+        for _ in range(EPOCHS):
+            for batch in torch.randperm(len(rows)).split(BATCH):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(model(rows[batch]), target[batch]).backward()
+                optimizer.step()
+                with torch.no_grad():
+                    model.project({name: p.data[None] for name, p in model.named_parameters()})
+    return model.eval()
+
+
+def _decisions(model: Any, features: NDArray[Any]) -> NDArray[np.bool_]:
+    torch = import_torch()
+    with torch.no_grad():
+        parts = [model(part) for part in torch.as_tensor(features).split(65_536)]
+    found: NDArray[np.bool_] = (torch.cat(parts) >= 0).numpy()
+    return found
+
+
+FILTERING = Experiment(
+    name="filtering",
+    title="Filtering",
+    words="will a loan be repaid; in ten regions at most 5% of a base model's right decisions lost",
+    load=_load,
+    stand_in=True,
+    needs_folder=True,
+    epochs=5,
+    batch_size=512,
+    rates=Rates(model=(0.001, 0.01)),
+)

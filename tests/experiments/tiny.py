@@ -1,0 +1,31 @@
+"""Experiments small enough to be run in a test."""
+
+import numpy as np
+
+from ratebound.datasets.splits import Splits
+from ratebound.experiments.experiment import Experiment, Rates, compiled_on
+from ratebound.experiments.models import linear
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.named import error_rate, recall
+
+
+def made(rows, rng):
+    X = rng.normal(size=(rows, 3))
+    group = rng.choice(["a", "b"], rows)
+    y = X @ [1.0, 0.5, 0.0] + (group == "a") + rng.logistic(size=rows) > 0.5
+    return Population(X, y, columns={"group": group})
+
+
+def load(folder, seed, device):
+    rng = np.random.default_rng(seed)
+    splits = Splits(*(made(rows, rng) for rows in (300, 150, 150)), feature_names=("1", "2", "3"))
+    problem = Problem(error_rate(), [recall(group=g) >= 0.95 * recall() for g in "ab"])
+    return compiled_on(problem, splits, linear(3, device))
+
+
+def tiny(name, **changed):
+    """An experiment that takes some hundredths of a second and goes by the name of a published one."""
+    few = Rates(model=(0.01, 0.1), swap=(0.1,), ext=(0.1,), hinge=(0.001,))
+    settings = {"title": name.capitalize(), "words": "yes or no", "load": load, "rates": few}
+    return Experiment(name=name, epochs=4, batch_size=50, **(settings | changed))
