@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ratebound.datasets import load_adult
-from ratebound.experiments.experiment import Data, Experiment, compiled_on
+from ratebound.experiments.experiment import Data, Experiment, Rates, compiled_on
 from ratebound.experiments.models import linear
 from ratebound.problem.problem import Problem
 from ratebound.rates.goals import equal_opportunity
@@ -25,4 +25,8 @@ ADULT = Experiment(
     title="Adult",
     words="income above $50,000; recall of four groups at least 95% of everyone's",
     load=_load,
+    epochs=80,
+    batch_size=2048,
+    keep_every=8,
+    rates=Rates(model=(0.01, 0.1)),
 )

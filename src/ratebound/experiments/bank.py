@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ratebound.datasets import load_bank
-from ratebound.experiments.experiment import Data, Experiment, compiled_on
+from ratebound.experiments.experiment import Data, Experiment, Rates, compiled_on
 from ratebound.experiments.models import linear
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate, positive_rate
@@ -25,4 +25,8 @@ BANK = Experiment(
     title="Bank Marketing",
     words="will a customer subscribe; five age groups said yes to at most 2% more often than everyone",
     load=_load,
+    epochs=80,
+    batch_size=2048,
+    keep_every=8,
+    rates=Rates(model=(0.01, 0.1)),
 )

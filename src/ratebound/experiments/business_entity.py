@@ -32,4 +32,5 @@ BUSINESS_ENTITY = Experiment(
     stand_in=True,
     needs_folder=True,
     batch_size=256,
+    keep_every=8,
 )

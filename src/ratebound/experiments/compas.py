@@ -27,4 +27,5 @@ COMPAS = Experiment(
     words="will a person be arrested again; recall of four groups at most 5% above everyone's",
     load=_load,
     batch_size=128,
+    keep_every=8,
 )

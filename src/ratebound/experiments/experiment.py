@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.problem.compiled import Compiled
@@ -46,11 +46,13 @@ def compiled_on(
 class Rates:
     """Learning rates tried: every pair of one for the model and one for the multipliers."""
 
-    model: tuple[float, ...] = (0.001, 0.01, 0.1)
-    swap: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
-    ext: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1)
-    # Relaxed constraints can be out of reach for good, so that fast multipliers ruin the model.
-    hinge: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+    model: tuple[float, ...] = (0.001, 0.01)  # the two that train the unconstrained model in time
+    # Slower, and the matrix is still near its uniform start, or λ near 0, when training ends.
+    swap: tuple[float, ...] = (0.01, 0.1, 1.0)
+    ext: tuple[float, ...] = (0.001, 0.01, 0.1)
+    # Relaxed constraints can be out of reach for good: then λ climbs by about its rate every round, and
+    # fast multipliers ruin the model.
+    hinge: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
 
     def pairs(self, algorithm: str) -> tuple[list[float], list[float]]:
         """One learning rate of the model and one of the multipliers for each setting."""
@@ -71,9 +73,11 @@ class Experiment:
     needs_folder: bool = False  # whether its files do not ship with the package
     epochs: int = 40
     batch_size: int = 512
+    keep_every: int | Literal["epoch"] = "epoch"
     loss: str = "logistic"
-    proxy: str = "logistic"
+    proxy: str = "sigmoid"  # of swap and ext; the baseline's is always the hinge
     rates: Rates = field(default_factory=Rates)
+    threads: int | None = 1  # more cost small models time, tenfold on a busy machine; None: no limit
     algorithms: tuple[str, ...] = ("unconstrained", "hinge", "swap", "ext")
 
 

@@ -75,5 +75,6 @@ FILTERING = Experiment(
     needs_folder=True,
     epochs=5,
     batch_size=512,
-    rates=Rates(model=(0.001, 0.01)),
+    threads=None,
+    rates=Rates(model=(0.01,)),
 )

@@ -30,6 +30,6 @@ THRESHOLDING = Experiment(
     load=_load,
     stand_in=True,
     needs_folder=True,
-    batch_size=512,
+    batch_size=2048,
     algorithms=("unconstrained", "steering-only", "hinge", "swap", "ext"),
 )

@@ -1,0 +1,192 @@
+"""Running an experiment: the rows, going on where a run was interrupted, and the published tables."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.experiments import running
+from ratebound.experiments.adult import ADULT
+from ratebound.experiments.bank import BANK
+from ratebound.experiments.business_entity import BUSINESS_ENTITY
+from ratebound.experiments.compas import COMPAS
+from ratebound.experiments.experiment import Rates
+from ratebound.experiments.published import published
+from ratebound.experiments.rows import VALUES
+from ratebound.experiments.running import rows, run
+from ratebound.experiments.thresholding import THRESHOLDING
+from ratebound.problem.compiling import compile
+from ratebound.problem.population import Population
+
+from . import tiny as tiny_module
+from .tiny import tiny
+
+TABLES = (
+    "bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering",
+)  # fmt: skip
+
+
+def same(first, second):
+    for one, other in zip(first, second, strict=True):
+        assert (one.algorithm, one.model_rates) == (other.algorithm, other.model_rates)
+        for name in running.ARRAYS:
+            np.testing.assert_array_equal(getattr(one.trace, name), getattr(other.trace, name))
+        for name, values in one.trace.watched.items():
+            np.testing.assert_array_equal(values.objectives, other.trace.watched[name].objectives)
+            np.testing.assert_array_equal(values.violations, other.trace.watched[name].violations)
+
+
+@pytest.fixture(scope="module")
+def played():
+    return run(tiny("adult", rates=Rates(model=(0.01, 0.1))), 0)
+
+
+@pytest.fixture
+def games(monkeypatch):
+    """The algorithms played, in order."""
+    found = []
+    play = running._play
+
+    def counted(experiment, data, algorithm, *rest):
+        found.append(algorithm)
+        return play(experiment, data, algorithm, *rest)
+
+    monkeypatch.setattr(running, "_play", counted)
+    return found
+
+
+def test_the_rows_are_the_published_ones_and_in_their_order(played):
+    ours = [(row.algorithm, row.solution) for row in rows(played)]
+    assert ours == [(row.algorithm, row.solution) for row in published("adult")]
+
+
+@pytest.mark.parametrize("algorithm", ["hinge", "swap", "ext"])
+@pytest.mark.parametrize(
+    ("name", "solution"),
+    [
+        ("m-stoch", rb.shrink),
+        ("t-stoch", lambda trace: rb.average(trace, weighting="uniform")),
+        ("best", lambda trace: rb.best_iterate(trace, ranking="literal")),
+        ("last", rb.last_iterate),
+    ],
+    ids=["m-stoch", "t-stoch", "best", "last"],
+)
+def test_a_row_is_the_solution_chosen_by_its_ranks_on_validation_rows(played, algorithm, name, solution):
+    (trace,) = (one.trace for one in played if one.algorithm == algorithm)
+    (row,) = (r for r in rows(played) if (r.algorithm, r.solution) == (algorithm, name))
+    found = [solution(trace.of_setting(k)) for k in trace.settings]
+    errors = [one.objectives["validation"] for one in found]
+    worst = [one.violations["validation"].max() for one in found]
+    larger = [  # the paper's heuristic, written out
+        max(sum(e < error for e in errors), sum(w < violation for w in worst))
+        for error, violation in zip(errors, worst, strict=True)
+    ]
+    k = min(range(len(found)), key=lambda k: (larger[k], errors[k], worst[k]))
+    parts = ("train", "validation", "test")
+    expected = [found[k].objectives[p] for p in parts] + [found[k].violations[p].max() for p in parts]
+    assert row.values() == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_unconstrained_row_is_the_setting_of_least_validation_error(played):
+    trace = played[0].trace
+    last = [rb.last_iterate(trace.of_setting(k)) for k in trace.settings]
+    assert rows(played)[0].valid_error == min(one.objectives["validation"] for one in last)
+    assert np.all(trace.multipliers[:, 1:] < 1e-9)
+
+
+def test_games_are_read_again_from_where_they_are_kept(tmp_path, games):
+    first = run(tiny("adult"), 0, keep=tmp_path)
+    assert games == ["unconstrained", "hinge", "swap", "ext"]
+    second = run(tiny("adult"), 0, keep=tmp_path)
+    assert len(games) == 4
+    same(first, second)
+    assert rows(first) == rows(second)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"batch_size": 60}, {"keep_every": 2}, {"loss": "hinge"}, {"proxy": "logistic"},
+        {"rates": Rates(model=(0.01,), swap=(0.2,))},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)  # fmt: skip
+def test_another_setting_is_another_game(tmp_path, games, changed):
+    one = tiny("adult", algorithms=("swap",))
+    run(one, 0, keep=tmp_path)
+    run(replace(one, **changed), 0, keep=tmp_path)
+    assert games == ["swap", "swap"]
+
+
+def test_the_proxy_of_the_others_does_not_change_the_baseline(tmp_path, games):
+    one = tiny("adult", algorithms=("hinge",))
+    run(one, 0, keep=tmp_path)
+    run(replace(one, proxy="logistic"), 0, keep=tmp_path)
+    assert games == ["hinge"]
+
+
+def test_another_seed_or_length_is_another_game(tmp_path, games):
+    one = tiny("adult", algorithms=("ext",))
+    run(one, 0, keep=tmp_path)
+    run(one, 1, keep=tmp_path)
+    run(one, 0, keep=tmp_path, epochs=2)
+    assert games == ["ext"] * 3
+
+
+def test_an_interruption_keeps_the_games_that_have_ended(tmp_path, games, monkeypatch):
+    play = running.play
+
+    def interrupted(*args, **kwargs):
+        trace = play(*args, **kwargs)
+        return replace(trace, ended="interrupted") if games[-1] == "swap" else trace
+
+    monkeypatch.setattr(running, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny("adult"), 0, keep=tmp_path)
+    monkeypatch.setattr(running, "play", play)
+    assert games == ["unconstrained", "hinge", "swap"]
+    again = run(tiny("adult"), 0, keep=tmp_path)
+    assert games[3:] == ["swap", "ext"]
+    same(again, run(tiny("adult"), 0))
+
+
+def test_the_model_trained_on_steering_examples_is_judged_on_the_problem():
+    def load(folder, seed, device):
+        data = tiny_module.load(folder, seed, device)
+        rng = np.random.default_rng(9)
+        X = rng.normal(size=(40, 3))
+        steering = Population(X, X[:, 2] > 0)  # which has nothing to do with the problem's own labels
+        return replace(data, steering=compile(rb.Problem(rb.error_rate()), steering))
+
+    one = tiny("thresholding", load=load, algorithms=("unconstrained", "steering-only"))
+    played = run(one, 0, epochs=20)
+    free, alone = rows(played)
+    assert free.train_error < 0.35 < alone.train_error
+    trace = played[1].trace
+    assert trace.round.max() == 20 * (300 // 50)  # as many rounds as the others had
+    assert trace.violations.shape[1] == 2
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_published_tables_are_whole(name):
+    table = published(name)
+    assert len(table) == (14 if name == "thresholding" else 13)
+    assert len({(row.algorithm, row.solution) for row in table}) == len(table)
+    for row in table:
+        assert all(0 < error < 1 for error in row.values()[:3])
+        assert all(abs(violation) < 0.5 for violation in row.values()[3:])
+    assert len(VALUES) == 6
+
+
+@pytest.mark.parametrize(
+    "experiment", [ADULT, BANK, COMPAS, BUSINESS_ENTITY, THRESHOLDING], ids=lambda one: one.name
+)
+def test_learning_rates_are_all_pairs_of_powers_of_ten(experiment):
+    for algorithm in experiment.algorithms:
+        model, multipliers = experiment.rates.pairs(algorithm)
+        assert len(set(zip(model, multipliers, strict=True))) == len(model)
+        for rate in (*model, *multipliers):
+            assert rate == pytest.approx(10.0 ** round(np.log10(rate)))
+    assert len(experiment.rates.pairs("unconstrained")[0]) == len(experiment.rates.model)
+    assert len(experiment.rates.pairs("swap")[0]) == len(experiment.rates.model) * 3
