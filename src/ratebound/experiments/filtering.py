@@ -75,6 +75,7 @@ FILTERING = Experiment(
     needs_folder=True,
     epochs=5,
     batch_size=512,
+    keep_every=100,
     threads=None,
     rates=Rates(model=(0.01,)),
 )
