@@ -225,3 +225,9 @@ def test_a_device_that_is_not_there_is_refused_before_anything_runs(refused, sma
 def test_a_file_that_is_not_in_the_folder_is_an_error_for_one_experiment(refused, small, tmp_path):
     line = refused("reproduce", "thresholding", "--data", tmp_path, "--out", tmp_path / "out", "--quiet")
     assert "pairs.csv" in line
+
+
+def test_which_release_of_bank_it_is_is_said(run, tmp_path):
+    answer = run("reproduce", "bank", "--epochs", "1", "--out", tmp_path, "--quiet")
+    assert answer.status == 0
+    assert "on the release that ships, bank-full" in answer.out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def _chosen(name: str, data: Path | None) -> tuple[list[Experiment], dict[str, s
                 left_out[experiment.name] = "its files do not ship with the package: give --data FOLDER"
             else:
                 found.append(experiment)
-        return found, left_out
+        return [_told(experiment, data) for experiment in found], left_out
     if name not in EXPERIMENTS:
         known = (*EXPERIMENTS, ALL)
         raise ValueError(
@@ -101,7 +102,14 @@ def _chosen(name: str, data: Path | None) -> tuple[list[Experiment], dict[str, s
     experiment = EXPERIMENTS[name]
     if experiment.needs_folder:
         needed(data, name)
-    return [experiment], {}
+    return [_told(experiment, data)], {}
+
+
+def _told(experiment: Experiment, data: Path | None) -> Experiment:
+    """The experiment, its words saying which data it is on where that is not the paper's."""
+    if data is not None or not experiment.shipped:
+        return experiment
+    return replace(experiment, words=f"{experiment.words}; on {experiment.shipped}")
 
 
 def _check_device(device: str) -> None:

@@ -71,6 +71,7 @@ class Experiment:
     load: Callable[[Path | None, int, str | None], Data]  # from a folder, a seed and a device
     stand_in: bool = False  # the paper's data was never public: this is other data of the same structure
     needs_folder: bool = False  # whether its files do not ship with the package
+    shipped: str = ""  # where no folder is named and what ships is other data: what it is
     epochs: int = 40
     batch_size: int = 512
     keep_every: int | Literal["epoch"] = "epoch"
