@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
-from ratebound.estimators.classifier import SMALL
+from ratebound.estimators.sweep import SMALL
 
 torch = pytest.importorskip("torch")
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +20,13 @@ from ratebound.estimators.choices import (
     as_player,
     as_solution,
     encoding_style,
-    is_boosted,
-    is_estimator,
-    is_learner,
 )
-from ratebound.game.cutting_plane import CuttingPlane
-from ratebound.game.multipliers import Player
+from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace, scores_on
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.oracle import Oracle
-from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns
 from ratebound.problem.population import Population
@@ -43,11 +37,7 @@ from ratebound.solution.stalling import Stalled
 from ratebound.solution.thresholds import known_cells, thresholds
 
 Array = NDArray[Any]
-SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
 KEPT = 60  # iterates kept of each setting
-MODEL_RATES = (0.003, 0.01, 0.03)
-MULTIPLIER_RATES = (0.01, 0.03, 0.1)
-BOOSTED_RATES = (0.01, 0.02, 0.05, 0.1)  # of the multipliers, where a round is a tree
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -174,9 +164,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people = self._population(encoding.transform(X), labels, X, columns, weights)
         problem = Problem(self.objective, self.constraints)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rates = self._rates(problem)
-        whole = len(people) <= SMALL
-        precision = "float64" if whole else "float32"
+        rates = rate_pairs(self.model, self.game, problem, self.learning_rate, self.multiplier_rate)
+        batch_size = None if len(people) <= SMALL else self.batch_size
+        precision = "float64" if batch_size is None else "float32"
         learner = as_learner(
             self.model, encoding, rates[0], self.hidden, self.monotone or {}, self.l2, precision
         )
@@ -188,11 +178,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             known_cells(self.known, compile(problem, people))  # before the training, not after it
         player = as_player(self.game, rates[1], learner)
         patience = self.patience or getattr(learner, "patience", None)
-        one = max(learner.settings, player.settings) == 1 and patience is None
-        train, validation = (
-            (compile(problem, people), None) if one else self._split(problem, people, seed)
-        )
-        rounds = self._rounds(len(train.cells), whole, learner)
+        several = max(learner.settings, player.settings) > 1 or patience is not None
+        held_out = self.validation_fraction if several else 0.0
+        train, validation = parted(problem, people, held_out, seed)
+        rounds = rounds_of(learner, self.epochs, len(train.cells), batch_size)
         on = "train" if validation is None else "validation"
         self.trace_ = play(
             train,
@@ -200,9 +189,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             multipliers=player,
             loss=self.loss,
             proxy=self.proxy,
-            batch_size=None if whole else self.batch_size,
+            batch_size=batch_size,
             rounds=rounds,
-            keep_every=max(1, (rounds or 1) // KEPT),
+            keep_every=max(1, rounds // KEPT),
             watch={} if validation is None else {"validation": validation},
             stop=None if patience is None else Stalled(patience, on=on),
             max_time=self.max_time,
@@ -309,51 +298,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if columns is not None:
             spoken_of |= _as_columns(columns) or dict(columns)
         return Population(model_X, labels, columns=spoken_of, weights=weights)
-
-    def _split(
-        self, problem: Problem, people: Population, seed: int
-    ) -> tuple[Compiled, Compiled | None]:
-        """Rows to train on, and rows to choose among settings by; none of those where data is small."""
-        everyone = compile(problem, people)
-        if len(people) <= SMALL or not self.validation_fraction:
-            return everyone, None
-        random, held_out = np.random.default_rng(seed), np.zeros(len(people), dtype=bool)
-        assert people.y is not None
-        for label in (False, True):
-            rows = np.flatnonzero(people.y == label)
-            held_out[random.permutation(rows)[: round(self.validation_fraction * len(rows))]] = True
-        try:
-            return compile(problem, people.only(~held_out)), compile(problem, people.only(held_out))
-        except ValueError:  # a group is too small to be split: choose on the rows trained on
-            return everyone, None
-
-    def _rounds(self, rows: int, whole: bool, learner: Any) -> int | None:
-        if isinstance(learner, Oracle | Boosted):
-            return self.epochs if self.epochs is not None else learner.rounds
-        per_epoch = 1 if whole else max(1, rows // self.batch_size)
-        return max(40 * per_epoch, 1000) if self.epochs is None else self.epochs * per_epoch
-
-    def _rates(self, problem: Problem) -> tuple[Any, Any]:
-        """Learning rates of the model and of the multipliers, one pair per setting."""
-
-        def options(rate: Any, searched: tuple[float, ...]) -> list[float]:
-            if isinstance(rate, str) and rate != "search":
-                raise ValueError(f"a learning rate is a number, several, or 'search', got {rate!r}")
-            return list(searched) if isinstance(rate, str) else np.atleast_1d(rate).tolist()
-
-        # Learners and players given as such bring their own rates, and need no search.
-        own_rates = is_learner(self.model) or is_boosted(self.model) or is_estimator(self.model)
-        for_model = MODEL_RATES[: 1 if own_rates else None]
-        alone = isinstance(self.game, Player | CuttingPlane) or not problem.subject_to
-        trees = isinstance(self.model, Boosted) or is_boosted(self.model)
-        searched = BOOSTED_RATES if trees else MULTIPLIER_RATES
-        for_multipliers = searched[: 1 if alone else None]
-        pairs = list(
-            product(
-                options(self.learning_rate, for_model), options(self.multiplier_rate, for_multipliers)
-            )
-        )
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 def _as_columns(table: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
 from ratebound.experiments.rows import Row
