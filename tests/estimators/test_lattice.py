@@ -71,10 +71,11 @@ def test_a_learner_as_such_gets_the_codes():
     [
         ({"monotone": {"wage": 1}}, "no column 'wage' that the model sees"),
         ({"monotone": {"town": 1}}, "column 'town' holds texts"),
-        ({"monotone": {"debt": 2}}, r"takes 1 \(rising\)"),
+        ({"monotone": {"debt": 2}}, r"column 'debt' takes 1 \(rising\)"),
+        ({"monotone": ["debt"]}, "monotone takes a mapping"),
         ({"model": "linear"}, "monotone= is for model='lattice'"),
     ],
-    ids=["column", "texts", "sign", "model"],
+    ids=["column", "texts", "sign", "mapping", "model"],
 )
 def test_mistakes_are_named(options, message):
     X, y = table(100)

@@ -104,6 +104,18 @@ def test_games_are_read_again_from_where_they_are_kept(tmp_path, games):
     assert rows(first) == rows(second)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["empty", "cut off"])
+def test_a_game_that_cannot_be_read_is_played_again(tmp_path, games, share):
+    first = run(tiny("adult"), 0, keep=tmp_path)
+    (file,) = tmp_path.glob("adult-swap-*.npz")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(share * len(whole))])
+    games.clear()
+    same(first, run(tiny("adult"), 0, keep=tmp_path))
+    assert games == ["swap"]
+    assert [one.resumed for one in run(tiny("adult"), 0, keep=tmp_path)] == [True] * 4
+
+
 @pytest.mark.parametrize(
     "changed",
     [

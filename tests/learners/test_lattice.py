@@ -192,6 +192,17 @@ def test_keypoints_are_quantiles(values, count, expected):
     assert place_keypoints(np.array(values), count) == expected
 
 
+def test_values_too_small_for_a_slope_count_as_zero():
+    """p-values come as small as that; one over a step between them would be infinite."""
+    rows = np.column_stack([np.geomspace(1e-300, 1.0, 400), np.linspace(0.0, 1.0, 400)])
+    points = place_keypoints(rows[:, 0], 20)
+    assert (points[0], points[-1]) == (0.0, 1.0)
+    module = Lattice(lattices=1, rank=2, keypoints=20, monotone={0: 1}).module(rows)
+    scores = module(torch.as_tensor(rows, dtype=torch.float32))
+    assert torch.isfinite(module.steepness).all()
+    assert torch.isfinite(scores).all()
+
+
 def test_a_value_that_many_rows_share_leaves_keypoints_to_the_others():
     values = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])
     points = place_keypoints(values, 12)
@@ -357,6 +368,17 @@ def run_onnx(runtime, mixture, rows, folder):
     return dict(zip([o.name for o in session.get_outputs()], found, strict=True)), keys
 
 
+def test_onnx_takes_infinite_values_as_the_model_does(mixture, runtime, tmp_path):
+    module = Lattices([Numeric((0.0, 1.0)), Numeric((0.0, 2.0, 3.0))], [[0, 1]])
+    parameters = np.concatenate([p.detach().numpy().ravel() for p in module.parameters()])[None]
+    one = replace(mixture, scorer=TorchScorer(module), parameters=parameters, weights=np.ones(1))
+    rows = np.array([[np.inf, 1.0], [-np.inf, 1.0], [0.5, np.inf], [0.5, -np.inf]], dtype=np.float32)
+    found, _ = run_onnx(runtime, one, rows, tmp_path)
+    ends = module(torch.tensor([[1.0, 1.0], [0.0, 1.0], [0.5, 3.0], [0.5, 0.0]])).detach().numpy()
+    np.testing.assert_allclose(one.scorer.scores(parameters, rows)[0], ends, atol=1e-6)
+    np.testing.assert_allclose(found["scores"][:, 0], ends, atol=1e-6)
+
+
 @pytest.mark.parametrize("encoded", [False, True])
 def test_onnx_decides_alike(mixture, runtime, tmp_path, encoded):
     if encoded:
@@ -408,6 +430,8 @@ REFUSALS = {
     "sign": ({"monotone": {0: 2}}, "feature 0 takes 1"),
     "monotone category": ({"monotone": {3: 1}, "categorical": [3]}, "feature 3 is categorical"),
     "order of a number": ({"orders": {0: [(0, 1)]}}, "feature 0 is not among the categorical"),
+    "named feature": ({"monotone": {"income": 1}}, "counted from 0 here, got 'income'"),
+    "negative code": ({"categorical": [3], "orders": {3: [(-1, 1)]}}, "codes of feature 3 are 0, 1, 2"),
     "cycle": ({"categorical": [3], "orders": {3: [(0, 1), (1, 0)]}}, "category 0 below itself"),
     "bounds": ({"output_bounds": (1.0, 0.0)}, "a lower and a higher number"),
     "rank": ({"rank": 13}, "rank 12 is most"),
@@ -426,7 +450,8 @@ def test_refusals_name_what_is_wrong(name):
 
 STARTS = {
     "no such feature": ({"monotone": {9: 1}}, X, "no feature 9: there are 4"),
-    "too few": ({"lattices": 1, "rank": 2}, X, "cannot use all 4"),
+    "too few": ({"lattices": 1, "rank": 2}, X, r"cannot use all 4: take rb.Lattice\(lattices=2"),
+    "large": ({}, np.where(X > 1, 1e300, X), "feature 0 has values beyond 1e"),
     "fractional codes": ({"categorical": [0]}, X, "feature 0 is categorical: codes"),
     "infinite": ({}, np.where(X > 1, np.inf, X), "infinite"),
     "one axis": ({}, X[:, 0], "needs rows"),

@@ -43,6 +43,8 @@ def as_learner(
     precision: str,
 ) -> Any:
     """The learner that `model` names, for rows so encoded; a learner stands for itself."""
+    if not isinstance(monotone, Mapping):
+        raise ValueError(f"monotone takes a mapping such as {{'income': 1}}, got {monotone!r}")
     if monotone and model != "lattice":
         raise ValueError(
             "monotone= is for model='lattice'; rb.Lattice, LightGBM, XGBoost and scikit-learn's "
@@ -90,14 +92,18 @@ def encoding_style(model: Any) -> Style:
 def _signs(monotone: Mapping[str, int], encoding: Encoding) -> dict[int, int]:
     """Which features the score is to rise or fall with, by their numbers."""
     places = {str(column.name): place for place, column in enumerate(encoding.columns)}
-    for name in monotone:
+    for name, sign in monotone.items():
+        if sign not in (-1, 0, 1):
+            raise ValueError(
+                f"monotone: column {name!r} takes 1 (rising), -1 (falling) or 0, got {sign!r}"
+            )
         if str(name) not in places:
             known = ", ".join(places)
             raise ValueError(f"monotone: there is no column {name!r} that the model sees, only {known}")
         if places[str(name)] in encoding.codes:
             raise ValueError(
-                f"monotone: column {name!r} holds texts, which have no order: use numbers, or "
-                "rb.Lattice(orders=...)"
+                f"monotone: column {name!r} holds texts or truth values, which have no order: make it "
+                "numbers, or use rb.Lattice(orders=...)"
             )
     return {places[str(name)]: sign for name, sign in monotone.items()}
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ratebound.datasets import load_filtering
 from ratebound.datasets.splits import Splits
 from ratebound.experiments.experiment import POPULATIONS, Data, Experiment, Rates, compiled_on, needed
-from ratebound.experiments.models import lattices
+from ratebound.experiments.models import KEYPOINTS, lattices
 from ratebound.learners.extras import import_torch
 from ratebound.learners.lattice import Lattice
 from ratebound.problem.problem import Problem
@@ -43,7 +43,7 @@ def _regression(splits: Splits, seed: int) -> Any:
     target = torch.as_tensor(splits.train.column("label_real").astype(np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Lattice(*SIZE, monotone=splits.monotone).module(splits.train.features)
+        model = Lattice(*SIZE, KEYPOINTS, splits.monotone).module(splits.train.features)
         steps = [
             {"params": [p], "lr": RATE * model.steps.get(n, 1.0)} for n, p in model.named_parameters()
         ]

@@ -10,6 +10,7 @@ from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.torch import Torch
 
+KEYPOINTS = 11  # of calibrators, which gives Filtering's published number of constraints
 Make = Callable[[list[float]], Any]
 
 
@@ -41,5 +42,5 @@ def network(width: int, hidden: int, device: str | None) -> Make:
 def lattices(count: int, rank: int, monotone: Mapping[int, int], device: str | None) -> Make:
     """An ensemble of monotone lattices, each over `rank` of the features."""
     return lambda rates: Lattice(
-        count, rank, monotone=monotone, learning_rate=rates, keypoints=11, device=device
+        count, rank, monotone=monotone, learning_rate=rates, keypoints=KEYPOINTS, device=device
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,18 +198,19 @@ def _without_parameters(trace: Trace) -> Trace:
 
 
 def _print_of(data: Data) -> str:
-    """A digest of the problem in words and of all labels: another file or split is another game."""
+    """A digest of the problem in words and of all rows: another file or split is another game."""
     digest = hashlib.sha256(str(data.problem).encode())
     for name in POPULATIONS:
         for population in getattr(data, name).populations.values():
             digest.update(np.asarray(population.y, dtype=bool).tobytes())
+            digest.update(np.ascontiguousarray(population.features).tobytes())
     return digest.hexdigest()
 
 
 def _digest(
     experiment: Experiment, algorithm: str, seed: int, epochs: int | None, played_on: Any
 ) -> str:
-    """A name that changes with anything a game depends on."""
+    """A name that changes with all that a game depends on but the code and the model."""
     settings = (
         experiment.name, algorithm, seed, epochs or experiment.epochs, experiment.batch_size,
         experiment.keep_every, experiment.loss, _proxy(experiment, algorithm),
@@ -231,10 +233,15 @@ def _write(file: Path, trace: Trace, seconds: float) -> None:
 
 
 def _read(file: Path, data: Data) -> tuple[Trace, float] | None:
-    """The candidates of a game that has ended, and the seconds it took, or None where it has not."""
-    if not file.exists():
+    """The candidates of a game that has ended, and the seconds it took.
+
+    None where it has not, or its file cannot be read: it is played again then, and written over.
+    """
+    try:
+        held = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
+    except (FileNotFoundError, EOFError, ValueError, BadZipFile):
         return None
-    with np.load(file, allow_pickle=False) as held:
+    with held:
         watched = {
             name: Values(held[f"{name} objectives"], held[f"{name} violations"]) for name in WATCHED
         }

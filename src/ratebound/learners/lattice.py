@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
+LARGEST = 1e38  # differences of such values are within single precision
+SMALLEST = 2.0**-100  # so is one over the differences of such values
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ class Lattice:
             raise ValueError(
                 f"a lattice of {self.rank} features has 2^{self.rank} values: rank 12 is most"
             )
+        for feature in (*self.monotone, *self.categorical, *self.orders):
+            if not isinstance(feature, int | np.integer):
+                raise ValueError(
+                    f"features are counted from 0 here, got {feature!r}: columns are named in "
+                    "RateConstrainedClassifier(model='lattice', monotone=...)"
+                )
         for feature, sign in self.monotone.items():
             if sign not in (-1, 0, 1):
                 raise ValueError(
@@ -78,6 +86,8 @@ class Lattice:
         for feature, pairs in self.orders.items():
             if feature not in self.categorical:
                 raise ValueError(f"orders: feature {feature} is not among the categorical ones")
+            if any(code < 0 for pair in pairs for code in pair):
+                raise ValueError(f"orders: codes of feature {feature} are 0, 1, 2, ..., got {pairs}")
             _refuse_cycles(feature, pairs)
         if self.output_bounds is not None and not self.output_bounds[0] < self.output_bounds[1]:
             raise ValueError(f"output_bounds are a lower and a higher number, got {self.output_bounds}")
@@ -106,7 +116,8 @@ class Lattice:
                 raise ValueError(f"there is no feature {named}: there are {width}, counted from 0")
         if self.lattices * min(self.rank, width) < width:
             raise ValueError(
-                f"{self.lattices} lattices of {self.rank} features cannot use all {width}: take more"
+                f"{self.lattices} lattices of {self.rank} features cannot use all {width}: take "
+                f"rb.Lattice(lattices={-(-width // self.rank)}, ...) or more"
             )
         subsets = random_subsets(width, self.lattices, min(self.rank, width), self.seed)
         return Lattices(
@@ -116,10 +127,12 @@ class Lattice:
     def _feature(self, index: int, values: Array) -> Feature:
         from ratebound.learners.lattices import Categorical, Numeric
 
-        present = np.unique(values[~np.isnan(values)].astype(np.float32))
         if index not in self.categorical:
+            if np.abs(values[np.isfinite(values)]).max(initial=0.0) > LARGEST:
+                raise ValueError(f"feature {index} has values beyond {LARGEST:.0e}: scale it first")
             points = place_keypoints(values, self.keypoints)
             return Numeric(points, int(self.monotone.get(index, 0)))
+        present = np.unique(values[~np.isnan(values)].astype(np.float32))
         if len(present) and (present[0] < 0 or (present != np.rint(present)).any()):
             raise ValueError(
                 f"feature {index} is categorical: codes are 0, 1, 2, ..., or NaN for missing"
@@ -134,7 +147,8 @@ def check_monotone(model: Any) -> bool:
 
     `model` is a mixture of lattice models, a fitted estimator, or the module. Calibrators in order and
     within [0, 1], and lattices in order, make a score monotone everywhere; nothing is left to tolerance.
-    A mixture of monotone models is monotone in the probability of yes.
+    A mixture of monotone models is monotone in the probability of yes. Scores are computed in single
+    precision, so that between values equal in the first six digits one may still fall by a rounding.
     """
     module, state = _parameters_of(model)
     return bool(module.is_monotone(state))
@@ -196,12 +210,13 @@ def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
     """Where a calibrator bends: at quantiles of the values.
 
     A value that many rows share takes up several quantiles; what is left over then goes to the other
-    values, each counted once.
+    values, each counted once. Values below 2^-100 count as 0.
 
     >>> place_keypoints(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]), 4)
     (0.0, 1.0, 2.0, 4.0)
     """
-    present = np.sort(values[~np.isnan(values)].astype(np.float32))
+    present = values[~np.isnan(values)].astype(np.float32)
+    present = np.sort(np.where(np.abs(present) < SMALLEST, np.float32(0), present))
     distinct = np.unique(present)
     if len(distinct) < 2:
         low = float(distinct[0]) if len(distinct) else 0.0

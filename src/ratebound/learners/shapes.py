@@ -7,6 +7,7 @@ exactly, in floating point too: a last pass of maxima, minima and one mean leave
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from ratebound.learners.extras import import_torch
@@ -66,8 +67,7 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
     tensor([1.6667, 1.6667, 1.6667])
     """
     torch = import_torch()
-    found, groups = values.clone(), layers_of(pairs)
-    sides = [torch.tensor(group, device=values.device).T for group in groups]
+    found, sides = values.clone(), _places(tuple(pairs), values.device)
     moved = [torch.zeros_like(found[..., low]) for low, _ in sides]
     for _ in range(sweeps):
         for group, (low, high) in enumerate(sides):
@@ -83,6 +83,12 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
             up[..., high] = torch.maximum(up[..., high], up[..., low])
             down[..., low] = torch.minimum(down[..., low], down[..., high])
     return (up + down) / 2
+
+
+@cache
+def _places(pairs: tuple[Pair, ...], device: Any) -> list[Any]:
+    """The lower and upper places of pairs in groups without overlap; copied to a device but once."""
+    return [import_torch().tensor(group, device=device).T for group in layers_of(pairs)]
 
 
 def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:

@@ -60,7 +60,9 @@ def _calibrated(graph: Any, features: str, module: Any, state: dict[str, Array])
 def _numbers(graph: Any, features: str, module: Any, values: Array) -> str:
     x = graph("Gather", features, np.array(module.numbers), axis=1)  # (n, numbers)
     missing = graph("IsNaN", x)
-    known = graph("Unsqueeze", graph("Where", missing, _number(0), x), np.array([2]))
+    largest = float(np.finfo(np.float32).max)  # an infinite value, times the 0 of a filler, would be NaN
+    known = graph("Clip", graph("Where", missing, _number(0), x), _number(-largest), _number(largest))
+    known = graph("Unsqueeze", known, np.array([2]))
     passed = graph("Mul", graph("Sub", known, module.start.numpy()), module.steepness.numpy())
     passed = graph("Clip", passed, _number(0), _number(1))  # (n, numbers, k - 1)
     # Value at the first keypoint, plus the rise of each piece times the share of it that is passed.
