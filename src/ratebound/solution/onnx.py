@@ -167,9 +167,9 @@ def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
     if not known or _size(layers) != mixture.parameters.shape[1]:
         model = type(getattr(scorer, "module", scorer)).__name__
         raise ValueError(
-            "to_onnx writes linear models and plain chains of linear layers and activations, and this "
-            f"is a mixture of {model}: export its members one by one with torch.onnx.export, and choose "
-            "among them by their weights"
+            "to_onnx writes linear models, lattices and plain chains of linear layers and activations, "
+            f"and this is a mixture of {model}: export its members one by one, and choose among them by "
+            "their weights"
         )
     return _chain(graph, features, layers, np.asarray(mixture.parameters, dtype=np.float32))
 
