@@ -168,8 +168,8 @@ def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
         model = type(getattr(scorer, "module", scorer)).__name__
         raise ValueError(
             "to_onnx writes linear models, lattices and plain chains of linear layers and activations, "
-            f"and this is a mixture of {model}: export its members one by one, and choose among them by "
-            "their weights"
+            f"and this is a mixture of {model}: export its members one by one with torch.onnx.export, "
+            "and choose among them by their weights"
         )
     return _chain(graph, features, layers, np.asarray(mixture.parameters, dtype=np.float32))
 
