@@ -115,3 +115,13 @@ def test_lattices_are_projected_on_the_device_too():
     mixture = rb.shrink(trace)
     assert rb.check_monotone(mixture)
     assert trace.objectives.min() < trace.objectives[0]
+
+
+def test_orders_of_categories_are_kept_in_replayed_rounds():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=2000), rng.integers(0, 3, 2000)]).astype(np.float32)
+    people = rb.Population(X, X[:, 0] + X[:, 1] + rng.normal(size=2000) > 1)
+    learner = rb.Lattice(2, 2, categorical=(1,), orders={1: [(0, 1), (1, 2)]}, device="cuda")
+    problem = rb.compile(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), people)
+    trace = rb.play(problem, learner, rounds=60, batch_size=256, progress=False)
+    assert rb.check_monotone(rb.last_iterate(trace))
