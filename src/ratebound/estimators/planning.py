@@ -207,7 +207,8 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
             if recommended == THRESHOLDS
             else "Train, and set thresholds on the iterates"
         )
-        first = f"{way} for each combination of {needs}, which must be known of everyone to decide"
+        each = "each combination" if len(known) > 1 else "each value"
+        first = f"{way} for {each} of {needs}, which must be known of everyone to decide"
     else:
         way = "Set one threshold" if recommended == THRESHOLDS else "Train, and set one threshold"
         first = f"{way} for everyone"

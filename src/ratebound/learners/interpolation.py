@@ -51,7 +51,8 @@ def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -
     >>> interpolate(z, table, torch.tensor([[0, 1]]), 1)
     tensor([[ 0.0000,  1.0000, 10.5000]])
     """
-    found: Tensor = _Interpolation.apply(inputs, table, subsets, lattices, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
+    apply: Any = _Interpolation.apply  # torch has no types for it
+    found: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
     return found
 
 

@@ -197,7 +197,7 @@ def _fitted(
     weights *= (len(rows) if row_weights is None else row_weights[rows].sum()) / weights.sum()
     try:
         return estimator.fit(X, labels.astype(int), **{weight_argument: weights})
-    except Exception as error:
+    except Exception as error:  # anyone's estimator may raise anything; say in which round it was
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
 
@@ -272,7 +272,7 @@ def _written(estimator: Any) -> bytes:
     try:
         data: bytes = skops.dumps(estimator)
         skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-    except Exception as error:
+    except Exception as error:  # skops has no error of its own for what it cannot store
         raise ValueError(
             f"skops cannot store this {_name(estimator)}, so nothing was written; the mixture itself is "
             f"as it was. skops says: {error}"
