@@ -18,7 +18,7 @@ from _common import machine, markdown
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
-from ratebound.solution import cell_program
+from ratebound.game import cell_program
 
 GROUPS = {"sex": ("Female", "Male"), "race": ("Black", "White")}
 KNOWN = ["sex", "race"]

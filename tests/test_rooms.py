@@ -10,6 +10,7 @@ import ratebound
 
 # "" is the package itself, `import ratebound`, which is made of those before it.
 ROOMS = [
+    "base",
     "rates",
     "problem",
     "game",
@@ -24,6 +25,7 @@ ROOMS = [
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
 LIBRARIES = {
+    "base": {"numpy", "scipy"},
     "rates": set(),
     "problem": {"numpy", "scipy"},
     "solution": {"numpy", "scipy", "safetensors", "onnx"},

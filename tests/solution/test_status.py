@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.solution.linear_program import least_violation
+from ratebound.base.linear_program import least_violation
 from ratebound.solution.status import status_of
 
 RECALL, SCARCE, EASY = rb.recall() >= 0.9, rb.positive_rate() <= 0.1, rb.positive_rate() >= 0.01

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
+from ratebound.game import cell_program
+from ratebound.game.cell_program import rank
 from ratebound.learners.encoding import fit_encoding
-from ratebound.solution import cell_program
-from ratebound.solution.cell_program import rank
 from ratebound.solution.mixture import mixture as mixed
 
 # Programs this small are whole from the beginning, unless columns are all to be generated.

@@ -1,3 +1,3 @@
 """What comes out of a game: the last, the best, the average iterate, and the shrunk mixture."""
 
-from ratebound.solution.linear_program import shrink_weights as shrink_weights
+from ratebound.base.linear_program import shrink_weights as shrink_weights

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ratebound.base.linear_program import least_violation, shrink_weights
 from ratebound.game.cutting_plane import elastic, lower_bounds
 from ratebound.game.trace import Trace
-from ratebound.solution.linear_program import least_violation, shrink_weights
 from ratebound.solution.status import ROUNDING
 
 

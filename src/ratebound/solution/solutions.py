@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.linear_program import shrink_weights
 from ratebound.game.trace import Trace
-from ratebound.solution.linear_program import shrink_weights
 from ratebound.solution.mixture import Mixture, mixture
 
 Array = NDArray[Any]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ratebound.base.linear_program import shrink_weights
 from ratebound.game.trace import Trace, Values
-from ratebound.solution.linear_program import shrink_weights
 
 
 @dataclass

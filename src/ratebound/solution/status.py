@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.linear_program import LeastViolation, least_violation
 from ratebound.rates.expressions import Constraint, Ratio
-from ratebound.solution.linear_program import LeastViolation, least_violation
 
 ROUNDING = 1e-9  # violations up to this are those of floating point
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.game.cell_program import Policy, Ranking, best_policy, rank
 from ratebound.game.trace import Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
@@ -18,7 +19,6 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area
 from ratebound.rates.subsets import Value
-from ratebound.solution.cell_program import Policy, Ranking, best_policy, rank
 from ratebound.solution.cells import Cells
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import Search, status_in

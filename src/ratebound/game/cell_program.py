@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.problem.compiled import Compiled
-from ratebound.solution.linear_program import (
+from ratebound.base.linear_program import (
     TOLERANCE,
     LeastViolation,
     Vertex,
@@ -35,6 +34,7 @@ from ratebound.solution.linear_program import (
     slack_at,
     solve,
 )
+from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
 FIRST = 256  # columns to begin with, in all

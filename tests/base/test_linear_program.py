@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from ratebound.base.linear_program import least_violation
 from ratebound.solution import shrink_weights
-from ratebound.solution.linear_program import least_violation
 
 calm = settings(derandomize=True, deadline=None, max_examples=80)
 
