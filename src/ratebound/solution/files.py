@@ -54,7 +54,15 @@ def save(mixture: Mixture, path: str | Path) -> Path:
         tensors["cells at"] = np.ascontiguousarray(mixture.cells.at, dtype=np.float64)
     words = json.dumps(_document(mixture, description), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
-    return write_whole(target, to_bytes(tensors, metadata=header))
+    return write_whole(target, _in_order(to_bytes(tensors, metadata=header)))
+
+
+def _in_order(content: bytes) -> bytes:
+    """The same safetensors file with the keys of its header sorted; they come in no fixed order."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[end:]
 
 
 def load(
