@@ -522,16 +522,57 @@ def test_running_means_follow_when_the_model_moves():
 # --- the rest ------------------------------------------------------------------------------------
 
 
+WATCHING = {
+    "rates": (rb.SwapRegret, "hinge"), "2-norm": (rb.ExternalRegret, "hinge"),
+    "proxies": (rb.Lagrangian, "sigmoid"),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_bound_holds_for_any_scores(name):
+@pytest.mark.parametrize("estimate", ["running", "unbiased"])
+@pytest.mark.parametrize("watching", WATCHING)
+def test_the_bound_holds_for_any_scores_and_batches(name, estimate, watching):
+    """Batches of one row, of one group's rows alone, with repeats, and of everyone."""
     compiled, rows = compiled_of(name, weighted=True)
-    scores = np.random.default_rng(3).normal(scale=3, size=(200, rows.sum()))
-    scores[:2] = [[-1e3], [1e3]]
-    _, violations = compiled.evaluate(scores, {key: np.zeros(200) for key in THRESHOLDS})
-    violations = violations / compiled.scale[1:]
-    assert abs(violations).max() <= rb.Game(compiled, rb.SwapRegret()).bound() + 1e-12
-    largest = np.linalg.norm(violations, axis=1).max()
-    assert largest <= rb.Game(compiled, rb.ExternalRegret()).bound() + 1e-12
+    kind, proxy = WATCHING[watching]
+    player, shown = spy(kind)
+    game = rb.Game(compiled, player, estimate=estimate, proxy=proxy, precision="float64")
+    rng, n = np.random.default_rng(3), rows.sum()
+    state = started(game, np.zeros(n))
+    for _ in range(400):
+        scores = rng.normal(scale=rng.choice([0.1, 3, 1e4]), size=n) + rng.choice([-1e3, 0, 0, 1e3])
+        cell = np.flatnonzero(compiled.cells == rng.choice(compiled.cells))
+        drawn = [cell, rng.choice(cell, 1), rng.choice(n, rng.integers(1, 40)), np.arange(n)]
+        own = drawn[rng.integers(4)]
+        _, state = game.round(state, scores[own], game.batch(own))
+    sizes = abs(np.array(shown)[:, 0])
+    largest = sizes.max() if kind is rb.SwapRegret else np.linalg.norm(sizes, axis=1).max()
+    assert largest <= game.bound() * (1 + 1e-12)
+
+
+def test_the_bound_is_the_largest_violation_there_is():
+    """A promise on 12 positives of 5,000 rows: a batch of one of them says that each row is one."""
+    y = np.arange(5000) < 12
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), rb.Population(None, y))
+    assert rb.Game(compiled).bound() == pytest.approx(0.9)  # from .9 - 1 to .9 - 0
+    game = rb.Game(compiled, estimate="unbiased")
+    assert game.bound() == pytest.approx(5000 / 12 - 0.9)
+    player, shown = spy(rb.SwapRegret)
+    game = rb.Game(compiled, player, estimate="unbiased")
+    game.round(game.start(np.ones(5000)), np.ones(1), game.batch(np.array([0])))
+    assert abs(shown[0]).max() == pytest.approx(game.bound(), rel=1e-5)
+
+
+@pytest.mark.parametrize("proxy", ["hinge", "logistic"])
+def test_a_proxy_without_bound_has_no_step_size_of_the_theorem(proxy):
+    compiled, rows = compiled_of("one group", weighted=False)
+    scores = np.zeros(rows.sum())
+    game = rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), proxy=proxy)
+    with pytest.raises(ValueError, match=f"Lagrangian watches the {proxy} proxy.*give a number"):
+        game.start(scores, rounds=10)
+    rb.Game(compiled, rb.Lagrangian(0.01), proxy=proxy).start(scores)
+    rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), proxy="sigmoid").start(scores, rounds=10)
+    rb.Game(compiled, rb.SwapRegret("theorem", "sgd"), proxy=proxy).start(scores, rounds=10)
 
 
 @pytest.mark.parametrize(

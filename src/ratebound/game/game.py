@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.game.arrays import Array, as_like, namespace, tally
+from ratebound.game.bounding import largest_violations
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
 from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.places import Places
@@ -134,7 +135,7 @@ class Game:
             settings=self.settings,
             like=self.example,
             rounds=rounds,
-            bound=self.bound(),
+            bound=self.bound() if self.player.learning_rate == "theorem" else None,
         )
         means = tuple(
             tuple(self._exact_means(table, values) for values in self._shown(shifted))
@@ -151,15 +152,23 @@ class Game:
         return running_means(exact, table.slice_weight, table.slice_rows, self.window)
 
     def bound(self) -> float:
-        """A bound on the size of violations, for the theorems' step sizes.
+        """A bound on the violations shown to the λ-player, for the theorems' step sizes.
 
-        The largest violation for `SwapRegret`, the 2-norm for the others.
+        Of the largest violation for `SwapRegret`, of their 2-norm for the others. It holds for any
+        scores and any batch that `batch` makes. Where the player watches a proxy without a largest
+        value there is none, and this raises.
         """
-        low = high = self.compiled.offset[1:] / self.compiled.scale[1:]
-        for block in self.compiled.blocks:
-            spread = abs(block.net) @ self.compiled.slice_weight / self.compiled.scale
-            low, high = low - spread[1:], high + spread[1:]
-        sizes = np.maximum(abs(low), abs(high))
+        if self.relaxes and math.isinf(self.proxy.largest):
+            raise ValueError(
+                f"{type(self.player).__name__} watches the {self.proxy.name} proxy, which grows with "
+                "the scores without bound, so learning_rate='theorem' has no step size: give a number, "
+                "or use proxy='sigmoid', or rb.ExternalRegret, which watches the rates"
+            )
+        sizes = largest_violations(
+            self.compiled,
+            largest_proxy=self.proxy.largest if self.relaxes else None,
+            unbiased=self.estimate == "unbiased",
+        )
         if not len(sizes):
             return 1.0
         return float(sizes.max() if isinstance(self.player, SwapRegret) else np.linalg.norm(sizes))

@@ -22,6 +22,7 @@ class Proxy:
     slopes: Callable[[Array], tuple[Array, Array]]  # φ'(s) and φ'(-s)
     curvature: Callable[[Array], Array]  # of φ at s and at -s alike, or a positive stand-in for it
     bounds: bool  # whether φ(s) >= [s >= 0] everywhere
+    largest: float = math.inf  # the least upper bound of φ
 
 
 def _sigmoid(s: Array) -> Array:
@@ -66,7 +67,7 @@ PROXIES = {
     ),
     # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it forgives far
     # outliers, which the others do not.
-    "sigmoid": Proxy("sigmoid", _sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0], False),
+    "sigmoid": Proxy("sigmoid", _sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0], False, 1.0),
 }
 
 
