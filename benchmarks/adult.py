@@ -75,7 +75,7 @@ def line(game: str, solution: str, found: rb.Mixture, compiled: dict[str, rb.Com
     for name in ROWS:
         violations = found.violations[name]
         if not len(violations):  # trained without constraints, judged by them all the same
-            scores = found.decision_function(compiled[name].populations["train"].features)
+            scores = found.member_scores(compiled[name].populations["train"].features)
             violations = found.weights @ compiled[name].evaluate(scores.T)[1]
         cells.append(f"{found.objectives[name]:.4f} / {violations.max().round(4) + 0.0:+.4f}")
     return [game, solution, *cells, str(len(found)), str(found.setting)]

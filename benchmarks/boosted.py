@@ -82,7 +82,7 @@ def lines(estimator, seed, given):
 
         trace, seconds = timed(play, given.repeats)
         mixture = solution(trace)
-        kept = judged(tight, mixture.weights, mixture.decision_function)
+        kept = judged(tight, mixture.weights, mixture.member_scores)
         found.append([seconds, *kept, len(mixture), mixture.parameters[:, 1].max(), size_of(mixture)])
     return np.array(found)
 

@@ -206,7 +206,7 @@ def noisy(seeds: int) -> list[list[str]]:
         for name, signs in (("monotone", {0: 1, 1: 1, 2: 1, 3: -1}), ("free", {})):
             learner = rb.Lattice(lattices=8, rank=4, keypoints=8, monotone=signs)
             trace = rb.play(compiled, learner, epochs=60, batch_size=100, progress=False, seed=seed)
-            scores = rb.last_iterate(trace).decision_function(rows[400:])[:, 0]
+            scores = rb.last_iterate(trace).member_scores(rows[400:])[:, 0]
             errors[name].append(float(np.mean((scores >= 0) != truth[400:])))
     return [[name, f"{np.mean(e):.4f}", f"{np.std(e):.4f}"] for name, e in errors.items()]
 

@@ -31,7 +31,7 @@ def train(adult, promises):
 def value(expression, mixture, population):
     """What an expression comes to for a mixture: the expectation over its members."""
     compiled = rb.compile(rb.Problem(minimize=expression), population)
-    members, _ = compiled.evaluate(mixture.decision_function(population.X).T)
+    members, _ = compiled.evaluate(mixture.member_scores(population.X).T)
     return float(mixture.weights @ members)
 
 

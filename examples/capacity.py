@@ -54,18 +54,18 @@ def main():
     pool = rb.Population(applicants.X, columns=applicants.columns)  # without labels
     plain, kept = train(sample, pool), train(sample, pool, ASKED)
 
-    scores, weekend = plain.decision_function(pool.X)[:, 0], pool.columns["hours_per_week"] > 45
+    scores, weekend = plain.member_scores(pool.X)[:, 0], pool.columns["hours_per_week"] > 45
     one = np.quantile(scores, 1 - 0.20)
     others = (0.20 - 0.31 * weekend.mean()) / (1 - weekend.mean())
     two = np.quantile(scores[~weekend], 1 - others), np.quantile(scores[weekend], 1 - 0.31)
     print(f"{len(sample):,} labels, {sample.y.mean():.0%} good; {len(pool):,} applicants without labels")
     for name, people in ("applicants", applicants), ("new applicants", chosen(adult.test, slice(None))):
         print(f"{name:24}approved       weekends       of them good")
-        scores, weekend = plain.decision_function(people.X)[:, 0], people.columns["hours_per_week"] > 45
+        scores, weekend = plain.member_scores(people.X)[:, 0], people.columns["hours_per_week"] > 45
         report("as trained", people, scores)
         report("one threshold", people, scores - one)
         report("two thresholds", people, scores - np.where(weekend, two[1], two[0]))
-        report("promised", people, kept.decision_function(people.X).T, kept.weights)
+        report("promised", people, kept.member_scores(people.X).T, kept.weights)
     print(f"Promised: a mixture of {len(kept)} models, {kept.status}.")
 
 

@@ -55,15 +55,15 @@ def main():
     free = train(rows["train"])
     own, reader = train(rows["train"], ASKED), train(reading["train"], ASKED)
 
-    scores, now = free.decision_function(rows["train"].X)[:, 0], rows["train"].columns["live"]
+    scores, now = free.member_scores(rows["train"].X)[:, 0], rows["train"].columns["live"]
     sure = np.sort(abs(scores[(scores >= 0) != now]))[-int(0.018 * len(now))]
     for name, p in rows.items():
         print(f"{name:27}error     churn             wins / losses")
-        now, scores = p.columns["live"] - 0.5, free.decision_function(p.X)[:, 0]
+        now, scores = p.columns["live"] - 0.5, free.member_scores(p.X)[:, 0]
         report("live", p, now)
         report("free", p, scores)
-        report("own", p, own.decision_function(p.X).T, own.weights)
-        report("reads live", p, reader.decision_function(reading[name].X).T, reader.weights)
+        report("own", p, own.member_scores(p.X).T, own.weights)
+        report("reads live", p, reader.member_scores(reading[name].X).T, reader.weights)
         report("free if sure, else live", p, np.where(abs(scores) >= sure, scores, now))
     print("On test rows the ratio of own rests on some 300 flips: it is uncertain by 0.2 either way.")
 

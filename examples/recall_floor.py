@@ -25,7 +25,7 @@ def train(population, minimize, promises=()):
 def judge(mixture, population, shift=0.0):
     """The false positive rate, and what is lacking of each floor (m,): kept where <= 0."""
     problem = rb.Problem(minimize=rb.false_positive_rate(), subject_to=PROMISES)
-    scores = mixture.decision_function(population.X).T + shift
+    scores = mixture.member_scores(population.X).T + shift
     alarms, lacking = rb.compile(problem, population).evaluate(scores)
     return mixture.weights @ alarms, mixture.weights @ lacking
 

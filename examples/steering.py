@@ -32,7 +32,7 @@ def train(population, promises=(), **others):
 def agreement(mixture, population):
     """The expected share of rows on which the mixture says what the label says."""
     compiled = rb.compile(rb.Problem(minimize=rb.error_rate()), population)
-    errors, _ = compiled.evaluate(mixture.decision_function(population.X).T)
+    errors, _ = compiled.evaluate(mixture.member_scores(population.X).T)
     return 1 - mixture.weights @ errors
 
 

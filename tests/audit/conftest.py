@@ -14,7 +14,7 @@ def mixture(weights, thresholds=None):
     return SimpleNamespace(
         weights=weights,
         thresholds=thresholds or {},
-        decision_function=lambda X: np.asarray(X)[:, : len(weights)],
+        member_scores=lambda X: np.asarray(X)[:, : len(weights)],
     )
 
 

@@ -195,3 +195,24 @@ def test_mistakes_are_named(options, message):
     X, y = table(50)
     with pytest.raises(ValueError, match=message):
         rb.RateConstrainedClassifier(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("positive", ["no", "yes"])
+def test_a_loaded_model_answers_as_the_estimator(tmp_path, positive):
+    """Whichever label is yes: columns stand as in `classes_`, and a row has one score."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, positive, {"no": "yes", "yes": "no"}[positive])
+    model = rb.RateConstrainedClassifier(
+        "positive_rate() <= 0.3", positive_label=positive, epochs=20, random_state=0
+    ).fit(X, y)
+    loaded = rb.load(model.save(tmp_path))
+    assert loaded.classes_.tolist() == model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.decision_function(X).shape == (300,)
+    column = ["no", "yes"].index(positive)
+    assert loaded.predict_proba(X)[:, column].mean() <= 0.3 + 1e-9
+    np.testing.assert_array_equal(loaded.predict_proba(X)[:, column], loaded.yes_probability(X))
+    rising = np.corrcoef(loaded.decision_function(X), loaded.predict_proba(X)[:, 1])[0, 1]
+    assert rising > 0.3

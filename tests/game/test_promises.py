@@ -86,7 +86,7 @@ def parity(mixture):
 
 def area(mixture):
     """Mean recall at five budgets of false positives: at the thresholds kept, or the best there are."""
-    inside, scores = GROUP == "other", mixture.decision_function(X)
+    inside, scores = GROUP == "other", mixture.member_scores(X)
     recalls = []
     for budget in (0.1, 0.3, 0.5, 0.7, 0.9):
         at = np.quantile(scores[inside & ~Y], 1 - budget, axis=0, method="higher")

@@ -196,7 +196,7 @@ def test_a_mixture_is_one_ensemble_and_tree_counts_also_when_loaded(library, tmp
     mixture = rb.shrink(trace)
     assert len(mixture) <= 2
     loaded = rb.load(mixture.save(tmp_path / "model.safetensors"))
-    np.testing.assert_array_equal(loaded.decision_function(X), mixture.decision_function(X))
+    np.testing.assert_array_equal(loaded.member_scores(X), mixture.member_scores(X))
     np.testing.assert_array_equal(loaded.predict(X), mixture.predict(X))
     assert loaded.scorer.describe()[0]["library"] == library
 
@@ -279,9 +279,7 @@ def test_categories_of_a_pandas_table_stay_themselves_after_loading(library, tmp
     np.testing.assert_array_equal(loaded.predict(other), mixture.predict(table))
     few = other[names == "w"]
     few = few.assign(kind=few.kind.cat.remove_unused_categories())
-    np.testing.assert_array_equal(
-        loaded.decision_function(few), mixture.decision_function(table)[names == "w"]
-    )
+    np.testing.assert_array_equal(loaded.member_scores(few), mixture.member_scores(table)[names == "w"])
 
 
 @both
@@ -301,7 +299,7 @@ def test_where_no_tree_can_grow_the_model_stays_as_it_is():
     assert (trace.parameters[:, 1] == 1).all()  # LightGBM's own name for nothing, a tree that adds 0
     assert (trace.scorer.scores(trace.parameters, X) == 0).all()
     assert (trace.multipliers[-1] != trace.multipliers[0]).any()
-    assert (rb.shrink(trace).decision_function(X) == 0).all()
+    assert (rb.shrink(trace).member_scores(X) == 0).all()
 
 
 @pytest.mark.parametrize(

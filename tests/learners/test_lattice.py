@@ -330,7 +330,7 @@ def test_a_true_promise_helps_where_labels_are_noisy():
     for name, signs in (("monotone", {0: 1, 1: 1, 2: 1, 3: -1}), ("free", {})):
         learner = Lattice(lattices=8, rank=4, keypoints=8, monotone=signs)
         model = rb.last_iterate(played(learner, rows=(few, noisy), epochs=60))
-        errors[name] = np.mean((model.decision_function(test)[:, 0] >= 0) != wanted)
+        errors[name] = np.mean((model.member_scores(test)[:, 0] >= 0) != wanted)
     assert errors["monotone"] < errors["free"] - 0.02
     assert errors["monotone"] < 0.12
 
@@ -349,7 +349,7 @@ def test_a_description_rebuilds_the_module(bounds):
 
 def test_saved_and_loaded_it_decides_alike(mixture, tmp_path):
     again = rb.load(mixture.save(tmp_path / "model.safetensors"))
-    assert np.array_equal(again.decision_function(X), mixture.decision_function(X))
+    assert np.array_equal(again.member_scores(X), mixture.member_scores(X))
     assert np.array_equal(again.predict(X), mixture.predict(X))
     assert check_monotone(again)
 
@@ -385,7 +385,7 @@ def test_onnx_decides_alike(mixture, runtime, tmp_path, encoded):
         mixture = replace(mixture, encoding=fit_encoding(X, style="codes"))
     found, keys = run_onnx(runtime, mixture, X, tmp_path)
     rows = X.astype(np.float32)
-    scores = mixture.decision_function(rows)
+    scores = mixture.member_scores(rows)
     np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
     clear = (np.abs(scores) > 1e-4).all(axis=1)
     assert clear.mean() > 0.99

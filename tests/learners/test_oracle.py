@@ -183,7 +183,7 @@ def test_any_estimator_plays_and_comes_back_from_a_file(name, tmp_path):
     assert not [key for key in vars(estimator) if key.endswith("_")]  # never fitted itself
     assert isinstance(mixture.scorer, OracleScorer)
     assert len(mixture.scorer.members) == len(mixture)
-    violations = compiled.evaluate(mixture.decision_function(given).T)[1]
+    violations = compiled.evaluate(mixture.member_scores(given).T)[1]
     assert mixture.weights @ violations == pytest.approx(mixture.violations["train"])
 
     pytest.importorskip("skops")
@@ -193,7 +193,7 @@ def test_any_estimator_plays_and_comes_back_from_a_file(name, tmp_path):
             rb.load(path)
     again = rb.load(path, trusted=trusted)
     assert np.array_equal(again.predict(given), mixture.predict(given))
-    assert np.array_equal(again.decision_function(given), mixture.decision_function(given))
+    assert np.array_equal(again.member_scores(given), mixture.member_scores(given))
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -202,7 +202,7 @@ def test_linear_estimators_are_kept_as_numbers(name, tmp_path):
     assert trace.scorer == LinearScorer("float64")
     assert trace.parameters.shape == (len(trace), 4)
     mixture = rb.shrink(trace)
-    scores = mixture.decision_function(X)
+    scores = mixture.member_scores(X)
     assert scores == pytest.approx(X @ mixture.parameters[:, :3].T + mixture.parameters[:, 3])
     again = rb.load(mixture.save(tmp_path))
     assert np.array_equal(again.predict(X), mixture.predict(X))
@@ -244,7 +244,7 @@ def test_constants_are_members_like_others(tmp_path):
     assert True in trees.scorer.members
     mixture = rb.shrink(trees)
     again = rb.load(mixture.save(tmp_path), trusted=TREES)
-    assert np.array_equal(again.decision_function(X), mixture.decision_function(X))
+    assert np.array_equal(again.member_scores(X), mixture.member_scores(X))
 
 
 def test_boosting_libraries_as_plain_estimators(tmp_path):
@@ -258,7 +258,7 @@ def test_boosting_libraries_as_plain_estimators(tmp_path):
         rb.load(path)
     known = ["lightgbm.basic.Booster", "lightgbm.sklearn.LGBMClassifier", "collections.OrderedDict"]
     again = rb.load(path, trusted=known)
-    assert np.array_equal(again.decision_function(rows), mixture.decision_function(rows))
+    assert np.array_equal(again.member_scores(rows), mixture.member_scores(rows))
 
 
 def test_regressors_and_searches_play_too():

@@ -41,7 +41,7 @@ def test_the_trace_holds_exact_values_and_every_solution_follows():
     np.testing.assert_allclose(trace.violations, violations)
     np.testing.assert_allclose(trace.watched["again"].objectives, objectives)
     last = rb.last_iterate(trace)
-    np.testing.assert_allclose(last.decision_function(X)[:, 0], scores(nets[-1]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(last.member_scores(X)[:, 0], scores(nets[-1]), rtol=1e-5, atol=1e-6)
     assert len(rb.shrink(trace)) <= 2
     assert len(rb.average(trace)) == 5
     assert all(net.training for net in nets)  # the snapshots themselves are left as they were

@@ -107,7 +107,7 @@ def test_no_columns_and_no_rows():
 @pytest.mark.parametrize(("policy", "scores"), [(POLICY, SCORES), (PAIRED, BOTH)], ids=["one", "two"])
 def test_decisions_are_those_of_a_loop(policy, scores):
     yes = said_yes(policy.cells, scores)
-    found = policy.decision_function(scores, columns=PEOPLE)
+    found = policy.member_scores(scores, columns=PEOPLE)
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found >= 0, yes)
     proba = policy.predict_proba(scores, columns=PEOPLE)

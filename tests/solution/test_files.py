@@ -61,9 +61,7 @@ def assert_same(one, other, rows=X):
     assert str(one) == str(other)
     assert one.status.feasible == other.status.feasible
     assert one.status.violation == other.status.violation
-    np.testing.assert_array_equal(
-        one.decision_function(rows), other.decision_function(rows), strict=True
-    )
+    np.testing.assert_array_equal(one.member_scores(rows), other.member_scores(rows), strict=True)
     np.testing.assert_array_equal(one.predict(rows), other.predict(rows), strict=True)
     np.testing.assert_array_equal(one.predict_proba(rows), other.predict_proba(rows))
     key = np.arange(len(rows))
@@ -121,7 +119,7 @@ def test_words_and_names_come_back(linear, tmp_path):
     loaded = rb.load(linear.save(tmp_path))
     assert loaded.problem.subject_to[0].name == loaded.constraints[0].name == "fair to a"
     compiled = rb.compile(loaded.problem, PEOPLE)
-    objectives, violations = compiled.evaluate(loaded.decision_function(X).T)
+    objectives, violations = compiled.evaluate(loaded.member_scores(X).T)
     assert loaded.weights @ objectives == pytest.approx(linear.objectives["train"])
     np.testing.assert_allclose(loaded.weights @ violations, linear.violations["train"], atol=1e-12)
 

@@ -38,7 +38,7 @@ EXPECTED = DECISIONS @ WEIGHTS
 
 
 def test_decisions_are_those_of_the_members():
-    np.testing.assert_allclose(MIXTURE.decision_function(X), X[:, :1] + [1.0, 0.0, -1.0])
+    np.testing.assert_allclose(MIXTURE.member_scores(X), X[:, :1] + [1.0, 0.0, -1.0])
     found = MIXTURE.predict(X)
     assert found.dtype == bool
     assert not found[X[:, 0] < -1].any()  # all members say no
@@ -120,7 +120,7 @@ def test_tables_are_encoded_before_they_are_seen():
     encoding = fit_encoding(table)
     encoded = mixture_of([1.0], [[1.0, 0.0, 0.0, 0.0]], encoding=encoding)
     np.testing.assert_allclose(encoded.features(table), encoding.transform(table))
-    np.testing.assert_allclose(encoded.decision_function(table)[:, 0], encoding.transform(table)[:, 0])
+    np.testing.assert_allclose(encoded.member_scores(table)[:, 0], encoding.transform(table)[:, 0])
     assert encoded.predict(table).tolist() == [False, True, True]
     assert encoded.predict(table[["town", "x"]]).tolist() == [False, True, True]
     np.testing.assert_allclose(encoded.predict_proba(table)[:, 1], [0, 1, 1])
@@ -138,7 +138,7 @@ def test_no_rows_get_no_decisions():
 def test_a_row_without_a_score_is_an_error_not_a_no(value):
     rows = X[:5].copy()
     rows[3, 1] = value
-    for decide in (MIXTURE.predict, MIXTURE.predict_proba, MIXTURE.decision_function):
+    for decide in (MIXTURE.predict, MIXTURE.predict_proba, MIXTURE.member_scores):
         with pytest.raises(ValueError, match=r"row 3 has no score.* NaN or infinite"):
             decide(rows)
 

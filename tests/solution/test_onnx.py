@@ -82,7 +82,7 @@ def mlp(members, columns=3, **options):
 
 def assert_agrees(mixture, found, X, key):
     """Scores to rounding; decisions and probabilities wherever no rounded score is next to 0."""
-    scores = mixture.decision_function(X)
+    scores = mixture.member_scores(X)
     rounding = 1e-5 * (1 + np.abs(scores).max())
     np.testing.assert_allclose(found["scores"], scores, rtol=0, atol=rounding)
     clear = ((np.abs(scores) > rounding) | (found["scores"] == scores)).all(axis=1)
@@ -205,7 +205,7 @@ def test_an_array_is_standardised_in_the_graph(run, kind, members):
 def test_a_model_of_double_precision_stays_one(run):
     mixture = linear(3, encoding=fit_encoding(X), scorer=LinearScorer("float64"))
     found = run(mixture, X, key=IDS)
-    np.testing.assert_allclose(found["scores"], mixture.decision_function(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found["scores"], mixture.member_scores(X), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(found["decision"], mixture.predict(X, key=IDS))
 
 

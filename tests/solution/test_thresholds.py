@@ -80,7 +80,7 @@ def assert_best(policy, compiled, scores, least, best):
     """As good as can be, as small as can be, and what it says of itself is what it does."""
     columns = compiled.populations["train"].columns
     found, m = policy.cells, len(compiled.constraints)
-    objectives, violations = compiled.evaluate(policy.decision_function(scores, columns=columns).T)
+    objectives, violations = compiled.evaluate(policy.member_scores(scores, columns=columns).T)
     scale = compiled.scale[1:].max(initial=1.0)
     assert policy.objectives["train"] == pytest.approx(policy.weights @ objectives, abs=1e-12)
     np.testing.assert_allclose(
@@ -269,7 +269,7 @@ def test_on_top_of_a_game(game, known, tmp_path):
     assert len(policy.parameters) == policy.cells.model.max() + 1  # the others are not kept
     compiled = rb.compile(FAIR, population)
     for one in (policy, rb.load(policy.save(tmp_path / "policy"))):
-        scores = one.decision_function(population.X, columns=population.columns)
+        scores = one.member_scores(population.X, columns=population.columns)
         objectives, violations = compiled.evaluate(scores.T)
         assert one.weights @ objectives == pytest.approx(policy.objectives["train"], abs=1e-12)
         np.testing.assert_allclose(one.weights @ violations, policy.violations["train"], atol=1e-12)

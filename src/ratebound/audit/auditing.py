@@ -245,6 +245,6 @@ def _check(
         if not is_mixture(model) and (rate.bins is not None or rate.at not in (None, 0)):
             raise ValueError(
                 f"{rate} needs scores, and of {type(model).__name__} only decisions are used: give an "
-                "object with weights, thresholds and decision_function(X) -> (rows, members), such as "
+                "object with weights, thresholds and member_scores(X) -> (rows, members), such as "
                 "a rb.Mixture, or leave this constraint out"
             )

@@ -53,7 +53,7 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
 
     >>> from types import SimpleNamespace
     >>> two = SimpleNamespace(
-    ...     weights=[0.25, 0.75], thresholds={}, decision_function=lambda X: np.outer(X, [1, -1])
+    ...     weights=[0.25, 0.75], thresholds={}, member_scores=lambda X: np.outer(X, [1, -1])
     ... )
     >>> decide(two, {"train": Population([[1.0], [-1.0]])}).yes("train", 0.0)
     array([0.25, 0.75])
@@ -95,7 +95,7 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
 def is_mixture(model: Any) -> bool:
     """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
     model = getattr(model, "solution_", model)
-    return all(hasattr(model, part) for part in ("weights", "thresholds", "decision_function"))
+    return all(hasattr(model, part) for part in ("weights", "thresholds", "member_scores"))
 
 
 def _with_caches(
@@ -138,12 +138,12 @@ def _read_weights(model: Any) -> Array:
 def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
     # Thresholds by known cell look at columns too; other models, of ours or not, take the features.
     known = {} if getattr(model, "cells", None) is None else {"columns": population.columns}
-    scores = np.asarray(model.decision_function(population.X, **known))
+    scores = np.asarray(model.member_scores(population.X, **known))
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.shape != (len(population), members):
         raise ValueError(
-            f"{_kind(model)}.decision_function gives an array of shape {scores.shape} on population "
+            f"{_kind(model)}.member_scores gives an array of shape {scores.shape} on population "
             f"{name!r}; expected a score for each of {len(population):,} rows and {members} members"
         )
     return scores.T

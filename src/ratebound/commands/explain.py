@@ -72,7 +72,7 @@ def findings(problem: Problem, rows: Rows, features: list[str], seed: int) -> Fi
 
 def _scored(scores: Any) -> Any:
     """A classifier with these scores, whatever it is shown."""
-    return SimpleNamespace(weights=[1.0], thresholds={}, decision_function=lambda X: scores)
+    return SimpleNamespace(weights=[1.0], thresholds={}, member_scores=lambda X: scores)
 
 
 def _unconstrained(problem: Problem, rows: Rows, features: list[str], seed: int) -> Any:

@@ -33,7 +33,7 @@ def predict(
     columns = [] if key is None else [(key, table.column(key, "key").tolist())]
     columns.append(("prediction", decisions(mixture, table, key).tolist()))
     if probability:
-        shares = mixture.predict_proba(table, columns=truths(mixture, table))[:, 1]
+        shares = mixture.yes_probability(table, columns=truths(mixture, table))
         columns.append(("probability", [f"{share:.6g}" for share in shares]))
     text = _as_csv(columns)
     if out is None:

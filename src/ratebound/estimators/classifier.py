@@ -228,14 +228,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
         """The mixture's probability of each class, (n, 2); 0 or 1 where it is a single model."""
         rows = self._rows(X)
-        found = self.solution_.predict_proba(rows, columns=columns)
-        return found if self.solution_.classes[1] == self.classes_[1] else found[:, ::-1]
+        return self.solution_.predict_proba(rows, columns=columns)
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score (n,), for ranking; positive speaks for ``classes_[1]``."""
         rows = self._rows(X)
-        scores = self.solution_.decision_function(rows, columns=columns) @ self.solution_.weights
-        return scores if self.solution_.classes[1] == self.classes_[1] else -scores
+        return self.solution_.decision_function(rows, columns=columns)
 
     def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
         """Every promise on these rows: its value, its bound, kept or broken, with intervals."""

@@ -128,7 +128,7 @@ def _scores(mixture: Mixture, compiled: Compiled) -> Array:
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")
     populations = compiled.populations.values()
-    return np.concatenate([mixture.decision_function(p.X, columns=p.columns) for p in populations]).T
+    return np.concatenate([mixture.member_scores(p.X, columns=p.columns) for p in populations]).T
 
 
 def _status(compiled: Compiled, violations: Array) -> Status:

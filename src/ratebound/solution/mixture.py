@@ -70,21 +70,39 @@ class Mixture:
             return self._given_scores(as_array(X))
         return X if self.scorer.tables and frame_columns(X) else as_array(X)
 
-    def decision_function(self, X: Any, *, columns: Any = None) -> Array:
+    @property
+    def classes_(self) -> Array:
+        """The two labels in sorted order, as scikit-learn has them; `classes` is no, then yes."""
+        return np.unique(np.asarray(self.classes))
+
+    def member_scores(self, X: Any, *, columns: Any = None) -> Array:
         """Scores (n, M) of every member; a member says yes where its score is at least 0.
 
         `columns` holds the columns that `cells` are made of, where `X` does not.
         """
         return self._scores(X, self.features(X), columns).T
 
+    def decision_function(self, X: Any, *, columns: Any = None) -> Array:
+        """The members' mean score (n,), of a vote their median, for ranking.
+
+        Positive speaks for ``classes_[1]``.
+        """
+        scores = self._scores(X, self.features(X), columns)
+        found = voted_scores(self.weights, scores) if self.vote else self.weights @ scores
+        return found if self.classes_[1] == self.classes[1] else -found
+
     def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """Probabilities (n, 2) of no and of yes under the mixture; 0 and 1 for a vote."""
+        """The mixture's probability of each class, (n, 2) as in `classes_`; 0 and 1 for a vote."""
+        yes = self.yes_probability(X, columns=columns)
+        found = np.column_stack([1 - yes, yes])
+        return found if self.classes_[1] == self.classes[1] else found[:, ::-1]
+
+    def yes_probability(self, X: Any, *, columns: Any = None) -> Array:
+        """The mixture's probability of yes, (n,), whatever yes is called; 0 or 1 for a vote."""
         scores = self._scores(X, self.features(X), columns)
         if self.vote:
-            yes = (voted_scores(self.weights, scores) >= 0).astype(float)
-        else:
-            yes = np.minimum(self.weights @ (scores >= 0), 1.0)
-        return np.column_stack([1 - yes, yes])
+            return (voted_scores(self.weights, scores) >= 0).astype(float)
+        return np.minimum(self.weights @ (scores >= 0), 1.0)
 
     def predict(
         self, X: Any, *, columns: Any = None, key: Any = None, random_state: Any = None
