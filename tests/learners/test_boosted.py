@@ -19,6 +19,7 @@ GROUP = np.where(X[:, 1] > 0.4, "a", "b")
 Y = X[:, 0] + X[:, 1] + np.isin(X[:, 4], (1, 4, 6)) + rng.normal(size=N) > 1.0
 X[rng.random(X.shape) < 0.05] = np.nan
 WEIGHTS = rng.integers(1, 4, N).astype(float)
+UNEVEN = np.random.default_rng(0).lognormal(sigma=2, size=N)
 PARITY = rb.positive_rate(group="b") >= 0.9 * rb.positive_rate()
 
 
@@ -51,7 +52,7 @@ def booster_of(scorer):
 both = pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS, UNEVEN], ids=["alike", "weighted", "uneven"])
 @pytest.mark.parametrize("categorical", [(), (4,)], ids=["numbers", "codes"])
 def test_without_constraints_the_trees_are_those_of_stock_lightgbm(weights, categorical):
     stock = estimator("lightgbm", boost_from_average=False)
@@ -66,12 +67,8 @@ def test_without_constraints_the_trees_are_those_of_stock_lightgbm(weights, cate
     np.testing.assert_allclose(scores[3], early, rtol=1e-5, atol=1e-6)
 
 
-# With weights the histograms of stock XGBoost have other bins; ours count every row once.
-@pytest.mark.parametrize(
-    ("tree_method", "weights"),
-    [("hist", None), ("exact", None), ("exact", WEIGHTS)],
-    ids=["hist", "exact", "exact weighted"],
-)
+@pytest.mark.parametrize("tree_method", ["hist", "exact", "approx"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS, UNEVEN], ids=["alike", "weighted", "uneven"])
 def test_without_constraints_the_trees_are_those_of_stock_xgboost(tree_method, weights):
     stock = estimator("xgboost", base_score=0.5, tree_method=tree_method)
     stock.fit(X, Y, sample_weight=weights)

@@ -93,7 +93,8 @@ def play(
     player = multipliers if multipliers is not None else default
     settings = _settings(learner, player)
     tables = getattr(learner, "tables", False)
-    fit = learner.start(compiled.inputs if tables else compiled.features, settings, seed)
+    weighed = {"weights": compiled.weights} if getattr(learner, "newton", False) else {}
+    fit = learner.start(compiled.inputs if tables else compiled.features, settings, seed, **weighed)
     if start is not None:
         fit.restore(np.broadcast_to(start, fit.parameters().shape))
     game = Game(

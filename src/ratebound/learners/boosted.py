@@ -60,12 +60,10 @@ class Boosted:
         """The estimator's early stopping: after how many rounds without improvement, for `Stalled`."""
         return self._recipe.patience
 
-    def start(self, features: Any, settings: int, seed: int) -> BoostedFit:
-        """A fit in progress on these rows, an array or a table."""
-        kind = LIBRARIES[_library_of(self.model)]
-        return BoostedFit(
-            kind.planted(self._recipe, _readable(features), self.categorical, settings, seed)
-        )
+    def start(self, features: Any, settings: int, seed: int, weights: Array | None = None) -> BoostedFit:
+        """A fit in progress on these rows, an array or a table; bins of features may go by weights."""
+        kind, rows = LIBRARIES[_library_of(self.model)], _readable(features)
+        return BoostedFit(kind.planted(self._recipe, rows, self.categorical, settings, seed, weights))
 
     @cached_property
     def _recipe(self) -> Recipe:

@@ -75,7 +75,12 @@ class LightGBM:
 
     @staticmethod
     def planted(
-        recipe: Recipe, rows: Any, categorical: Sequence[int], settings: int, seed: int
+        recipe: Recipe,
+        rows: Any,
+        categorical: Sequence[int],
+        settings: int,
+        seed: int,
+        weights: Array | None,
     ) -> list[LightGBM]:
         """Ensembles without trees, side by side on the same rows."""
         library, data = LightGBM.library(), dict(recipe.data)
@@ -83,7 +88,7 @@ class LightGBM:
             data["categorical_feature"] = list(categorical)
         params = _seeded(recipe.params, seed, ("seed", "random_seed", "random_state"))
         unread = np.zeros(len(rows))  # a label is asked for; the game alone knows what is wanted
-        training = library.Dataset(rows, label=unread, params=params, **data).construct()
+        training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
         names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
                  "min_samples_leaf"}  # fmt: skip
         least = min(params[name] for name in names & params.keys())
@@ -185,14 +190,20 @@ class XGBoost:
 
     @staticmethod
     def planted(
-        recipe: Recipe, rows: Any, categorical: Sequence[int], settings: int, seed: int
+        recipe: Recipe,
+        rows: Any,
+        categorical: Sequence[int],
+        settings: int,
+        seed: int,
+        weights: Array | None,
     ) -> list[XGBoost]:
         """Ensembles without trees, side by side on the same rows."""
         library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
         if categorical:
             kinds = ["c" if i in categorical else "q" for i in range(rows.shape[1])]
             data.setdefault("feature_types", kinds)
-        data |= {"enable_categorical": True, "nthread": params.get("n_jobs")}
+        # The library's histograms have bins of about the same weight.
+        data |= {"enable_categorical": True, "nthread": params.get("n_jobs"), "weight": weights}
         if params.get("tree_method", "auto") in ("auto", "hist"):  # as its own estimator decides
             training = library.QuantileDMatrix(rows, max_bin=params.get("max_bin"), **data)
         else:
