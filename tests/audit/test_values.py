@@ -43,7 +43,10 @@ DEFINITIONS = {
         rb.loss_only_churn(versus="live") <= 0.1,
         lambda f, y, w, h, v: mean(np.where(h, 1 - f, f), h == y, v),
     ),
-    "count": (rb.predicted_positives(sex="F") <= 30, lambda f, y, w, h, v: (v * f)[w].sum()),
+    "count": (
+        rb.predicted_positives(sex="F", out_of=1000) <= 300,
+        lambda f, y, w, h, v: (v * f)[w].sum() * 1000 / v.sum(),
+    ),
     "precision": (
         rb.precision(sex="F") >= 0.7,
         lambda f, y, w, h, v: (v * f)[y & w].sum() / (v * f)[w].sum(),

@@ -321,3 +321,19 @@ def test_a_reader_that_has_enough(model, new_people):
     with os.fdopen(write, "w") as closed:
         found = subprocess.run(call, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
     assert (found.returncode, found.stderr) == (141, "")
+
+
+def test_counts_speak_of_all_rows_of_the_table(run, flags, new_people, tmp_path):
+    flags[flags.index("--require") + 1] = "predicted_positives() <= 160"
+    trained = run(*flags, "--out", tmp_path / "model")
+    audited = run("audit", tmp_path / "model", new_people, "--label", "income",
+                  "--json", tmp_path / "new.json")  # fmt: skip
+    model = rb.load(tmp_path / "model")
+    assert list(map(str, model.problem.subject_to)) == ["predicted_positives(out_of=800) <= 160.0"]
+    for answer, report in ((trained, "model/audit.json"), (audited, "new.json")):
+        (promise,) = json.loads((tmp_path / report).read_text("utf-8"))["promises"]
+        assert promise["words"] == "predicted_positives(out_of=800) <= 160.0"
+        assert promise["words"] in answer.out
+        assert answer.status == (0 if promise["value"] <= 160 else 1)
+    yes = model.predict_proba(read_table(new_people))[:, 1]
+    assert promise["value"] == pytest.approx(800 * yes.mean())

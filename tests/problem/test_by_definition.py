@@ -62,6 +62,7 @@ VERSUS = {
     "accuracy_of",
     "win_loss_ratio",
 }
+COUNTS = {kind for kind, (_, among) in DEFINITIONS.items() if among is None}
 WITHOUT_LABELS = {"positive_rate", "coverage", "negative_rate", "predicted_positives",
                   "predicted_negatives", "churn", "positive_rate_of"}  # fmt: skip
 
@@ -108,7 +109,8 @@ def measure(spec, data, scores, thresholds):
         return *map(total, RATIOS[spec.kind]), over
     counted, among = DEFINITIONS[spec.kind]
     if among is None:
-        return total(counted)
+        everyone = sum(row.weight for row in population.rows)
+        return total(counted) * (1 if spec.out_of is None else spec.out_of / everyone)
     over = total(lambda f, y, h: among(y, h))
     if over == 0:
         raise Undefined
@@ -226,9 +228,11 @@ def rates(draw, kinds):
         subset=draw(subsets),
         on=draw(st.sampled_from(places)),
         at=draw(st.sampled_from([None, None, 0.0, -0.5, 1.0, *THRESHOLDS])),
+        out_of=draw(st.sampled_from([None, 40, 2.5])) if kind in COUNTS else None,
     )
-    against = {"versus": "live"} if spec.kind in VERSUS else {}
-    said = getattr(rb, spec.kind)(spec.subset.said, on=spec.on, at=spec.at, **against)
+    options = {"versus": "live"} if spec.kind in VERSUS else {}
+    options |= {} if spec.out_of is None else {"out_of": spec.out_of}
+    said = getattr(rb, spec.kind)(spec.subset.said, on=spec.on, at=spec.at, **options)
     return Words(said, spec)
 
 
@@ -299,7 +303,8 @@ def check(objective, constraints, world):
             rb.compile(problem, **given_populations)
         return
     compiled = rb.compile(problem, **given_populations)
-    assert compiled.constraints == problem.subject_to
+    assert compiled.constraints == compiled.problem.subject_to
+    assert len(compiled.constraints) == len(problem.subject_to)
 
     def evaluate(scores):
         objective, violations = compiled.evaluate(scores, thresholds=THRESHOLDS)

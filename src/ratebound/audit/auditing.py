@@ -15,10 +15,11 @@ from ratebound.audit.measure import Tally, rows_behind, tally
 from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, SingleMetric
-from ratebound.rates.named import atoms, demands
+from ratebound.rates.named import atoms, demands, is_count
 from ratebound.rates.subsets import Label
 from ratebound.solution.status import ROUNDING
 
@@ -40,6 +41,8 @@ def audit(
     `model` is a `Mixture`, an estimator that has one as `solution_`, or any fitted classifier with
     `predict`. Every value is the expectation over the mixture. The area of `roc_auc` is the mean over
     members, at the thresholds that its budgets allow on these very rows, not those learned elsewhere.
+    A count that does not say out of how many rows speaks of as many as `model` was trained on, where
+    that is known, and else of the rows audited; what is counted on these is scaled to that number.
 
     Each promise has an interval of its room at `level`, for that promise alone: exact for one rate of
     one model against a number, otherwise from `resamples` draws of rows (and for mixtures of members),
@@ -55,10 +58,14 @@ def audit(
     (True, 1.0, 'uncertain')
     """
     _check(problem, model, population, others, level, resamples)
+    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
+    if isinstance(trained_for, Problem):
+        problem = counting(problem, rows_counted(trained_for, FIRST), FIRST)
     try:
         compiled = compile(problem, population, **others)
     except ValueError as error:
         raise ValueError(f"{error} ({FIRST!r} is here the population to audit)") from None
+    problem = compiled.problem
     decided = decide(model, compiled.populations)
     objective, violations = _expected(compiled, decided)
     draw = partial(resampled, level=level, resamples=resamples, seed=seed)
@@ -209,8 +216,7 @@ def _unit(constraint: Constraint) -> Unit:
     if isinstance(constraint.left, SingleMetric):
         return "ratio" if constraint.left.rate.kind == "win_loss_ratio" else "rate"
     rates = [rate for rate, _ in constraint.left.terms + constraint.right.terms]
-    counted = any(atom.over is None for rate in rates for atom in atoms(rate))
-    return "rows" if counted else "rate"
+    return "rows" if any(map(is_count, rates)) else "rate"
 
 
 def _training(model: Any) -> tuple[float, float] | None:

@@ -25,7 +25,7 @@ class Part:
 
     counted: Array  # (kinds,) bool
     over: Array  # (kinds,) bool
-    scale: float  # 1 for shares; the population's weight where rows are counted
+    scale: float  # 1 for shares; out of how many rows where they are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def _tally_one(decided: Decided, name: str, rates: list[Rate]) -> Tally:
             given, over = patterns[:, sets[atom.given]], patterns[:, sets[_over(atom)]]
             decision = decisions[:, thresholds.index(_at(rate))] == atom.predicted
             chosen = np.ones(len(decisions), bool) if atom.predicted is ANY else decision
-            scale = float(v.sum()) if atom.over is None else 1.0
+            scale = float(rate.out_of or v.sum()) if atom.over is None else 1.0
             repeated = np.repeat(over, len(decisions))
             found.append(Part(np.logical_and.outer(given, chosen).ravel(), repeated, scale))
         return tuple(found)

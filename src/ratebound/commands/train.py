@@ -12,6 +12,7 @@ from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import read_table
 from ratebound.commands.writing import check_folder, whole_folder
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import held_out
 from ratebound.problem.problem import Problem
@@ -29,7 +30,9 @@ def train(run: Run) -> int:
     table = read_table(run.data)
     rows, features = rows_of(table, run, problem), visible(table, run)
     check_known(table, run)
-    fitting, aside = _parted(rows, problem, run)
+    everyone = compile(problem, rows.population())
+    problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
+    fitting, aside = _parted(rows, everyone, run)
 
     model = _fitted(fitting, problem, features, run)
     solution = replace(model.solution_, classes=rows.classes)
@@ -41,16 +44,15 @@ def train(run: Run) -> int:
     return 0 if report.kept else 1
 
 
-def _parted(rows: Rows, problem: Problem, run: Run) -> tuple[Rows, Rows]:
+def _parted(rows: Rows, everyone: Compiled, run: Run) -> tuple[Rows, Rows]:
     """Rows to train on and rows held out; the same rows where none are."""
-    cells = compile(problem, rows.population()).cells
     if not run.holdout:
         return rows, rows
-    aside = held_out(cells, run.holdout, run.seed)
+    aside = held_out(everyone.cells, run.holdout, run.seed)
     parts = rows.only(~aside), rows.only(aside)
     for name, part in zip(("training", "held-out"), parts, strict=True):
         try:
-            compile(problem, part.population())
+            compile(everyone.problem, part.population())
         except ValueError as error:
             raise ValueError(
                 f"among the {len(part):,} {name} rows: {error}; there are too few such rows to "

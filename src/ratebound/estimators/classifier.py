@@ -45,7 +45,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``.
+    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. Counts
+        speak of all rows given to `fit`, whichever of them are held out, unless they say ``out_of=``;
+        in cross-validation, where every fold has fewer, say it or write a rate.
     objective : what to minimise, an expression or text.
     model : "linear", "mlp", "lattice", "lightgbm", "xgboost", an `LGBMClassifier` or `XGBClassifier`,
         any scikit-learn classifier whose fit takes sample_weight, a `torch.nn.Module`, a function from
@@ -162,7 +164,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         X, labels, weights = self._checked(X, y, sample_weight)
         encoding = fit_encoding(X, weights, self.features, encoding_style(self.model))
         people = self._population(encoding.transform(X), labels, X, columns, weights)
-        problem = Problem(self.objective, self.constraints)
+        problem = compile(
+            Problem(self.objective, self.constraints), people
+        ).problem  # counts of all rows
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rates = rate_pairs(self.model, self.game, problem, self.learning_rate, self.multiplier_rate)
         batch_size = None if len(people) <= SMALL else self.batch_size

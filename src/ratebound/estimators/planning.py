@@ -119,6 +119,7 @@ def plan(
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
     everyone = compile(problem, population)
+    problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
     known_cells(known, everyone)  # what cannot be known is said before any training
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):

@@ -13,6 +13,8 @@ from ratebound.game.arrays import namespace
 from ratebound.game.game import GameState
 from ratebound.game.trace import Trace, Values, joined, on_frontier, scores_on
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import FIRST
+from ratebound.problem.counts import rows_counted
 
 Array = NDArray[Any]
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
@@ -30,6 +32,16 @@ class Keeper:
     pieces: list[Trace] = field(default_factory=list)
     latest: Trace | None = None
     diverged: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        own = rows_counted(self.compiled.problem, FIRST)
+        for name, other in self.watch.items():
+            for on, rows in rows_counted(other.problem, FIRST).items():
+                if own.get(on, rows) != rows:
+                    raise ValueError(
+                        f"watch: the counts of {name!r} are out of {rows:,} rows and those trained for "
+                        f"out of {own[on]:,}: compile it from compiled.problem, or write out_of="
+                    )
 
     def keep(self, state: GameState, done: int) -> None:
         """Keep the present iterate of every setting that is still finite."""

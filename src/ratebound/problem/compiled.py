@@ -48,7 +48,7 @@ class Compiled:
     slice_count: int
     blocks: tuple[Block, ...]
     offset: Array  # (1+m,)
-    scale: Array  # (1+m,) 1 for rates; the population's weight where rows are counted
+    scale: Array  # (1+m,) 1 for rates; out of how many rows where they are counted
     weights: Array | None  # (n,) or None where every row counts once
     budgets: dict[str, tuple[int, float]]  # learnable threshold -> slice of negatives, allowed share
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.counts import counting
 from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
@@ -36,6 +37,10 @@ FIRST = "train"
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
     """What `problem` means on data: `train` for rates without ``on=``, `others` by their names.
 
+    A count that does not say out of how many rows speaks of all rows given here, and
+    ``compiled.problem`` says so. To compile a part of the rows, give it that problem: its counts are
+    then scaled to the whole.
+
     >>> from ratebound import Problem, Population, error_rate, recall
     >>> people = Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
     >>> problem = Problem(minimize=error_rate(), subject_to=[recall(sex="F") >= 0.9])
@@ -50,8 +55,10 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     for name, population in populations.items():
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
+    totals = {name: _total_weight(population) for name, population in populations.items()}
+    problem = counting(problem, totals, FIRST)
     promises = [demand for constraint in problem.subject_to for demand in demands(constraint)]
-    book = _Book(populations, 1 + len(promises))
+    book = _Book(populations, totals, 1 + len(promises))
     book.enter(0, problem.minimize, "the objective", problem.minimize)
     for row, (constraint, expression) in enumerate(promises, start=1):
         book.enter(row, expression, "the constraint", constraint)
@@ -77,8 +84,8 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
 class _Book:
     """Where the atoms of all expressions are entered, and their masks drawn up once each."""
 
-    def __init__(self, populations: dict[str, Population], rows: int) -> None:
-        self.populations = populations
+    def __init__(self, populations: dict[str, Population], totals: dict[str, float], rows: int) -> None:
+        self.populations, self.totals = populations, totals
         self.offset = np.zeros(rows)
         self.scale = np.ones(rows)
         self.slices: dict[tuple[str, Subset], int] = {}
@@ -109,8 +116,9 @@ class _Book:
         entries = self.entries.setdefault(at, defaultdict(float))
         for atom in self.atoms(rate):
             if atom.over is None:
-                share = coefficient
-                self.scale[row] = max(self.scale[row], _total_weight(self.populations[name]))
+                assert rate.out_of is not None  # every count says so by now
+                share = coefficient * (rate.out_of / self.totals[name])
+                self.scale[row] = max(self.scale[row], rate.out_of)
             else:
                 over = self.weigh(name, atom.over)
                 if over <= 0:

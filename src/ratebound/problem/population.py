@@ -131,6 +131,8 @@ class Population:
         part.X = None if self.X is None else rows_of(self.X, chosen)
         part.y = None if self.y is None else self.y[chosen]
         part.weights = None if self.weights is None else self.weights[chosen]
+        if part.weights is not None and not part.weights.any():
+            raise ValueError(f"the {len(chosen):,} rows chosen all have weight zero, so no row counts")
         part.columns = {name: rows_of(values, chosen) for name, values in self.columns.items()}
         return part
 

@@ -21,7 +21,8 @@ class Rate:
     """One named rate on one subset: how often the model does something, among some rows.
 
     `on` names the population, `versus` the column with an existing model's decisions, and `at` the
-    threshold the score is compared with: a number, or the name of a threshold to be learned.
+    threshold the score is compared with: a number, or the name of a threshold to be learned. A count
+    is `out_of` so many rows of its population.
     """
 
     kind: str
@@ -30,10 +31,11 @@ class Rate:
     at: float | str | None = None
     versus: str | None = None
     bins: int | None = None
+    out_of: float | None = None
 
     def __str__(self) -> str:
         words = [] if self.subset == EVERYONE else [str(self.subset)]
-        for option in ("versus", "on", "at", "bins"):
+        for option in ("versus", "on", "at", "bins", "out_of"):
             value = getattr(self, option)
             if value is not None:
                 words.append(f"{option}={value_text(value)}")

@@ -7,7 +7,7 @@ decision `predicted`. To add a rate, add one line to the table below and export 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio, as_number
@@ -27,7 +27,7 @@ class Atom:
 
 
 YES, NO, ANY = True, False, None
-RESERVED = {"on", "at", "versus", "bins"}  # never the names of columns in a rate's keywords
+RESERVED = {"on", "at", "versus", "bins", "out_of"}  # never the names of columns in a rate's keywords
 LABEL = Label()
 
 # Each entry maps a subset (and for rates against an existing model, its yes-decisions) to atoms.
@@ -47,6 +47,17 @@ class RateFunction(Protocol):
     ) -> Expression: ...
 
 
+class CountFunction(Protocol):
+    def __call__(
+        self,
+        *subset: Subset,
+        on: str | None = None,
+        at: float | str | None = None,
+        out_of: float | None = None,
+        **columns: Value | Iterable[Value],
+    ) -> Expression: ...
+
+
 class VersusFunction(Protocol):
     def __call__(
         self,
@@ -54,6 +65,7 @@ class VersusFunction(Protocol):
         versus: str,
         on: str | None = None,
         at: float | str | None = None,
+        out_of: float | None = None,
         **columns: Value | Iterable[Value],
     ) -> Expression: ...
 
@@ -67,6 +79,7 @@ def make_rate(
     at: float | str | None = None,
     versus: str | None = None,
     bins: int | None = None,
+    out_of: float | None = None,
 ) -> Rate:
     """Gather positional conditions and keywords into one checked `Rate`."""
     rows = EVERYONE
@@ -86,7 +99,8 @@ def make_rate(
             raise TypeError(f"{kind}: {option}= takes a name, got {value!r}")
     if at is not None and not isinstance(at, str):
         at = as_number(at, f"a threshold, as in {kind}(at=0.5)")
-    return Rate(kind, rows, on, at, versus, bins)
+    rate = Rate(kind, rows, on, at, versus, bins)
+    return rate if out_of is None else counted(rate, out_of)
 
 
 def _rate(kind: str, counts: Counts, meaning: str) -> RateFunction:
@@ -103,15 +117,33 @@ def _rate(kind: str, counts: Counts, meaning: str) -> RateFunction:
     return function
 
 
+def _count(kind: str, counts: Counts, meaning: str) -> CountFunction:
+    def function(
+        *subset: Subset,
+        on: str | None = None,
+        at: float | str | None = None,
+        out_of: float | None = None,
+        **columns: Value | Iterable[Value],
+    ) -> Expression:
+        return Expression(((make_rate(kind, subset, columns, on=on, at=at, out_of=out_of), 1.0),))
+
+    RATES[kind] = counts
+    meaning += " `out_of` says of how many rows of the population."
+    _describe(function, kind, meaning, f"{kind}(out_of=6000)", "out_of=6000")
+    return function
+
+
 def _versus(kind: str, counts: CountsVersus, meaning: str) -> VersusFunction:
     def function(
         *subset: Subset,
         versus: str,
         on: str | None = None,
         at: float | str | None = None,
+        out_of: float | None = None,
         **columns: Value | Iterable[Value],
     ) -> Expression:
-        return Expression(((make_rate(kind, subset, columns, on=on, at=at, versus=versus), 1.0),))
+        rate = make_rate(kind, subset, columns, on=on, at=at, versus=versus, out_of=out_of)
+        return Expression(((rate, 1.0),))
 
     VERSUS[kind] = counts
     _describe(function, kind, meaning, f'{kind}(versus="live")', 'versus="live"')
@@ -159,12 +191,12 @@ true_negative_rate = _rate("true_negative_rate", lambda s: (Atom(NO, s & ~LABEL,
 accuracy = _rate("accuracy", lambda s: _right(s, s), "Share of rows the model decides as their label says.")
 error_rate = _rate("error_rate", lambda s: _wrong(s, s), "Share of rows the model decides against their label.")
 prevalence = _rate("prevalence", lambda s: (Atom(ANY, s & LABEL, s),), "Share of rows whose label is positive, whatever the model says.")
-predicted_positives = _rate("predicted_positives", lambda s: (Atom(YES, s, None),), "Number of rows the model says yes to.")
-predicted_negatives = _rate("predicted_negatives", lambda s: (Atom(NO, s, None),), "Number of rows the model says no to.")
-true_positives = _rate("true_positives", lambda s: (Atom(YES, s & LABEL, None),), "Number of positive rows the model says yes to.")
-false_positives = _rate("false_positives", lambda s: (Atom(YES, s & ~LABEL, None),), "Number of negative rows the model says yes to.")
-true_negatives = _rate("true_negatives", lambda s: (Atom(NO, s & ~LABEL, None),), "Number of negative rows the model says no to.")
-false_negatives = _rate("false_negatives", lambda s: (Atom(NO, s & LABEL, None),), "Number of positive rows the model says no to.")
+predicted_positives = _count("predicted_positives", lambda s: (Atom(YES, s, None),), "Number of rows the model says yes to.")
+predicted_negatives = _count("predicted_negatives", lambda s: (Atom(NO, s, None),), "Number of rows the model says no to.")
+true_positives = _count("true_positives", lambda s: (Atom(YES, s & LABEL, None),), "Number of positive rows the model says yes to.")
+false_positives = _count("false_positives", lambda s: (Atom(YES, s & ~LABEL, None),), "Number of negative rows the model says yes to.")
+true_negatives = _count("true_negatives", lambda s: (Atom(NO, s & ~LABEL, None),), "Number of negative rows the model says no to.")
+false_negatives = _count("false_negatives", lambda s: (Atom(NO, s & LABEL, None),), "Number of positive rows the model says no to.")
 
 churn = _versus("churn", lambda s, h: _flips(s, h, s), "Share of rows decided otherwise than by the existing model.")
 loss_only_churn = _versus("loss_only_churn", lambda s, h: _losses(s, h, s & _agree(h)), "Of the rows the existing model gets right, the share the new one gets wrong.")
@@ -238,6 +270,25 @@ def atoms(rate: Rate) -> tuple[Atom, ...]:
     if rate.versus is not None:
         return VERSUS[rate.kind](rate.subset, Decision(rate.versus))
     return RATES[rate.kind](rate.subset)
+
+
+def is_count(rate: Rate) -> bool:
+    """Whether `rate` is a number of rows, not a share of some."""
+    return any(atom.over is None for atom in atoms(rate))
+
+
+def counted(rate: Rate, out_of: float) -> Rate:
+    """The count `rate`, out of so many rows of its population.
+
+    >>> predicted_positives(sex="Female", out_of=6000) <= 900
+    predicted_positives(sex == "Female", out_of=6000) <= 900.0
+    """
+    if not is_count(rate):
+        raise ValueError(f"{rate} is a share, not a count: leave out_of= out")
+    rows = as_number(out_of, f"a number of rows, as in {rate.kind}(out_of=1000)")
+    if rows <= 0:
+        raise ValueError(f"{rate.kind}: out_of= takes a number of rows above 0, got {out_of!r}")
+    return replace(rate, out_of=int(rows) if rows.is_integer() else rows)
 
 
 def demands(constraint: Constraint) -> list[tuple[Constraint, Expression]]:

@@ -1,0 +1,68 @@
+"""A promise in counts means what it means as a rate, whichever rows it is trained or judged on."""
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+
+ROWS = 2400  # enough for some to be held out
+AS_COUNT, AS_RATE = "predicted_positives() <= 720", "positive_rate() <= 0.3"
+
+
+def people(rows=ROWS, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, 2))
+    return X, X[:, 0] + random.normal(size=rows) > 0
+
+
+def fitted(constraint, weights=None, **options):
+    model = rb.RateConstrainedClassifier(
+        constraint, game="external", epochs=4, random_state=0, **options
+    )
+    return model.fit(*people(), sample_weight=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_is_the_same_in_counts_and_in_rates(weighted):
+    weights = np.random.default_rng(1).choice([0.5, 2.0], ROWS) if weighted else None
+    total = ROWS if weights is None else weights.sum()
+    count = fitted(f"predicted_positives() <= {0.3 * total}", weights)
+    rate = fitted(AS_RATE, weights)
+    assert count.solution_.setting == rate.solution_.setting
+    np.testing.assert_allclose(count.solution_.parameters, rate.solution_.parameters)
+    np.testing.assert_allclose(count.solution_.weights, rate.solution_.weights, atol=1e-6)
+    for on in ("train", "validation"):
+        of_count, of_rate = (
+            model.trace_.violations if on == "train" else model.trace_.watched[on].violations
+            for model in (count, rate)
+        )
+        np.testing.assert_allclose(of_count, total * of_rate, atol=1e-6)
+    assert [*count.constraints_] == [f"predicted_positives(out_of={total:g}) <= {0.3 * total}"]
+
+
+def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
+    model = fitted(AS_COUNT)
+    X, y = people(600, 1)
+    (promise,) = model.audit(X, y).promises
+    assert promise.value == pytest.approx(ROWS * model.predict_proba(X)[:, 1].mean())
+    assert promise.words == "predicted_positives(out_of=2400) <= 720.0"
+
+
+def test_thresholds_by_known_cell_too():
+    X, y = people()
+    group = np.where(X[:, 1] > 0, "a", "b")
+    model = rb.RateConstrainedClassifier(AS_COUNT, known=["group"], epochs=4, random_state=0)
+    model.fit(X, y, columns={"group": group})
+    yes = model.predict_proba(X, columns={"group": group})[:, 1].sum()
+    assert yes <= 720 + 1e-6
+    assert model.status_.feasible
+
+
+def test_plans_measure_parts_as_the_whole():
+    X, y = people(400)
+    plans = [
+        rb.plan(rb.Problem("error_rate()", [words]), rb.Population(X, y), splits=1, progress=False)
+        for words in ("predicted_positives() <= 120", AS_RATE)
+    ]
+    for name, option in plans[0].options.items():
+        np.testing.assert_allclose(option.violations, 400 * plans[1].options[name].violations, atol=1e-6)
