@@ -122,9 +122,7 @@ def test_watched_counts_must_be_out_of_as_many_rows():
     problem = rb.Problem("error_rate()", ["predicted_positives() <= 60"])
     compiled, watched = rb.compile(problem, train), rb.compile(problem, other)
     for learner in (rb.Linear(), rb.Oracle(DecisionTreeClassifier(max_depth=1))):
-        with pytest.raises(
-            ValueError, match=r"'other' are out of 100 rows and those .* 600"
-        ):
+        with pytest.raises(ValueError, match=r"'other' are out of 100 rows and those .* 600"):
             rb.play(compiled, learner, rounds=1, watch={"other": watched})
     watched = rb.compile(compiled.problem, other)
     trace = rb.play(compiled, rb.Linear(), rounds=1, watch={"other": watched})
