@@ -269,6 +269,54 @@ def test_outputs_are_monotone_on_random_pairs(bounds):
             assert bool((scores >= bounds[0] - 1e-12).all() & (scores <= bounds[1] + 1e-12).all())
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("rank", [3, 4, 6])
+def test_where_lattices_are_flat_so_are_computed_scores(scale, rank):
+    """Flat along the first four of eight inputs, so that these may move any distance."""
+    random = np.random.default_rng(rank)
+    features = [Numeric(tuple(np.sort(random.normal(size=20))), sign=int(i < 4)) for i in range(8)]
+    module = Lattices(features, random_subsets(8, 20, rank, seed=0))
+    with torch.no_grad():
+        module.vertices.copy_(scale * torch.tensor(random.normal(size=module.vertices.shape)))
+        for lattice, subset in enumerate(module.chosen):
+            promised = sum(1 << d for d, feature in enumerate(subset) if feature < 4)
+            module.vertices[:, lattice] = module.vertices[torch.arange(2**rank) & ~promised, lattice]
+        assert check_monotone(module)
+        rows = random.normal(size=(5000, 8)).astype(np.float32)
+        moved = rows.copy()
+        moved[:, :4] += random.exponential(size=(5000, 4)).astype(np.float32)
+        before, after = module(torch.tensor(rows)), module(torch.tensor(moved))
+    np.testing.assert_array_equal(before, after)
+    assert before.std() > 0.01 * scale
+
+
+def test_where_a_calibrator_is_flat_so_are_computed_scores():
+    module = random_module(2)
+    with torch.no_grad():
+        module.number_values[0, 1:3] = module.number_values[0, 1]  # between 1 and 4
+        module.project({name: p.data[None] for name, p in module.named_parameters()})
+        rows = random_rows(2000)
+        rows[:, 0] = np.random.default_rng(0).uniform(1, 4, 2000)
+        moved = rows.copy()
+        moved[:, 0] = np.random.default_rng(1).uniform(1, 4, 2000)
+        np.testing.assert_array_equal(module(torch.tensor(rows)), module(torch.tensor(moved)))
+
+
+def test_a_computed_score_falls_by_roundings_at_most_over_any_distance():
+    for seed in range(5):
+        module, random = random_module(seed), np.random.default_rng(seed)
+        largest = float(module.vertices.detach().abs().max())
+        rows = random_rows(4000, seed)
+        with torch.no_grad():
+            before = module(torch.tensor(rows))
+            for distance in (1e-7, 1e-6, 1e-5, 1e-3, 1.0):
+                for feature, sign in ((0, 1), (1, -1)):
+                    moved = rows.copy()
+                    moved[:, feature] += sign * distance * random.exponential(size=len(rows))
+                    fall = before - module(torch.tensor(moved))
+                    assert float(fall.max()) <= 1e-6 * largest
+
+
 def test_check_monotone_sees_one_value_out_of_order():
     module = random_module()
     assert check_monotone(module)

@@ -10,7 +10,6 @@ and sums it up per feature: what is kept until the backward pass is as small as 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import torch
@@ -32,15 +31,14 @@ def coefficients(vertices: Tensor) -> Tensor:
     """
     settings, corners, lattices = vertices.shape
     rank = corners.bit_length() - 1
-    lower, upper = 2 ** (rank // 2), 2 ** (rank - rank // 2)
-    within, across = (
-        _walsh(half, vertices.dtype, vertices.device) for half in (rank // 2, rank - rank // 2)
-    )
-    # Batched products of equal shapes: with matrices broadcast instead, the slopes come one by one.
-    found = vertices.reshape(settings * upper, lower, lattices)
-    found = torch.bmm(within.expand(settings * upper, -1, -1), found)
-    found = torch.bmm(across.expand(settings, -1, -1), found.view(settings, upper, lower * lattices))
-    return found.view(settings, upper, lower, lattices).permute(0, 3, 1, 2).flatten(0, 1).contiguous()
+    found = vertices
+    for d in range(rank):
+        # Input by input, so that equal values cancel to the last bit: where a lattice is flat along an
+        # input, so are its computed scores.
+        low, high = found.view(settings, corners >> (d + 1), 2, 2**d, lattices).unbind(2)
+        found = torch.stack([low + high, high - low], 2) / 2
+    halves = found.view(settings, 2 ** (rank - rank // 2), 2 ** (rank // 2), lattices)
+    return halves.permute(0, 3, 1, 2).flatten(0, 1).contiguous()
 
 
 def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -> Tensor:
@@ -155,13 +153,3 @@ def _fold(
         if products is not None and slope is not None:
             torch.sum(with_it * products[: 2**d].transpose(0, 1), 1, out=slope[d])
         without.addcmul_(with_it, z[d][:, None])
-
-
-@cache
-def _walsh(inputs: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """(2^h, 2^h): from values at -1 and 1 in each input to coefficients of 1 and the input."""
-    found = torch.ones(1, 1, dtype=dtype, device=device)
-    one = torch.tensor([[0.5, 0.5], [-0.5, 0.5]], dtype=dtype, device=device)
-    for _ in range(inputs):
-        found = torch.kron(one, found)
-    return found
