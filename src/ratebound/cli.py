@@ -6,14 +6,19 @@ Only words are read here; what a command needs is imported once it is known whic
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import signal
 import sys
+import threading
+import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-BAD_INPUT, INTERRUPTED, CLOSED = 2, 130, 141
+BAD_INPUT, FAILED, INTERRUPTED, CLOSED, TERMINATED = 2, 3, 130, 141, 143
 EXAMPLE = """example:
   ratebound train people.csv --label income --positive '>50K' --out model/ \\
       --require 'recall(sex == "Female") >= 0.95 * recall()'
@@ -21,8 +26,15 @@ EXAMPLE = """example:
   ratebound predict model/ new.csv --key id
   ratebound reproduce adult
 
-exit status: 0 every promise is kept (reproduce: its tables are there), 1 some are broken,
-2 bad usage or input, 130 interrupted"""
+exit status:
+  0    every promise is kept (predict, reproduce: everything is written)
+  1    some promise is broken (explain: no classifier could keep them all)
+  2    bad usage or input
+  3    failed otherwise: no space left, out of memory, a defect of ratebound
+  130  interrupted: train has written the model so far, reproduce the games that had ended
+  141  whoever read the output has closed it, as head does
+  143  terminated"""
+BAD_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 PROBLEMS = "bank, adult, compas, business_entity, thresholding, map_intent, filtering"
 
 
@@ -33,25 +45,75 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    given = vars(_parser().parse_args(arguments))
-    command = given.pop("command")
     try:
-        with warnings.catch_warnings():
+        with _tidy_termination(), _whole_output(), warnings.catch_warnings():
+            given = vars(_parser().parse_args(arguments))
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = _note  # type: ignore[assignment]  # it takes more than is said here
-            status = _run(command, given)
-            sys.stdout.flush()
-            return status
+            return _run(given.pop("command"), given)
     except KeyboardInterrupt:
-        print("ratebound: interrupted, nothing was written", file=sys.stderr)
+        _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED
-    except (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError) as error:
-        print(f"ratebound: {_one_line(error)}", file=sys.stderr)
+    except UnicodeEncodeError as error:
+        _say(f"the output cannot be written as {error.encoding}: set PYTHONIOENCODING=utf-8")
+        return FAILED
+    except (ValueError, TypeError, ImportError, FloatingPointError, *BAD_PATHS) as error:
+        _say(_one_line(error))
         return BAD_INPUT
+    except (OSError, MemoryError) as error:
+        _say(_one_line(error))
+        return FAILED
+    except Exception:
+        _say(f"{traceback.format_exc()}this is a defect of ratebound: please report it with these lines")
+        return FAILED
+
+
+@contextmanager
+def _whole_output() -> Iterator[None]:
+    """Let every byte that is printed be written, or an error be raised before the command ends.
+
+    Python without its buffer (PYTHONUNBUFFERED) takes part of a text for the whole where a disk is full
+    or a reader gone; with it, it would find out only after the exit status was decided.
+    """
+    given = sys.stdout
+    if given is None:
+        raise OSError("the standard output is closed")
+    if isinstance(getattr(given, "buffer", None), io.RawIOBase):
+        sys.stdout = open(  # noqa: SIM115  # it must not be closed
+            given.fileno(), "w", 1, encoding=given.encoding, errors=given.errors, closefd=False
+        )
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            with open(os.devnull, "wb") as nowhere:  # or Python would try again on leaving
+                os.dup2(nowhere.fileno(), given.fileno())
+            error.filename = "standard output"
+            raise
+        finally:
+            sys.stdout = given
+
+
+@contextmanager
+def _tidy_termination() -> Iterator[None]:
+    """Let a command that is terminated remove what it has half written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: Any) -> NoReturn:
+        sys.exit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(command: str, given: dict[str, Any]) -> int:
@@ -145,6 +207,11 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument("--key", metavar="COLUMN", help="ids: an id is always decided by one model")
     predict.add_argument("--out", type=Path, metavar="FILE", help="a CSV (the standard output)")
     predict.add_argument("--probability", action="store_true", help="also how often yes would be said")
+    predict.add_argument(
+        "--safe-csv",
+        action=argparse.BooleanOptionalAction,
+        help="an apostrophe before texts that a spreadsheet would run as formulas (on)",
+    )
 
 
 def _add_reproduce(commands: Any) -> None:
@@ -176,7 +243,12 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
 
 
 def _note(message: Warning | str, *_: Any) -> None:
-    print(f"ratebound: note: {message}", file=sys.stderr)
+    _say(f"note: {message}")
+
+
+def _say(words: str) -> None:
+    with suppress(OSError):  # where it cannot be said, the exit status still is
+        print(f"ratebound: {words}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: BaseException) -> str:

@@ -82,6 +82,53 @@ def test_predictions_to_a_file(run, model, new_people, tmp_path):
     assert [row["prediction"] for row in read(run("predict", model, new_people).out)] == python.tolist()
 
 
+FORMULAS = {  # what is written for a text that a spreadsheet would run, or would not
+    '=HYPERLINK("http://x.y","z")': '\'=HYPERLINK("http://x.y","z")',
+    "+1+1": "'+1+1", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)", "＝1+1": "'＝1+1",
+    "\tcmd": "'\tcmd", "\rcmd": "'\rcmd", " =1": "' =1", "-inf": "'-inf", "+49 171": "'+49 171",
+    "'=1": "''=1", "'@x": "''@x",
+    "-5": "-5", "+3.25": "+3.25", "-.5e-3": "-.5e-3", "-": "-", "it's": "it's", "'quoted'": "'quoted'",
+    "a=b": "a=b", "p-1": "p-1", "né": "né", "00-1": "00-1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("to_file", [False, True], ids=["output", "file"])
+def test_texts_that_a_spreadsheet_would_run_are_defused(run, model, tmp_path, to_file):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    columns = make_people(len(FORMULAS)) | {"=id": list(FORMULAS)}
+    parquet.write_table(arrow.table(columns), tmp_path / "new.parquet")
+    ask = ["predict", model, tmp_path / "new.parquet", "--key", "=id"]
+    out = ["--out", tmp_path / "found.csv"] if to_file else []
+
+    def cells(*flags):
+        answer = run(*ask, *out, *flags)
+        assert answer.status == 0
+        text = (tmp_path / "found.csv").read_bytes().decode() if to_file else answer.out
+        names, *rows = csv.reader(io.StringIO(text, newline=""))
+        return names[0], [row[0] for row in rows], answer.err
+
+    name, found, note = cells()
+    assert name == "'=id"
+    assert found == list(FORMULAS.values())
+    changed = sum(given != written for given, written in FORMULAS.items()) + 1
+    assert note.startswith(
+        f"ratebound: note: {changed} texts that a spreadsheet would take for formulas"
+    )
+    assert cells("--safe-csv") == (name, found, note)
+    assert cells("--no-safe-csv") == ("=id", list(FORMULAS), "")
+
+
+def test_labels_are_defused_and_numbers_are_not(run, tmp_path):
+    columns = make_people(300)
+    labels = ["-no" if label == "<=50K" else "+" for label in columns.pop("income")]
+    ids = list(range(-150, 150))
+    table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "id": ids, "y": labels})
+    run("train", table, "--label", "y", "--exclude", "id", "--epochs", "2", "--out", tmp_path / "model")
+    rows = read(run("predict", tmp_path / "model", table, "--key", "id").out)
+    assert [int(row["id"]) for row in rows] == ids
+    assert {row["prediction"] for row in rows} == {"'-no", "+"}
+
+
 def test_columns_are_read_as_the_model_knows_them(run, tmp_path):
     """A column of codes stays one where new rows happen to hold numbers only, and so does the label."""
     columns = make_people(300)

@@ -1,12 +1,19 @@
-"""``ratebound predict``: a saved model's decisions on new rows, the same ones every time."""
+"""``ratebound predict``: a saved model's decisions on new rows, the same ones every time.
+
+A spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. Such texts
+are written with an apostrophe before them, which makes them plain text there. So are texts that only
+apostrophes keep from being such: then taking one apostrophe away gives back what was there.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
+import operator
 import re
 import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,10 +27,17 @@ from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 WHOLE = re.compile(r"-?[0-9]+")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
 
 
 def predict(
-    model: Path, data: Path, key: str | None = None, out: Path | None = None, probability: bool = False
+    model: Path,
+    data: Path,
+    key: str | None = None,
+    out: Path | None = None,
+    probability: bool = False,
+    safe_csv: bool = True,
 ) -> int:
     """Write a decision for each row, in order, to a file or to the standard output."""
     if out is not None:
@@ -35,7 +49,7 @@ def predict(
     if probability:
         shares = mixture.yes_probability(table, columns=truths(mixture, table))
         columns.append(("probability", [f"{share:.6g}" for share in shares]))
-    text = _as_csv(columns)
+    text = _as_csv(_defused(columns) if safe_csv else columns)
     if out is None:
         sys.stdout.write(text)
     else:
@@ -65,9 +79,38 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     return found
 
 
+def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
+    """The columns with no text that a spreadsheet would run; how many there were is said."""
+    found = [(_harmless(name), [_harmless(value) for value in values]) for name, values in columns]
+    count = sum(
+        (name != given) + sum(map(operator.ne, values, cells))
+        for (name, values), (given, cells) in zip(found, columns, strict=True)
+    )
+    if count:
+        warnings.warn(
+            f"{count:,} texts that a spreadsheet would take for formulas are written with an apostrophe "
+            "before them; --no-safe-csv writes them as they are",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _harmless(value: Any) -> Any:
+    """The value, after an apostrophe where it is a text that starts like a formula.
+
+    >>> [_harmless(value) for value in ("=A1", "-2+3", "-2", "+", -2, "'=A1", "it's")]
+    ["'=A1", "'-2+3", '-2', '+', -2, "''=A1", "it's"]
+    """
+    if not isinstance(value, str) or NUMBER.fullmatch(value) or not FORMULA.match(value.lstrip("'")):
+        return value
+    return f"'{value}"
+
+
 def _as_csv(columns: list[tuple[str, list[Any]]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(name for name, _ in columns)
+    rows: list[str] = []
+    # Cells are quoted that hold any part of what ends a row; "\r" has to be one.
+    writer = csv.writer(SimpleNamespace(write=rows.append), lineterminator="\r\n")
+    writer.writerow([name for name, _ in columns])
     writer.writerows(zip(*(values for _, values in columns), strict=True))
-    return text.getvalue()
+    return "".join(row.removesuffix("\r\n") + "\n" for row in rows)
