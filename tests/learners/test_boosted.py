@@ -343,6 +343,7 @@ def test_a_missing_library_is_named_when_training_and_when_loading(
     ("library", "given", "message"),
     [
         ("lightgbm", {"boosting_type": "dart"}, "boosting_type='dart' cannot play"),
+        ("lightgbm", {"linear_tree": True}, "linear_tree=True cannot play"),
         ("lightgbm", {"objective": "multiclass"}, "objective='multiclass' cannot play"),
         ("lightgbm", {"class_weight": "balanced"}, "weigh rows by rb.Population"),
         ("lightgbm", {"scale_pos_weight": 3}, "scale_pos_weight=3 .* weigh rows by rb.Population"),

@@ -51,7 +51,11 @@ class Linear:
 
 @dataclass(frozen=True)
 class LinearScorer:
-    """Scores of linear models from their flat parameters: weights, then the intercept."""
+    """Scores of linear models from their flat parameters: weights, then the intercept.
+
+    A score has the same bits whatever other rows and models are asked for with it, so that a row on
+    the boundary is decided alone as it is among others.
+    """
 
     dtype: str = "float32"
     tables: ClassVar[bool] = False
@@ -61,7 +65,13 @@ class LinearScorer:
         wide = np.asarray(parameters, dtype=self.dtype)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
-        return wide[:, :-1] @ np.asarray(X, dtype=self.dtype).T + wide[:, -1:]
+        rows = np.asarray(X, dtype=self.dtype)
+        if rows.strides[1] != rows.itemsize:
+            rows = np.ascontiguousarray(rows)
+        # A matrix product adds up in an order that depends on its shape. Matrices of one row and one
+        # column are multiplied one by one, each by the same dot product.
+        products = np.matmul(rows[:, None, None, :], wide[None, :, :-1, None])[..., 0, 0]
+        return np.ascontiguousarray(products.T) + wide[:, -1:]
 
     def kept(self, parameters: Array) -> tuple[LinearScorer, Array]:
         return self, parameters
@@ -118,4 +128,4 @@ class LinearFit:
         return self.weights.copy()
 
     def all_scores(self) -> Array:
-        return self.weights @ self.X.T
+        return self.scorer.scores(self.weights, self.X[:, :-1])

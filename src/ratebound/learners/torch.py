@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.architecture import describe
 from ratebound.learners.descent import Descent
 from ratebound.learners.extras import import_torch
-from ratebound.learners.stacking import stacked_forward
+from ratebound.learners.stacking import Stacked, stacked_forward
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
-CHUNK = 65_536  # rows scored at a time outside training
+CHUNK = 32_768  # rows scored at a time outside training
+BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,13 @@ class Torch:
 
 
 class TorchScorer:
-    """Scores of modules of one architecture from their flat parameters (and float buffers)."""
+    """Scores of modules of one architecture from their flat parameters (and float buffers).
+
+    Matrix products add up in an order that depends on their shape, yet a row's score may not depend on
+    the rows beside it. So plain chains and lattices are computed in double precision and their scores
+    rounded, which hides the order; other modules, which may not know double precision, are given blocks
+    of one size, the last one filled up.
+    """
 
     tables = False
 
@@ -76,15 +84,17 @@ class TorchScorer:
         held = self.module.state_dict()  # without buffers that are constants
         buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
         self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
+        plain = describe(self.module) is not None
+        self.in_double: Any = copy.deepcopy(self.module).double() if plain else None
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
         torch = import_torch()
         rows = torch.as_tensor(_writable(X))
         flat = torch.as_tensor(_writable(parameters))
+        score = self._in_blocks if self.in_double is None else self._in_double
         with torch.no_grad():
-            models = [torch.cat([self._score(one, part) for part in rows.split(CHUNK)]) for one in flat]
-        found: Array = torch.stack(models).numpy()
+            found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
         return found
 
     def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
@@ -95,10 +105,24 @@ class TorchScorer:
         name = type(self.module).__name__
         return {"kind": "torch", "layers": describe(self.module), "module": name}, {}
 
-    def _score(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        torch = import_torch()
+    def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+        wide = flat.double()
+        parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
+        return _rounded(import_torch().cat(parts), flat.numpy())
+
+    def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+        found = []
+        for part in rows.split(BLOCK):
+            block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
+            block[: len(part)] = part
+            found.append(self._called(self.module, flat, block)[: len(part)])
+        return import_torch().cat(found)
+
+    def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         state = unflatten(flat, self.shapes)
-        return one_per_row(torch.func.functional_call(self.module, state, (rows,)), len(rows))
+        output = import_torch().func.functional_call(module, state, (rows,))
+        found: torch.Tensor = one_per_row(output, len(rows))
+        return found
 
 
 class TorchFit:
@@ -243,17 +267,34 @@ class TorchFit:
         return found
 
     def all_scores(self) -> Array:
-        """(K, n) scores of all rows, as the deployed model would give them."""
+        """(K, n) scores of all rows, as the deployed model gives them."""
+        if self.device is None:
+            return self.scorer.scores(self.parameters(), self.X.numpy())
         return self._all_scores(self.X)
 
     def _all_scores(self, X: Any) -> Array:
+        """Scores on another device, there; rounded as the scorer's, where it computes in double."""
         torch = import_torch()
         self.module.eval()
         with torch.no_grad():
-            parts = [self._forward(rows) for rows in X.split(CHUNK)]
+            if self.scorer.in_double is None:
+                parts = [self._forward(rows) for rows in X.split(CHUNK)]
+            else:
+                parts = [self._in_double(rows) for rows in X.split(CHUNK)]
         self.module.train()
         found: Array = torch.cat(parts, dim=1).cpu().numpy()
         return found
+
+    def _in_double(self, rows: torch.Tensor) -> torch.Tensor:
+        state = {name: part.double() for name, part in self._state().items()}
+        scores = one_per_row(self._wide(state, rows.double()), len(rows), self.settings)
+        return _rounded(scores, self.parameters())
+
+    @cached_property
+    def _wide(self) -> Stacked:
+        """The scorer's module in double precision, where the rows are."""
+        module = copy.deepcopy(self.scorer.in_double).to(self.target)
+        return stacked_forward(module, set(self.shapes))
 
 
 def _parts(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -282,6 +323,17 @@ def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
             f"got {tuple(output.shape)}"
         )
     return output.reshape(wanted)
+
+
+def _rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
+    """Scores (..., n) of models (..., P) in single precision, with no digits that rounding has made.
+
+    Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
+    of 2^-32 times the model's largest parameter, that rounded up to a power of two.
+    """
+    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, keepdims=True, initial=0.0))
+    steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)
+    return ((scores / steps).round() * steps).float()
 
 
 def _writable(values: Array) -> Array:

@@ -55,6 +55,8 @@ class LightGBM:
         # "dart" and "rf" rescale earlier trees: their first t are not the model of round t.
         boosting = [params.get(name, "gbdt") for name in ("boosting", "boosting_type", "boost")]
         _refuse("boosting_type", boosting, ("gbdt", "gbrt", "goss"))
+        linear = [params.get(name, False) for name in ("linear_tree", "linear_trees")]
+        _refuse("linear_tree", linear, (False,))  # a tree's score is read off the leaf a row falls into
         names = ("objective", "objective_type", "application", "app", "loss")
         _refuse("objective", [params.pop(name, "binary") for name in names], ("binary",))
         rounds = _taken(params, "n_estimators num_iterations num_iteration num_boost_round num_round "
@@ -131,11 +133,16 @@ class LightGBM:
         return int(self.booster.current_iteration())
 
     def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
-        """`scores` with those of the trees from `first` up to `last` added."""
-        found = self.booster.predict(
-            rows, raw_score=True, start_iteration=first, num_iteration=last - first
-        )
-        return scores + found
+        """`scores` with those of the trees from `first` up to `last` added, one after the other.
+
+        So they were added in training, and so a score is the same whatever was asked for before.
+        """
+        within = {"start_iteration": first, "num_iteration": last - first}
+        leaves = self.booster.predict(rows, pred_leaf=True, **within).reshape(len(rows), -1).astype(int)
+        for tree, leaf in enumerate(leaves.T, start=first):
+            values = [self.booster.get_leaf_output(tree, i) for i in range(leaf.max(initial=-1) + 1)]
+            scores = scores + np.array(values)[leaf]
+        return scores
 
     def cut(self, count: int) -> LightGBM:
         """The first `count` trees alone, without the training rows."""
