@@ -105,6 +105,23 @@ def test_thresholds_fixed_and_learned(people):
     assert learned.value == pytest.approx(mean(np.greater_equal(people.X, own) @ WEIGHTS, y, v))
 
 
+@pytest.mark.parametrize("at", [0.7, 0.1, -0.7, -0.1, 1 / 3, 0.5])
+def test_scores_tied_with_a_threshold_are_judged_alike_everywhere(at):
+    """In single precision 0.7 is below 0.7, and 0.1 above 0.1."""
+    scores = np.repeat(np.float32([at, np.nextafter(np.float32(at), np.float32(9))]), 10)
+    people = rb.Population(scores[:, None], np.ones(20, dtype=bool))
+    promise = rb.recall(at=at) >= 0.9
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [promise]), people)
+    expected = float(np.mean([float(score) >= at for score in scores]))
+    _, violations = compiled.evaluate(scores)
+    assert violations[0] == pytest.approx(0.9 - expected)
+    assert audited(promise, mixture(np.ones(1)), people).value == pytest.approx(expected)
+    game = rb.Game(compiled)
+    shifted = game._shifted(np.empty((1, 0)), scores[None])
+    (shown,) = (s for s, table in zip(shifted, game.tables, strict=True) if table.at)
+    assert np.mean(game._shown(shown)[0]) == pytest.approx(expected)
+
+
 def test_several_thresholds_whose_order_differs_by_member(people):
     own = {"s": np.array([0.3, -0.1, 1.0]), "t": np.array([-0.3, 0.4, 0.0])}
     promise = audited(rb.recall(at="s") <= rb.recall(at="t"), mixture(WEIGHTS, own), people)

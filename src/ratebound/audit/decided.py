@@ -138,7 +138,7 @@ def _read_weights(model: Any) -> Array:
 def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
     # Thresholds by known cell look at columns too; other models, of ours or not, take the features.
     known = {} if getattr(model, "cells", None) is None else {"columns": population.columns}
-    scores = np.asarray(model.member_scores(population.X, **known))
+    scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.shape != (len(population), members):

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ratebound.game.arrays import Array, as_like, namespace
 from ratebound.game.places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
-from ratebound.problem.compiled import Block, Compiled
+from ratebound.problem.compiled import Block, Compiled, rounded_up
 
 DENSE_ON_CPU = 2**16  # entries up to which a dense matrix is the cheapest
 DENSE_ON_GPU = 2**24
@@ -31,7 +31,9 @@ class Table:
 
     def __init__(self, compiled: Compiled, block: Block, example: Array) -> None:
         limit = DENSE_ON_CPU if namespace(example) is np else DENSE_ON_GPU
-        self.at, self.example = block.at, example
+        precision = str(example.dtype).removeprefix("torch.")
+        self.at = block.at if isinstance(block.at, str) else rounded_up(block.at, precision)
+        self.example = example
         self.slice_weight = as_like(compiled.slice_weight, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)

@@ -132,6 +132,8 @@ class Compiled:
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
         """The exact objective and violations (m,) of scores; a row is said yes to where >= 0.
 
+        At another threshold scores are compared with it as real numbers, whatever their precision.
+
         `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With several
         populations they are stacked in order, or a mapping from names. Learnable thresholds are
         given by name; those of `roc_auc` are otherwise set to what their budgets allow.
@@ -171,7 +173,7 @@ class Compiled:
 
     def _threshold(self, at: float | str, scores: Array, given: Mapping[str, Any]) -> Any:
         if not isinstance(at, str):
-            return at
+            return rounded_up(at, scores.dtype)
         if at in given:
             return np.reshape(np.asarray(given[at], dtype=float), (-1, 1))
         if at not in self.budgets:
@@ -195,6 +197,18 @@ class Compiled:
                 np.nextafter(row[order[too_many]], np.inf) if too_many < len(row) else row.min()
             )
         return np.array(found)[:, None]
+
+
+def rounded_up(at: float, dtype: Any) -> float:
+    """The least number of a type that is `at` or above: scores of that type are as far as it, or not.
+
+    >>> rounded_up(0.7, np.float32), rounded_up(0.7, np.float64)
+    (0.7000000476837158, 0.7)
+    """
+    if np.dtype(dtype).kind != "f":
+        return at
+    nearest = np.dtype(dtype).type(at)
+    return float(nearest if float(nearest) >= at else np.nextafter(nearest, nearest.dtype.type(np.inf)))
 
 
 def bit(membership: Array, index: int) -> Array:
