@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ratebound.rates.expressions import Constraint, Expression, SingleMetric
+from ratebound.rates.reach import check_reach
 from ratebound.rates.text import parse, parse_expression
 
 Promises = Iterable["Constraint | str | Promises"]
@@ -42,6 +43,8 @@ class Problem:
             raise TypeError(f"minimize takes an expression of rates, got {minimize!r}")
         object.__setattr__(self, "minimize", minimize)
         object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
+        for constraint in self.subject_to:
+            check_reach(constraint)
 
     def __str__(self) -> str:
         promises = "".join(f"\n  {constraint}" for constraint in self.subject_to)

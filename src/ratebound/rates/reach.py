@@ -1,0 +1,72 @@
+"""Promises that no model could keep, or that none could break, whatever the data: slips, found at once.
+
+A share lies between 0 and 1 and a count between 0 and the rows it is out of, so a sum of them lies
+between what these make of it. That groups overlap, or that two rates add up to 1, is not considered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ratebound.rates.expressions import Constraint, Expression, Rate, SingleMetric
+from ratebound.rates.named import is_count
+
+ROUNDING = 1e-9
+PERCENT = 2.0  # a bound from here on, on one share, must be meant in percent
+
+
+def check_reach(constraint: Constraint) -> None:
+    """Raise ValueError where no model could keep `constraint`, or where percents make it mean nothing.
+
+    >>> from ratebound import recall
+    >>> check_reach(recall() >= 95)
+    Traceback (most recent call last):
+    ValueError: recall() >= 95.0: no model can keep this, recall() is never above 1; did you mean recall() >= 0.95?
+    """
+    what, low, high, bound = _range(constraint)
+    least = constraint.relation == ">="
+    tolerance = ROUNDING * max(1.0, abs(bound))
+    if least and bound > high + tolerance or not least and bound < low - tolerance:
+        side, end = ("above", high) if least else ("below", low)
+        raise ValueError(
+            f"{constraint}: no model can keep this, {what} is never {side} {end:g}{_hint(constraint)}"
+        )
+    if not least and bound >= PERCENT and (low, high) == (0.0, 1.0):
+        raise ValueError(
+            f"{constraint}: every model keeps this, {what} is never above 1{_hint(constraint)}"
+        )
+
+
+def _range(constraint: Constraint) -> tuple[str, float, float, float]:
+    """What is bounded, in words, the least and the most it can be, and its bound."""
+    metric = constraint.left
+    if isinstance(metric, SingleMetric):
+        most = math.inf if metric.rate.kind == "win_loss_ratio" else 1.0
+        return str(metric), 0.0, most, constraint.right.constant
+    difference = metric - constraint.right
+    ends = [sorted((0.0, c * _most(rate))) for rate, c in difference.terms]
+    low, high = (math.fsum(side) for side in zip(*ends, strict=True))
+    return str(Expression(difference.terms)), low, high, -difference.constant
+
+
+def _most(rate: Rate) -> float:
+    """The most that a rate can be."""
+    if not is_count(rate):
+        return 1.0
+    return math.inf if rate.out_of is None else float(rate.out_of)
+
+
+def _hint(constraint: Constraint) -> str:
+    """What was perhaps meant: shares in percent."""
+    number = constraint.right.constant
+    sides = [side for side in (constraint.left, constraint.right) if isinstance(side, Expression)]
+    counts = any(is_count(rate) for side in sides for rate, _ in side.terms)
+    if counts or not PERCENT <= abs(number) <= 100:
+        return ""
+    meant = replace(constraint, right=replace(constraint.right, constant=number / 100))
+    try:
+        check_reach(meant)
+    except ValueError:
+        return ""
+    return f"; did you mean {meant}?"
