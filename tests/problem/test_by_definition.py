@@ -288,8 +288,7 @@ def is_in_reach(objective, constraint, data, scores):
     """Whether the promise is not refused as one that no model keeps; if so, these models break it."""
     try:
         rb.Problem(objective.said, [constraint.said])
-    except ValueError as refusal:
-        assert "no model can keep this" in str(refusal)
+    except ValueError:
         with suppress(Undefined):
             assert constraint.meant(data, {n: s[0] for n, s in scores.items()}, THRESHOLDS) >= 0
         return False

@@ -20,14 +20,14 @@ def check_reach(constraint: Constraint) -> None:
     """Raise ValueError where no model could keep `constraint`, or where percents make it mean nothing.
 
     >>> from ratebound import recall
-    >>> check_reach(recall() >= 95)
+    >>> check_reach(recall() >= 1.2)
     Traceback (most recent call last):
-    ValueError: recall() >= 95.0: no model can keep this, recall() is never above 1; did you mean recall() >= 0.95?
+    ValueError: recall() >= 1.2: no model can keep this, recall() is never above 1
     """
     what, low, high, bound = _range(constraint)
     least = constraint.relation == ">="
     tolerance = ROUNDING * max(1.0, abs(bound))
-    if least and bound > high + tolerance or not least and bound < low - tolerance:
+    if bound > high + tolerance if least else bound < low - tolerance:
         side, end = ("above", high) if least else ("below", low)
         raise ValueError(
             f"{constraint}: no model can keep this, {what} is never {side} {end:g}{_hint(constraint)}"
