@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 
-from ratebound.base.linear_program import least_violation
+from ratebound.base.linear_program import TOLERANCE, best_mixture, least_violation
 from ratebound.solution import shrink_weights
 
 calm = settings(derandomize=True, deadline=None, max_examples=80)
@@ -53,37 +53,44 @@ def worst(G, members, p):
     return max(sum(x * G[j][i] for j, x in zip(members, p, strict=True)) for i in range(len(G[0])))
 
 
-def brute_force(f, G):
-    """The least violation of any mixture, and the least objective at it: exact, then rounded."""
+def brute_force(f, G, beyond=0.0):
+    """The least violation of any mixture, and the least objective at it: exact, then rounded.
+
+    With `beyond`, the least objective where violations may be larger by that much.
+    """
     f = [Fraction(float(x)) for x in f]
     G = [[Fraction(float(x)) for x in row] for row in G]
     if not G[0]:
         return 0.0, float(min(f))
     feasible = [v for v in mixtures(G, Fraction(0)) if worst(G, *v) <= 0]
     level = Fraction(0) if feasible else min(worst(G, *v) for v in mixtures(G, None))
+    most = level + Fraction(beyond)
     best = min(
         sum(x * f[j] for j, x in zip(members, p, strict=True))
-        for members, p in mixtures(G, level)
-        if worst(G, members, p) <= level
+        for members, p in mixtures(G, most)
+        if worst(G, members, p) <= most
     )
     return float(level), float(best)
 
 
 def assert_solves(f, G):
-    """Weights of a mixture, of at most m+1 members, as feasible and as good as the best there is."""
+    """Weights of a mixture, of at most m+1 members, as feasible and as good as the best there is.
+
+    Violations may be beyond the least by the tolerance, and the objective better by what that brings.
+    """
     f, G = np.asarray(f, float), np.asarray(G, float).reshape(len(f), -1)
-    scale = np.abs(G).max(axis=0)  # each constraint in units of its own
+    rounding = 1e-12 * np.abs(G).max(axis=0)
     weights = shrink_weights(f, G)
     least, best = brute_force(f, G)
     assert weights.shape == f.shape
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1, abs=1e-12)
     assert (weights > 0).sum() <= G.shape[1] + 1
-    assert ((weights @ G - least) <= 1e-9 * scale).all()
+    assert ((weights @ G - least) <= TOLERANCE + rounding).all()
     size = np.abs(f).max()
     assert weights @ f <= best + 1e-9 * size
-    # Where nothing is feasible, a violation lower by rounding can cost a little in the objective.
-    assert weights @ f >= best - (1e-9 if least == 0 else 1e-6) * size
+    tolerance = TOLERANCE + float(np.max(rounding, initial=0))
+    assert weights @ f >= brute_force(f, G, beyond=tolerance)[1] - 1e-9 * size
     return least
 
 
@@ -269,3 +276,138 @@ def test_equal_candidates_share_nothing():
 def test_bad_arguments_raise(f, G):
     with pytest.raises(ValueError, match=r"expected objectives|must be finite"):
         shrink_weights(f, G)
+
+
+# --- rounding, and what solvers fail at ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "G", "expected"),
+    [
+        ([0.0, 1.0], [[1e-17], [0.0]], [1, 0]),
+        ([0.0, 1.0], [[1e-17], [-1e-17]], [1, 0]),
+        ([0.0, 1.0], [[1e-16, 1e-16], [-1e-16, 0.0]], [1, 0]),
+        ([0.0, 1.0], [[5e-10, 1e-16], [0.0, -1.0]], [1, 0]),
+        ([0.0, 1.0], [[0.9 * TOLERANCE], [0.0]], [1, 0]),  # what a status calls kept is kept here
+        ([0.0, 1.0], [[1.1 * TOLERANCE], [-1.0]], [1, 0]),
+        ([0.0, 1.0], [[0.5, 1e-16], [-0.5, 1e-16]], [0.5, 0.5]),
+        ([0.0, 1.0], [[0.2, 0.3 + 1e-16], [0.3, 0.3]], [1, 0]),  # infeasible by .3 either way
+        ([1e8, 1e8 + 1], [[-1.0], [-1.0]], [1, 0]),
+        ([1e8 + 0.5, 1e8], [[-1.0], [1.0]], [0.5, 0.5]),
+    ],
+)
+def test_rounding_costs_nothing(f, G, expected):
+    np.testing.assert_allclose(shrink_weights(f, G), expected, atol=2e-9)
+
+
+@calm
+@given(
+    tables,
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-17, 1e-16, 1e-14, 1e-12]),
+)
+def test_noise_far_below_the_tolerance_costs_nothing(table, seed, size):
+    """What is best without the noise is still reached with it, and still called kept."""
+    f = np.array(table[0][:5], float)
+    G = np.array(table[1][:5], float).reshape(len(f), -1)[:, :3] / 100
+    least, best = brute_force(f, G)
+    noisy = G + size * np.random.default_rng(seed).normal(size=G.shape)
+    weights = shrink_weights(f, noisy)
+    assert np.max(weights @ noisy, initial=0) <= least + TOLERANCE
+    assert weights @ f <= best + 1e-7
+
+
+@calm
+@given(tables, st.lists(st.sampled_from([1e-12, 1e-10, 1e-9, 3e-9, 1e-7, 1.0]), min_size=5, max_size=5))
+def test_where_constraints_are_hardly_larger_than_the_tolerance(table, sizes):
+    """Never worse than the best at the exact bounds, never beyond the tolerance."""
+    f = np.array(table[0][:5], float)
+    G = np.array(table[1][:5], float).reshape(len(f), -1)[:, :3]
+    G = G * sizes[: G.shape[1]]
+    weights = shrink_weights(f, G)
+    least, best = brute_force(f, G)
+    assert np.max(weights @ G, initial=0) <= least + TOLERANCE
+    if least == 0 or least > TOLERANCE:
+        assert weights @ f <= best + 1e-7
+
+
+absurd = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**32 - 1), st.booleans())
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(absurd)
+def test_numbers_of_absurd_size_never_lose_to_a_single_candidate(case):
+    count, m, seed, mixed = case
+    rng = np.random.default_rng(seed)
+    f = rng.normal(size=count) * 10.0 ** rng.integers(-300, 300)
+    G = np.round(rng.normal(size=(count, m)), 2)
+    G = G * 10.0 ** rng.integers(-300, 300, size=(count, m) if mixed else m)
+    weights = shrink_weights(f, G)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+    assert (weights > 0).sum() <= m + 1
+    reached = np.max(weights @ G - 1e-12 * (weights @ np.abs(G)), initial=0)
+    worst = G.max(axis=1, initial=0)
+    assert reached <= worst.min() * (1 + 1e-9) + TOLERANCE
+    alone = f[worst <= TOLERANCE]
+    assert weights @ f <= np.min(alone, initial=np.inf) + 1e-12 * np.abs(f).max()
+
+
+def test_units_are_what_violations_are_compared_in():
+    """Ten rows of a thousand are less than a share of .02."""
+    f, G, scale = [1.0, 0.0], np.array([[0.0, 10.0], [0.02, 0.0]]), np.array([1.0, 1000.0])
+    np.testing.assert_allclose(shrink_weights(f, G), [1 / 501, 500 / 501], atol=1e-9)
+    found = shrink_weights(f, G, scale=scale)
+    np.testing.assert_allclose(found, [2 / 3, 1 / 3], atol=1e-9)
+    np.testing.assert_array_equal(found, shrink_weights(f, G / scale))
+    assert least_violation(G, scale).violation == pytest.approx(1 / 150)
+
+
+def fails(*_, **__):
+    return OptimizeResult(x=None, status=4, message="numerical difficulties")
+
+
+def breaks(*_, **__):
+    raise ValueError("it broke")
+
+
+@pytest.mark.parametrize("solver", [fails, breaks])
+@pytest.mark.parametrize(
+    ("f", "G", "best"),
+    [
+        ([0.0, 2.0, 1.0], [[0.5], [-0.1], [-0.2]], 2),  # kept, at the lowest objective
+        ([2.0, 1.0, 0.0], [[0.1], [0.5], [0.4]], 0),  # none is kept: the least violation
+        ([2.0, 1.0, 3.0], [[0.1], [0.1], [0.1]], 1),
+    ],
+)
+def test_a_solver_that_fails_leaves_the_best_candidate(monkeypatch, solver, f, G, best):
+    monkeypatch.setattr("scipy.optimize.linprog", solver)
+    found = best_mixture(f, G)
+    np.testing.assert_array_equal(found.weights, np.eye(3)[best])
+    if best != 2:  # there a candidate is feasible, and the first program not needed
+        assert found.least.unsolved in ("numerical difficulties", "it broke")
+        assert found.least.violation == 0.1
+
+
+def test_a_solver_that_fails_once_is_asked_again(monkeypatch):
+    asked = []
+
+    def sometimes(*arguments, **options):
+        asked.append(options["method"])
+        return fails() if len(asked) == 1 else linprog(*arguments, **options)
+
+    monkeypatch.setattr("scipy.optimize.linprog", sometimes)
+    np.testing.assert_allclose(shrink_weights([0.0, 1.0], [[0.3], [-0.1]]), [0.25, 0.75])
+    assert len(asked) > 1
+
+
+def test_relaxed_constraints_are_those_with_room():
+    """The general program, against the plain one on shifted violations."""
+    rng = np.random.default_rng(1)
+    G = rng.normal(size=(12, 3)) * 0.2 + 0.3
+    room = np.array([0.05, 0.0, 0.1])
+    assert least_violation(G, room=room).violation == pytest.approx(
+        least_violation(G - room).violation, abs=1e-12
+    )
+    without = least_violation(G, room=[0, np.inf, 0]).violation
+    assert without == pytest.approx(least_violation(G[:, [0, 2]]).violation, abs=1e-12)

@@ -1,5 +1,7 @@
 """The four solutions of a trace made by hand, where the right choice is plain; ranks by counting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,14 +129,15 @@ def test_without_constraints_the_lowest_objective_wins():
 RANKS = {  # objectives, worst violations, the clipped choice, the literal choice
     "the feasible are alike: the better objective": ([0.1, 0.2, 0.3], [-0.1, -0.4, -0.5], 0, 1),
     "literally, room to spare is rewarded": ([0.10, 0.11, 0.3, 0.4], [0.0, -0.1, -0.3, -0.4], 0, 1),
-    "the good and broken, the bad and kept": ([0.1, 0.2, 0.3], [0.5, 0.2, -0.1], 1, 1),
+    "what is kept goes first, at any price": ([0.1, 0.2, 0.3], [0.5, 0.2, -0.1], 2, 1),
+    "kept but for rounding is kept": ([0.1, 0.2, 0.3], [0.5, 1e-16, -0.1], 1, 1),
     "ties in rank go to the objective": ([0.1, 0.2], [0.2, 0.1], 0, 0),
     "ties share the lowest rank": ([0.1, 0.1, 0.1], [0.3, 0.0, 0.3], 1, 1),
     "equal in all": ([0.1, 0.1], [0.2, 0.2], 0, 0),
     "one": ([0.7], [3.0], 0, 0),
     "all broken": ([0.3, 0.2, 0.1], [0.1, 0.2, 0.3], 1, 1),
     "the errata's case": ([0.14, 0.15, 0.16, 0.25], [0.05, 0.0, -0.01, -0.2], 1, 1),
-    "the always-negative model": ([0.1126, 0.09, 0.088], [-0.02, 0.001, 0.1], 1, 1),
+    "the always-negative model": ([0.1126, 0.09, 0.088], [-0.02, 0.001, 0.1], 0, 1),
     "kept by many": ([0.5, 0.4, 0.3, 0.2, 0.1], [-0.5, -0.4, -0.3, -0.2, 0.1], 3, 2),
 }
 
@@ -151,7 +154,10 @@ def test_the_rank_heuristic(name, ranking):
 
 def by_counting(objectives, worst, ranking):
     """The paper's formula, ranks by counting those strictly better; all choices that attain it."""
-    worst = [max(v, 0) for v in worst] if ranking == "clipped" else worst
+    if ranking == "clipped" and min(worst) <= 0:
+        least = min(o for o, v in zip(objectives, worst, strict=True) if v <= 0)
+        pairs = enumerate(zip(objectives, worst, strict=True))
+        return [i for i, (o, v) in pairs if o == least and v <= 0]
     score = [
         (max(sum(o < own for o in objectives), sum(v < mine for v in worst)), own)
         for own, mine in zip(objectives, worst, strict=True)
@@ -202,8 +208,9 @@ def test_select_prefers_what_is_kept_on_validation():
         setting=[0, 1],
         watched=([0.10, 0.11], [[0.3], [-0.1]]),
     )
-    # Ranks (0, 1) and (1, 0) tie, and a tie goes to the lower objective.
-    assert rb.select(trace).setting == 0
+    # Ranks (0, 1) and (1, 0) tie, and a tie goes to the lower objective: that is the paper's choice.
+    assert rb.select(trace).setting == 1
+    assert rb.select(trace, ranking="literal").setting == 0
     worse = trace_of(
         [0.10, 0.20, 0.30],
         [[-0.1], [-0.1], [-0.1]],
@@ -211,6 +218,53 @@ def test_select_prefers_what_is_kept_on_validation():
         watched=([0.10, 0.11, 0.12], [[0.3], [-0.1], [0.2]]),
     )
     assert rb.select(worse).setting == 1
+
+
+def test_a_promise_kept_by_some_settings_is_kept_by_the_one_selected():
+    """Ranks (1, 2) of a setting that breaks it tied with (2, 0) of one that keeps it, and won."""
+    trace = trace_of(
+        [0.30, 0.20, 0.10, 0.25],
+        [[-0.01], [0.2], [0.3], [0.0]],
+        setting=[0, 1, 2, 3],
+        watched=([0.30, 0.20, 0.10, 0.25], [[-0.01], [0.2], [0.3], [0.0]]),
+    )
+    assert rb.select(trace).setting == 3
+    assert rb.select(trace, on="train").setting == 3
+    assert rb.select(trace, ranking="literal").setting == 1
+    assert member(rb.best_iterate(trace)) == 3
+
+
+def test_of_settings_that_keep_a_promise_there_those_that_keep_it_in_training_go_first():
+    """What holds on a few other rows by luck is no promise kept."""
+    trace = trace_of(
+        [0.1, 0.2, 0.3],
+        [[0.4], [-0.1], [-0.1]],
+        setting=[0, 1, 2],
+        watched=([0.1, 0.2, 0.3], [[-0.1], [-0.1], [-0.1]]),
+    )
+    assert rb.select(trace).setting == 1
+    # And where none keeps it there, one that does in training.
+    missed = replace(
+        trace, watched={"validation": Values(np.array([0.1, 0.2, 0.3]), np.full((3, 1), 0.01))}
+    )
+    assert rb.select(missed).setting == 1
+
+
+def test_rows_and_shares_are_compared_in_their_units():
+    """Six rows of 2,000 too many are less than a share of .01, wherever something must give."""
+    objectives, violations = [0.2, 0.1], np.array([[6.0, 0.0], [0.0, 0.01]])
+    scale = np.array([2000.0, 1.0])
+    trace = trace_of(objectives, violations, scale=scale)
+    shares = trace_of(objectives, violations / scale)
+    for solution in (rb.shrink, rb.best_iterate):
+        np.testing.assert_allclose(solution(trace).weights, solution(shares).weights, atol=1e-9)
+    weights = rb.shrink(trace).weights
+    np.testing.assert_allclose(weights, [10 / 13, 3 / 13], atol=1e-6)
+    watched = {"validation": Values(np.array(objectives), violations, scale)}
+    split = replace(trace, setting=np.array([0, 1]), watched=watched, objectives=np.array([0.1, 0.1]))
+    equal = replace(split, watched={"validation": Values(np.array([0.1, 0.1]), violations, scale)})
+    assert rb.select(equal).setting == 0
+    assert trace.only(np.array([1])).scale is trace.scale
 
 
 # --- errors --------------------------------------------------------------------------------------

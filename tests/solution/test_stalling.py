@@ -9,7 +9,7 @@ from ratebound.learners.linear import LinearScorer
 from ratebound.solution.stalling import Stalled
 
 
-def trace_of(objectives, violations, **watched):
+def trace_of(objectives, violations, scale=1.0, **watched):
     """A trace of one constraint."""
     count = len(objectives)
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
@@ -30,14 +30,15 @@ def trace_of(objectives, violations, **watched):
         round=np.arange(1, count + 1),
         scorer=LinearScorer(),
         swap=False,
+        scale=scale,
     )
 
 
-def stopped_after(stop, objectives, violations, **watched):
+def stopped_after(stop, objectives, violations, scale=1.0, **watched):
     """How many rounds are kept before `stop` says so; None where it never does."""
     for t in range(1, len(objectives) + 1):
         own = {name: (f[:t], g[:t]) for name, (f, g) in watched.items()}
-        if stop(trace_of(objectives[:t], violations[:t], **own)):
+        if stop(trace_of(objectives[:t], violations[:t], scale, **own)):
             return t
     return None
 
@@ -66,6 +67,18 @@ def test_there_a_violation_counts_like_the_objective():
     f, g = [0.5, 0.4, 0.3], [0.0] * 3
     assert stopped_after(Stalled(1, on="other"), f, g, other=(f, [0.0, 0.05, 0.10])) is None
     assert stopped_after(Stalled(1, on="other"), f, g, other=(f, [0.0, 0.15, 0.30])) == 2
+
+
+def test_rows_count_as_shares_of_their_population():
+    """From 300 rows too many to 299 of a million is no progress; of a thousand it is."""
+    f, g = [0.1, 0.1], [300.0, 299.0]
+    assert stopped_after(Stalled(1), f, g, scale=1e6) == 2
+    assert stopped_after(Stalled(1), f, g, scale=1e3) is None
+
+
+def test_rounding_is_no_progress_lost():
+    """A violation of 1e-17 more does not hide a lower objective."""
+    assert stopped_after(Stalled(1), [0.5, 0.4], [0.0, 1e-17]) is None
 
 
 def test_a_population_that_is_not_watched_is_named_with_the_remedy():

@@ -13,6 +13,7 @@ from ratebound.audit.groups import groups, rates_of
 from ratebound.audit.intervals import Interval, around_area, clopper_pearson, resampled
 from ratebound.audit.measure import Tally, rows_behind, tally
 from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
+from ratebound.base.linear_program import TOLERANCE
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
 from ratebound.problem.counts import counting, rows_counted
@@ -21,7 +22,6 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, SingleMetric
 from ratebound.rates.named import atoms, demands, is_count
 from ratebound.rates.subsets import Label
-from ratebound.solution.status import ROUNDING
 
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
@@ -128,7 +128,7 @@ def _promise(
         slack_low=low,
         slack_high=high,
         violation=violation,
-        kept=violation <= ROUNDING,
+        kept=violation <= TOLERANCE,
         verdict=_verdict(low, high),
         rows=rows,
         unit=_unit(constraint),
@@ -137,9 +137,9 @@ def _promise(
 
 
 def _verdict(low: float | None, high: float | None) -> Kept:
-    if low is not None and low >= -ROUNDING:
+    if low is not None and low >= -TOLERANCE:
         return "kept"
-    return "broken" if high is not None and high < -ROUNDING else "uncertain"
+    return "broken" if high is not None and high < -TOLERANCE else "uncertain"
 
 
 def _sum(left: Expression, right: Expression, decided: Decided, level: float, draw: Any) -> Measured:

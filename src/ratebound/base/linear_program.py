@@ -12,158 +12,189 @@ then the best objective among the mixtures that reach it,
 A vertex of the second has at most m+1 members: T unknowns need T tight constraints, of which at most
 m are rates and one is the sum, so at least T-m-1 weights are zero. The first is always feasible,
 which is why it comes first: solvers can take minutes to say that the second is not.
+
+Violations are compared in units: 1 for rates, and for counts the weight of the rows they are counted
+among. A constraint is kept where its violation is at most `TOLERANCE` units. The programs grant what
+the statuses grant, so that rounding errors never cost anything of the objective.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.solver import ROUNDING, Unsolved, Vertex, polished, solve, weights_of
+
 Array = NDArray[Any]
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9  # a constraint is kept where its violation is at most so many of its units
 
 
-@dataclass(frozen=True)
-class LeastViolation:
-    """What no mixture can go below, and which constraints are at odds there."""
+def kept(violations: Any, scale: Any = 1.0) -> Any:
+    """Which constraints are kept, at `violations` (..., m) with units `scale` (m,).
 
-    violation: float  # t*, 0 where some mixture is feasible
-    prices: Array  # (m,) >= 0: the dual, summing to 1 where t* > 0; the conflict has prices > 0
-
-
-def shrink_weights(objectives: Any, violations: Any) -> Array:
-    """Weights (T,) of the best mixture of T candidates, at most m+1 of them not zero.
-
-    Of the mixtures with the least worst violation (none, where that is possible), the one with the
-    lowest objective; `objectives` are (T,), `violations` (T, m), feasible where <= 0.
-
-    >>> shrink_weights([0.0, 1.0], [[0.3], [-0.1]]).round(3)
-    array([0.25, 0.75])
+    >>> kept([-0.1, 1e-16, 0.2])
+    array([ True,  True, False])
     """
-    f, G = _checked(objectives, violations)
-    # Many iterates have equal rates, and equal candidates only slow the solver.
-    _, first = np.unique(np.column_stack([f, G]), axis=0, return_index=True)
-    weights = np.zeros(len(f))
-    weights[first] = _best_at(f[first], G[first], least_violation(G[first]).violation)
-    return weights
+    return np.asarray(violations) <= TOLERANCE * np.asarray(scale)
 
 
-def least_violation(violations: Any) -> LeastViolation:
-    """The least worst violation any mixture of candidates reaches, and the constraints' prices.
-
-    >>> least_violation([[0.2, 0.0], [0.0, 0.2]]).violation
-    0.1
-    """
-    G = np.asarray(violations, dtype=float)
-    count, m = G.shape
-    if m == 0 or (G <= 0).all(axis=1).any():
-        return LeastViolation(0.0, np.zeros(m))
-    cost, own, one = np.append(np.zeros(count), 1.0), scales(G), np.zeros(count, dtype=int)
-    # First each constraint in units of its own, to see whether anything is violated at all.
-    if solve(cost, np.column_stack([G.T, -own]), np.zeros(m), one).x[-1] <= TOLERANCE:
-        return LeastViolation(0.0, np.zeros(m))
-    solved = solve(cost, np.column_stack([G.T, -np.ones(m)]), np.zeros(m), one)
-    # By duality every mixture has prices · violations >= t*, so this bound is exact.
-    prices = solved.prices / solved.prices.sum()
-    return LeastViolation(float((G @ prices).min()), prices)
+def worst_violation(violations: Any, scale: Any = 1.0) -> Any:
+    """The worst of `violations` (..., m) in their units `scale` (m,), 0 where none is violated."""
+    return np.max(np.asarray(violations) / np.asarray(scale), axis=-1, initial=0.0)
 
 
-def _best_at(f: Array, G: Array, violation: float) -> Array:
-    """The vertex with the lowest objective whose violations are at most `violation`."""
-    count, m = G.shape
-    if m == 0:
-        return np.eye(count)[np.argmin(f)]
-    one = np.zeros(count, dtype=int)
-    solved = solve(f, G.T, violation + slack_at(violation, G), one)
-    return polished(solved, G, violation, one)
-
-
-def slack_at(violation: float, G: Array) -> Array:
-    """The room (m,) that keeps the second program feasible, the first one's answer being rounded."""
-    return TOLERANCE * scales(G) * (violation > 0)
+# --- the two programs, for mixtures and for whatever else has weights that sum to 1 ----------------
 
 
 @dataclass(frozen=True, eq=False)
-class Vertex:
-    """A solved program: its unknowns, the room left in each constraint, and the dual."""
+class LeastViolation:
+    """What no mixture can go below, and which constraints are at odds there; all in units."""
 
-    x: Array
-    room: Array  # (m,) b - A x
-    prices: Array  # (m,) >= 0: what the cost would fall by, per unit of more room
-    sums: Array  # (groups,) what the cost would rise by, per unit of a group's sum
+    violation: float  # t*, 0 where some mixture is feasible
+    prices: Array  # (m,) >= 0: the dual, summing to 1 where t* > 0; the conflict has prices > 0
+    violations: Array  # (m,) of a mixture that reaches it
+    unsolved: str = ""  # what the solver said where it failed; the rest is then of what was found
 
 
-def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
-    """min cost·x with A x <= b and x >= 0, at a vertex.
+def least_program(H: Array, room: Array, elastic: Array, most: float, groups: Array) -> Vertex:
+    """min t / most with Hᵀp <= room + elastic·t, where `H` (k, m) is in units and `most` is above t*."""
+    cost = np.append(np.zeros(len(H)), 1.0)
+    granted = np.where(elastic > 0, room, room + TOLERANCE / 2)
+    return solve(cost, np.column_stack([H.T, -elastic * most]), granted, groups)
 
-    `groups` (k,) numbers from 0 the group of each of the first k unknowns; each group sums to 1.
+
+def best_program(f: Array, H: Array, least: LeastViolation, groups: Array) -> Vertex:
+    """min f·p with Hᵀp <= t*, and what is granted."""
+    return solve(f, H.T, granted(least), groups)
+
+
+def granted(least: LeastViolation) -> Array:
+    """The right side (m,) of the second program: half of the tolerance is left to the solver."""
+    return np.maximum(least.violation + TOLERANCE / 2, least.violations)
+
+
+def judged(vertex: Vertex, H: Array, room: Array, elastic: Array, groups: Array) -> LeastViolation:
+    """The solved first program; its value by duality, which is exact where the solver's is rounded."""
+    reached = weights_of(vertex, groups) @ H
+    none = LeastViolation(0.0, np.zeros(len(room)), reached)
+    total = float((vertex.prices * elastic).sum())
+    over = np.max(np.where(elastic > 0, reached - room, 0.0), initial=0.0)
+    if over <= TOLERANCE or total <= 0:
+        return none
+    # Every mixture has prices · (violations - room) >= t*: group by group the least there is.
+    prices = vertex.prices / total
+    used = np.flatnonzero(prices)
+    cost = np.full(int(groups.max()) + 1, np.inf)
+    np.minimum.at(cost, groups, H[:, used] @ prices[used])
+    violation = float(cost.sum() - room[used] @ prices[used])
+    return none if violation <= TOLERANCE else LeastViolation(violation, prices, reached)
+
+
+def best_candidate(f: Array, H: Array) -> int:
+    """The one that keeps every constraint at the lowest objective, else the least violating one."""
+    worst = np.maximum(worst_violation(H), TOLERANCE)  # those that keep all are alike
+    return int(np.lexsort((f, worst))[0])
+
+
+# --- mixtures --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BestMixture:
+    """The best mixture of T candidates."""
+
+    weights: Array  # (T,)
+    least: LeastViolation
+    prices: Array  # (m,) the second program's dual, in units
+
+
+def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Array:
+    """Weights (T,) of the best mixture of T candidates, at most m+1 of them not zero.
+
+    Of the mixtures with the least worst violation (none, where that is possible), the one with the
+    lowest objective; `objectives` are (T,), `violations` (T, m), feasible where <= 0. `scale` (m,) says
+    in which units violations are compared: for counts, among how many rows they are counted.
+
+    >>> shrink_weights([0.0, 1.0], [[0.3], [-0.1]]).round(3)
+    array([0.25, 0.75])
+    >>> shrink_weights([0.0, 1.0], [[1e-17], [0.0]])
+    array([1., 0.])
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    scale = np.abs(A[:, : len(groups)]).max(axis=1)
-    scale[scale == 0] = 1.0
-    size = max(float(np.abs(cost).max()), 1e-300)
-    count = int(groups.max()) + 1
-    solved = linprog(
-        cost / size,
-        A_ub=A / scale[:, None],
-        b_ub=b / scale,
-        A_eq=csr_array(
-            (np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(count, len(cost))
-        ),
-        b_eq=np.ones(count),
-        bounds=(0, None),
-        method="highs-ds",
-        options={
-            "primal_feasibility_tolerance": TOLERANCE,
-            "dual_feasibility_tolerance": TOLERANCE,
-        },
-    )
-    if solved.x is None:
-        raise RuntimeError(f"the linear program could not be solved: {solved.message}")
-    return Vertex(
-        x=solved.x,
-        room=solved.slack * scale,
-        prices=np.maximum(-solved.ineqlin.marginals, 0) * size / scale,
-        sums=solved.eqlin.marginals * size,
-    )
+    return best_mixture(objectives, violations, scale).weights
 
 
-def polished(vertex: Vertex, G: Array, violation: float, groups: Array) -> Array:
-    """The weights of a vertex, recomputed from its tight constraints to full precision.
+def best_mixture(objectives: Any, violations: Any, scale: Any = 1.0) -> BestMixture:
+    """`shrink_weights`, with what was learned on the way."""
+    f, G = _checked(objectives, violations)
+    # Many iterates have equal rates, and equal candidates only slow the solver.
+    _, first = np.unique(np.column_stack([f, G]), axis=0, return_index=True)
+    found = _best_of_distinct(f[first], G[first] / np.asarray(scale))
+    weights = np.zeros(len(f))
+    weights[first] = found.weights
+    return replace(found, weights=weights)
 
-    A group with one member needs no computing; for the members of the others, their groups' sums and
-    the tightest constraints make a square system.
+
+def _best_of_distinct(f: Array, H: Array) -> BestMixture:
+    m, one = H.shape[1], np.zeros(len(f), dtype=int)
+    alone = np.eye(len(f))[best_candidate(f, H)]
+    least, mixed = _least(H, np.zeros(m), np.ones(m))
+    if m == 0 or least.unsolved:
+        return BestMixture(alone, least, np.zeros(m))
+    try:
+        vertex = best_program(f, H, least, one)
+    except Unsolved as error:
+        least = replace(least, unsolved=str(error))
+        return BestMixture(_better(f, H, mixed, alone, least), least, np.zeros(m))
+    mixed = polished(vertex, H, least.violation, granted(least), one)
+    return BestMixture(_better(f, H, mixed, alone, least), least, vertex.prices)
+
+
+def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolation) -> Array:
+    """The mixture, unless one candidate comes closer, or keeps everything at a lower objective."""
+    options = np.stack([mixed, alone])
+    reached = np.max(options @ H - ROUNDING * (options @ np.abs(H)), axis=1)
+    if reached[0] > least.violation + TOLERANCE:
+        return options[np.argmin(reached)]
+    cheaper = reached[1] <= TOLERANCE and alone @ f < mixed @ f
+    return alone if cheaper else mixed
+
+
+def least_violation(
+    violations: Any, scale: Any = 1.0, *, room: Any = 0.0, elastic: Any = 1.0
+) -> LeastViolation:
+    """The least worst violation any mixture of candidates reaches, and the constraints' prices.
+
+    More generally the least t at which some mixture has ``violations / scale <= room + elastic * t``:
+    `room` (m,) is what each constraint is relaxed by, infinite to leave it out, and those whose
+    `elastic` (m,) is 0 must be kept. There must be a mixture that keeps them.
+
+    >>> least_violation([[0.2, 0.0], [0.0, 0.2]]).violation
+    0.1
+    >>> least_violation([[0.5, 0.0], [0.0, 0.5]], elastic=[1, 0]).violation
+    0.5
     """
-    rough = np.where(vertex.x[: len(groups)] > TOLERANCE, vertex.x[: len(groups)], 0.0)
-    rough /= np.bincount(groups, rough)[groups]
-    alone = np.bincount(groups, rough > 0)[groups] == 1
-    members = np.flatnonzero((rough > 0) & ~alone)
-    if not len(members):
-        return rough
-    shared, group = np.unique(groups[members], return_inverse=True)
-    tightest = np.argsort(np.abs(vertex.room) / scales(G), kind="stable")
-    tight = tightest[: len(members) - len(shared)]
-    unit = scales(G)[tight]
-    system = np.vstack([G[np.ix_(members, tight)].T / unit[:, None], shared[:, None] == shared[group]])
-    fixed = np.where(alone, rough, 0.0) @ G[:, tight]
-    exact = rough[members]
-    if len(tight) == len(members) - len(shared) and np.linalg.cond(system) < 1e8:
-        exact = np.linalg.solve(system, np.append((violation - fixed) / unit, np.ones(len(shared))))
-    found = rough.copy()
-    found[members] = exact
-    worse = (found @ G).max() > max((rough @ G).max(), violation) + 1e-15
-    return rough if worse or (exact < 0).any() else found
+    H = np.asarray(violations, dtype=float) / np.asarray(scale)
+    parts = (np.broadcast_to(np.asarray(part, float), H.shape[1]) for part in (room, elastic))
+    return _least(H, *parts)[0]
 
 
-def scales(G: Array) -> Array:
-    """The size of each constraint, (m,)."""
-    sizes: Array = np.abs(G).max(axis=0)
-    return np.where(sizes > 0, sizes, 1.0)
+def _least(H: Array, room: Array, elastic: Array) -> tuple[LeastViolation, Array]:
+    """The least violation, and the weights of a mixture that reaches it."""
+    over = np.max(np.where(elastic > 0, H - room, -np.inf), axis=1, initial=0.0)
+    broken = np.max(np.where(elastic > 0, -np.inf, H - room), axis=1, initial=0.0)
+    best = int(np.lexsort((over, np.maximum(broken, TOLERANCE)))[0])
+    alone = LeastViolation(float(over[best]), np.zeros(H.shape[1]), H[best])
+    if max(over[best], broken[best]) <= TOLERANCE:
+        return replace(alone, violation=0.0), np.eye(len(H))[best]
+    one = np.zeros(len(H), dtype=int)
+    try:
+        vertex = least_program(H, room, elastic, max(1.0, float(over[best])), one)
+    except Unsolved as error:
+        return replace(alone, unsolved=str(error)), np.eye(len(H))[best]
+    return judged(vertex, H, room, elastic, one), weights_of(vertex, one)
 
 
 def _checked(objectives: Any, violations: Any) -> tuple[Array, Array]:

@@ -320,4 +320,6 @@ def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:
     everyone = compile(problem, people)
     scores = scores_on(everyone, trace.scorer, trace.parameters)
     objectives, violations = everyone.evaluate(scores, trace.thresholds)
-    return replace(trace, objectives=objectives, violations=violations, watched={})
+    return replace(
+        trace, objectives=objectives, violations=violations, watched={}, scale=everyone.scale[1:]
+    )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ratebound.base.linear_program import TOLERANCE
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import held_out
@@ -22,7 +23,6 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.status import ROUNDING
 from ratebound.solution.thresholds import known_cells, thresholds
 
 Array = NDArray[Any]
@@ -47,7 +47,7 @@ class Option:
     @property
     def kept(self) -> str:
         """In how many of the splits all constraints are kept."""
-        return f"{(self.violations <= ROUNDING).sum()} of {len(self.violations)}"
+        return f"{(self.violations <= TOLERANCE).sum()} of {len(self.violations)}"
 
     def __str__(self) -> str:
         return (

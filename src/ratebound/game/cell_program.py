@@ -18,8 +18,8 @@ program over all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,14 @@ from numpy.typing import NDArray
 from ratebound.base.linear_program import (
     TOLERANCE,
     LeastViolation,
-    Vertex,
-    polished,
-    scales,
-    slack_at,
-    solve,
+    best_candidate,
+    best_program,
+    granted,
+    judged,
+    least_program,
+    worst_violation,
 )
+from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
 from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
@@ -152,36 +154,65 @@ class Policy:
 
 def best_policy(rankings: Sequence[Ranking]) -> Policy:
     """The best policy of all; where none is feasible, the best of those with the least violation."""
-    columns, least = _least_violation(rankings, _begin(rankings))
+    m = len(rankings[0].compiled.constraints)
+    columns, weights, least = _least(rankings, _begin(rankings), np.zeros(m), np.ones(m))
 
     def program(columns: Columns) -> Vertex:
-        f, G = columns.values[:, 0], columns.values[:, 1:]
-        return solve(f, G.T, least.violation + slack_at(least.violation, G), columns.cell)
+        return best_program(columns.values[:, 0], _in_units(rankings, columns), least, columns.cell)
 
-    columns, vertex = _generate(rankings, columns, program, weight=1.0)
-    weights = polished(vertex, columns.values[:, 1:], least.violation, columns.cell)
+    if not least.unsolved:
+        try:
+            columns, vertex = _generate(rankings, columns, program, weight=1.0)
+            H = _in_units(rankings, columns)
+            weights = polished(vertex, H, least.violation, granted(least), columns.cell)
+        except Unsolved as error:  # what violates least is still at hand
+            least = replace(least, unsolved=str(error))
     used = np.flatnonzero(weights)
     return Policy(columns.only(used), weights[used], least)
 
 
-def _least_violation(rankings: Sequence[Ranking], columns: Columns) -> tuple[Columns, LeastViolation]:
-    """The least worst violation any policy reaches, as `linear_program.least_violation` of mixtures."""
-    m = columns.values.shape[1] - 1
-    none = LeastViolation(0.0, np.zeros(m))
-    if m == 0:
-        return columns, none
+def least_of_policies(rankings: Sequence[Ranking], room: Array, elastic: Array) -> LeastViolation:
+    """What `linear_program.least_violation` says of mixtures, of all policies."""
+    return _least(rankings, _begin(rankings), room, elastic)[2]
 
-    def in_units(unit: Array, columns: Columns) -> Vertex:
-        G = columns.values[:, 1:]
-        cost = np.append(np.zeros(len(G)), 1.0)
-        return solve(cost, np.column_stack([G.T, -unit]), np.zeros(m), columns.cell)
 
-    own = scales(columns.values[:, 1:])
-    columns, vertex = _generate(rankings, columns, partial(in_units, own), enough=TOLERANCE)
-    if vertex.x[-1] <= TOLERANCE:
-        return columns, none
-    columns, vertex = _generate(rankings, columns, partial(in_units, np.ones(m)))
-    return columns, LeastViolation(float(vertex.x[-1]), vertex.prices / vertex.prices.sum())
+def _least(
+    rankings: Sequence[Ranking], columns: Columns, room: Array, elastic: Array
+) -> tuple[Columns, Array, LeastViolation]:
+    """Columns and weights of a policy with the least worst violation, and what that is."""
+    plain = _plain(rankings)
+    alone = _in_units(rankings, plain).sum(axis=0)
+    over = float(worst_violation(np.where(elastic > 0, alone - room, 0.0)))
+
+    def program(columns: Columns) -> Vertex:
+        return least_program(_in_units(rankings, columns), room, elastic, max(1.0, over), columns.cell)
+
+    try:
+        columns, vertex = _generate(rankings, columns, program, enough=TOLERANCE / 2 / max(1.0, over))
+    except Unsolved as error:
+        least = LeastViolation(over, np.zeros(len(room)), alone, str(error))
+        return plain, np.ones(len(plain.cell)), least
+    least = judged(vertex, _in_units(rankings, columns), room, elastic, columns.cell)
+    return columns, weights_of(vertex, columns.cell), least
+
+
+def _plain(rankings: Sequence[Ranking]) -> Columns:
+    """The best policy that needs no program: yes to no one, to everyone, or by the objective alone."""
+    first = rankings[0].first
+    no_model = np.zeros(len(first) - 1, dtype=int)
+    likes = _cheapest(rankings, np.eye(1 + len(rankings[0].compiled.constraints))[0])[:2]
+    options = [
+        _columns(rankings, *chosen)
+        for chosen in ((no_model, first[:-1]), (no_model, first[1:] - 1), likes)
+    ]
+    f = np.array([columns.values[:, 0].sum() for columns in options])
+    H = np.stack([_in_units(rankings, columns).sum(axis=0) for columns in options])
+    return options[best_candidate(f, H)]
+
+
+def _in_units(rankings: Sequence[Ranking], columns: Columns) -> Array:
+    """What columns add to the constraints (k, m), in the units in which violations are compared."""
+    return np.asarray(columns.values[:, 1:] / rankings[0].compiled.scale[1:])
 
 
 def _generate(
@@ -199,12 +230,12 @@ def _generate(
         vertex = program(columns)
         if vertex.x[-1] <= enough:
             return columns, vertex
-        prices = np.append(weight, vertex.prices)
+        prices = np.append(weight, vertex.prices / rankings[0].compiled.scale[1:])
         model, candidate, cost = _cheapest(rankings, prices)
-        size = prices @ scales(columns.values)
+        size = prices @ np.abs(columns.values).max(axis=0)
         held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
         found = list(zip(model.tolist(), candidate.tolist(), strict=True))
-        helps = (cost < vertex.sums - TOLERANCE * size) & [pair not in held for pair in found]
+        helps = (cost < vertex.sums - SOLVER * size) & [pair not in held for pair in found]
         if not helps.any():
             return columns, vertex
         columns = columns.plus(_columns(rankings, model[helps], candidate[helps]))

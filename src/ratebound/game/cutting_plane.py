@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.linear_program import worst_violation
+from ratebound.base.solver import Unsolved, solve, weights_of
+
 Array = NDArray[Any]
 LEAST_WEIGHT = 1e-6  # of the objective; below it, dividing by it leaves few digits of a bound
 NEW = 1e-12  # by how much a new answer must beat the others to tell the model anything
@@ -75,23 +78,18 @@ def elastic(values: Array, radius: float) -> Elastic:
     >>> elastic(np.array([[0.1, 0.2], [0.5, -0.2]]), radius=10.0)
     Elastic(value=0.3, weights=array([1., 1.]))
     """
-    from scipy.optimize import linprog
-
     count, m = len(values), values.shape[1] - 1
     if m == 0:
         return Elastic(float(values.min()), np.ones(1))
-    solved = linprog(
-        np.append(values[:, 0], radius),
-        A_ub=np.column_stack([values[:, 1:].T, -np.ones(m)]),
-        b_ub=np.zeros(m),
-        A_eq=np.append(np.ones(count), 0.0)[None],
-        b_eq=[1.0],
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if solved.x is None:
-        raise RuntimeError(f"the linear program could not be solved: {solved.message}")
-    return Elastic(float(solved.fun), np.append(1.0, np.maximum(-solved.ineqlin.marginals, 0.0)))
+    A = np.column_stack([values[:, 1:].T, -np.ones(m)])
+    try:
+        solved = solve(np.append(values[:, 0], radius), A, np.zeros(m), np.zeros(count, dtype=int))
+    except Unsolved:  # the best iterate alone, and no prices
+        fined = values[:, 0] + radius * worst_violation(values[:, 1:])
+        return Elastic(float(fined.min()), np.eye(1 + m)[0])
+    weights = weights_of(solved, np.zeros(count, dtype=int))
+    value = weights @ values[:, 0] + radius * worst_violation(weights @ values[:, 1:])
+    return Elastic(float(value), np.append(1.0, solved.prices))
 
 
 def lower_bounds(values: Array, tried: Array) -> Array:

@@ -58,7 +58,9 @@ class Keeper:
         thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
         objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
         watched = {
-            name: Values(*other.evaluate(self._scores_on(other, parameters, sound), thresholds))
+            name: Values(
+                *other.evaluate(self._scores_on(other, parameters, sound), thresholds), other.scale[1:]
+            )
             for name, other in self.watch.items()
         }
         self.latest = Trace(
@@ -75,6 +77,7 @@ class Keeper:
             scorer=self.fit.scorer,
             swap=self.swap,
             frontier=self.frontier,
+            scale=self.compiled.scale[1:],
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

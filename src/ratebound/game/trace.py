@@ -52,6 +52,11 @@ class Values:
 
     objectives: Array  # (N,)
     violations: Array  # (N, m), feasible where <= 0
+    scale: Array | float = 1.0  # (m,) the units in which violations are compared, as of a trace
+
+    def only(self, chosen: Array) -> Values:
+        """The values of only these candidates."""
+        return replace(self, objectives=self.objectives[chosen], violations=self.violations[chosen])
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Trace:
     frontier: bool = False  # whether dominated iterates were dropped
     answers: bool = False  # whether each iterate is the best answer found to its own multipliers
     ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
+    scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
 
     def __len__(self) -> int:
         return len(self.objectives)
@@ -101,10 +107,7 @@ class Trace:
             self,
             objectives=self.objectives[chosen],
             violations=self.violations[chosen],
-            watched={
-                name: Values(values.objectives[chosen], values.violations[chosen])
-                for name, values in self.watched.items()
-            },
+            watched={name: values.only(chosen) for name, values in self.watched.items()},
             multipliers=self.multipliers[chosen],
             parameters=self.parameters[chosen],
             thresholds={name: values[chosen] for name, values in self.thresholds.items()},
@@ -121,11 +124,12 @@ def joined(traces: Sequence[Trace]) -> Trace:
         return np.concatenate([getattr(trace, field) for trace in traces])
 
     watched = {
-        name: Values(
-            np.concatenate([trace.watched[name].objectives for trace in traces]),
-            np.concatenate([trace.watched[name].violations for trace in traces]),
+        name: replace(
+            values,
+            objectives=np.concatenate([trace.watched[name].objectives for trace in traces]),
+            violations=np.concatenate([trace.watched[name].violations for trace in traces]),
         )
-        for name in first.watched
+        for name, values in first.watched.items()
     }
     thresholds = {
         name: np.concatenate([trace.thresholds[name] for trace in traces]) for name in first.thresholds

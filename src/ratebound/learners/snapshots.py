@@ -40,7 +40,7 @@ def trace_of(
         parameters.append(import_torch().cat(flat).numpy())
     stacked = np.stack(parameters)
     values = {
-        name: Values(*one.evaluate(scores_on(one, scorer, stacked)))
+        name: Values(*one.evaluate(scores_on(one, scorer, stacked)), one.scale[1:])
         for name, one in {"train": compiled, **(watch or {})}.items()
     }
     unknown = np.full((len(stacked), 1 + len(compiled.constraints)), np.nan)
@@ -57,4 +57,5 @@ def trace_of(
         round=np.arange(1, len(stacked) + 1),
         scorer=scorer,
         swap=False,
+        scale=compiled.scale[1:],
     )

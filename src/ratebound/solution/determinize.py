@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.linear_program import kept, worst_violation
 from ratebound.problem.compiled import Compiled
 from ratebound.solution.choosing import voted_scores
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.solutions import best_by_rank
-from ratebound.solution.status import ROUNDING, Status
+from ratebound.solution.status import Status, broken_message
 
 Array = NDArray[Any]
 
@@ -32,15 +33,19 @@ class Determined:
     model: Mixture  # of one member, or a vote
     before: Outcome  # of the mixture
     after: Outcome  # of the model
+    scale: Array | float = 1.0  # (m,) the constraints' units
 
     def __str__(self) -> str:
         kind = "the members' vote" if self.model.vote else "one model"
         rows = [("", "before", "after", "")]
         rows += [(f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
                   f"{self.after.objective:.4f}", "")]  # fmt: skip
-        values = zip(self.before.violations, self.after.violations, strict=True)
-        for constraint, (before, after) in zip(self.model.constraints, values, strict=True):
-            verdict = "kept" if after <= ROUNDING else "broken"
+        fine = kept(self.after.violations, self.scale)
+        values = zip(
+            self.model.constraints, self.before.violations, self.after.violations, fine, strict=True
+        )
+        for constraint, before, after, is_kept in values:
+            verdict = "kept" if is_kept else "broken"
             rows += [(str(constraint), f"{before:+z.4f}", f"{after:+z.4f}", verdict)]
         width = max(len(words) for words, *_ in rows)
         lines = [f"{w:{width}}  {before:>8}  {after:>8}  {v}".rstrip() for w, before, after, v in rows]
@@ -75,11 +80,8 @@ def determinize(
     """
     if method == "best":
         objectives, violations = _members(mixture, compiled)
-        worst = np.max(violations, axis=1, initial=0.0)
-        kept = np.flatnonzero(worst <= ROUNDING)
-        # Ranks say little among few members: one that keeps everything goes before any that does not.
-        best = kept[np.argmin(objectives[kept])] if len(kept) else best_by_rank(objectives, worst)
-        model = member(mixture, int(best))
+        worst = worst_violation(violations, compiled.scale[1:])
+        model = member(mixture, best_by_rank(objectives, worst))
     elif method == "vote":
         model = _voting(mixture)
     else:
@@ -91,7 +93,7 @@ def determinize(
         constraints=compiled.constraints,
         status=_status(compiled, after.violations),
     )
-    return Determined(model, before, after)
+    return Determined(model, before, after, compiled.scale[1:])
 
 
 def _voting(mixture: Mixture) -> Mixture:
@@ -132,15 +134,11 @@ def _scores(mixture: Mixture, compiled: Compiled) -> Array:
 
 
 def _status(compiled: Compiled, violations: Array) -> Status:
-    broken = [int(i) for i in np.argsort(-violations) if violations[i] > ROUNDING]
+    scale = compiled.scale[1:]
+    order = np.argsort(-violations / scale, kind="stable")
+    broken = [int(i) for i in order[~kept(violations, scale)[order]]]
     if not broken:
         return Status(True, 0.0, (), (), "feasible: every constraint is kept where it was determinized")
-    names = "; ".join(f"{compiled.constraints[i]} (by {violations[i]:.4g})" for i in broken[:5])
-    more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
-    return Status(
-        False,
-        float(violations.max()),
-        tuple(compiled.constraints[i] for i in broken),
-        (),
-        f"infeasible: {len(broken)} of {len(violations)} constraints broken: {names}{more}",
-    )
+    names = tuple(compiled.constraints[i] for i in broken)
+    message = broken_message(compiled.constraints, violations, broken)
+    return Status(False, float(violations[broken[0]]), names, (), message)

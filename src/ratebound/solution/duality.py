@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratebound.base.linear_program import least_violation, shrink_weights
+from ratebound.base.linear_program import best_mixture
 from ratebound.game.cutting_plane import elastic, lower_bounds
 from ratebound.game.trace import Trace
-from ratebound.solution.status import ROUNDING
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,9 +50,9 @@ def duality_gap(trace: Trace) -> DualityGap:
     only as good as they are. `lower` is the best of these bounds, `upper` the objective of `rb.shrink`.
 
     Where no mixture of the iterates keeps the constraints, both are of the objective with the worst
-    violation fined by the largest sum of multipliers that was played. A trace thinned to its frontier
-    has lost some multipliers, so its gap may be larger. One setting alone, of several, has forgotten
-    the answers of the others, and its gap may be too small: give the whole trace.
+    violation (of counts, per row) fined by the largest sum of multipliers that was played. A trace
+    thinned to its frontier has lost some multipliers, so its gap may be larger. One setting alone, of
+    several, has forgotten the answers of the others, and its gap may be too small: give the whole trace.
 
     >>> import ratebound as rb
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -69,12 +68,13 @@ def duality_gap(trace: Trace) -> DualityGap:
             "duality_gap needs iterates that are best answers to their multipliers, and this trace is "
             "of a model that descends step by step: play with rb.Oracle(estimator)"
         )
-    values = np.column_stack([trace.objectives, trace.violations])
-    bounds = lower_bounds(values, trace.multipliers)
+    values = np.column_stack([trace.objectives, trace.violations / trace.scale])
+    multipliers = np.column_stack([trace.multipliers[:, 0], trace.multipliers[:, 1:] * trace.scale])
+    bounds = lower_bounds(values, multipliers)
     lower = float(bounds.max())
-    if least_violation(trace.violations).violation <= ROUNDING:
-        weights = shrink_weights(trace.objectives, trace.violations)
-        return DualityGap(float(weights @ trace.objectives), lower, True, 0.0)
-    counted = trace.multipliers[np.isfinite(bounds)]
+    best = best_mixture(trace.objectives, trace.violations, trace.scale)
+    if best.least.violation == 0:
+        return DualityGap(float(best.weights @ trace.objectives), lower, True, 0.0)
+    counted = multipliers[np.isfinite(bounds)]
     radius = float((counted[:, 1:].sum(axis=1) / counted[:, 0]).max(initial=0.0))
     return DualityGap(elastic(values, radius).value, lower, False, radius)

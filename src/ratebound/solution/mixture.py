@@ -162,8 +162,11 @@ class Mixture:
         return save(self, path)
 
 
-def mixture(trace: Trace, weights: Array) -> Mixture:
-    """The candidates of `trace` mixed with `weights` (N,)."""
+def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
+    """The candidates of `trace` mixed with `weights` (N,).
+
+    `unsolved` is what the solver said where it failed to find better weights, for the status.
+    """
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
     p = weights[chosen] / weights[chosen].sum()
@@ -186,7 +189,7 @@ def mixture(trace: Trace, weights: Array) -> Mixture:
             **{name: p @ values.violations for name, values in members.watched.items()},
         },
         setting=settings[0] if len(settings) == 1 else None,
-        status=status_of(trace.constraints, violations, trace.violations),
+        status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
     )
 
 

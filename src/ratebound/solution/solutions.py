@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.base.linear_program import shrink_weights
+from ratebound.base.linear_program import TOLERANCE, best_mixture
 from ratebound.game.trace import Trace
 from ratebound.solution.mixture import Mixture, mixture
 
@@ -22,13 +22,14 @@ def last_iterate(trace: Trace) -> Mixture:
 
 
 def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clipped") -> Mixture:
-    """The best single model by the paper's rank heuristic, on the training rows.
+    """The best single model on the training rows.
 
-    The ranks of objective and worst violation are taken among all candidates, and the candidate whose
-    larger rank is smallest wins, ties going to the lower objective. "clipped" counts a constraint
-    kept with room to spare as just kept; "literal" rewards the room, as the paper has it.
+    Of the candidates that keep every constraint, the one with the lowest objective. Where none does,
+    the paper's rank heuristic: the ranks of objective and worst violation are taken among all
+    candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
+    With ``ranking="literal"`` ranks decide always, and reward room to spare, as the paper has it.
     """
-    worst = _worst(trace.violations)
+    worst = _worst(trace.violations, trace.scale)
     return mixture(trace, _only(len(trace), best_by_rank(trace.objectives, worst, ranking)))
 
 
@@ -54,7 +55,8 @@ def shrink(trace: Trace) -> Mixture:
 
     Candidates of all settings are pooled; give ``trace.of_setting(k)`` for one setting's.
     """
-    return mixture(trace, shrink_weights(trace.objectives, trace.violations))
+    found = best_mixture(trace.objectives, trace.violations, trace.scale)
+    return mixture(trace, found.weights, found.least.unsolved)
 
 
 def select(
@@ -66,31 +68,40 @@ def select(
 ) -> Mixture:
     """The solution of the setting that does best on the watched population `on`.
 
-    The same rank heuristic as `best_iterate`, applied to one solution per setting.
+    A setting whose solution keeps every constraint there goes before any whose does not; and among
+    these, and among those, the ones that keep the constraints on the training rows go first. The rest
+    is as for `best_iterate`.
     """
     if on != "train" and on not in trace.watched:
         known = ", ".join(["train", *trace.watched])
         raise ValueError(f"{on!r} was not watched, only {known}: play(..., watch={{{on!r}: compiled}})")
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
     objectives = np.array([one.objectives[on] for one in found])
-    worst = _worst(np.stack([one.violations[on] for one in found]))
+    scale = trace.scale if on == "train" else trace.watched[on].scale
+    worst = _worst(np.stack([one.violations[on] for one in found]), scale)
+    if ranking == "clipped":
+        trained = np.array([one.status.feasible for one in found])
+        tier = np.where(worst <= TOLERANCE, 0, 2) + ~trained
+        first = np.flatnonzero(tier == tier.min())
+        return found[first[best_by_rank(objectives[first], worst[first])]]
     return found[best_by_rank(objectives, worst, ranking)]
 
 
 def best_by_rank(
     objectives: Array, worst: Array, ranking: Literal["clipped", "literal"] = "clipped"
 ) -> int:
-    """Which candidate minimises max(rank of objective, rank of worst violation).
+    """Which candidate minimises max(rank of objective, rank of worst violation), in units.
 
-    Ties share the lowest rank, so that all feasible candidates are first in violation.
+    Ties share the lowest rank. Unless `ranking` is "literal", candidates that keep every constraint go
+    before all others, by objective: ranks among few say too little to throw a kept promise away.
 
     >>> best_by_rank(np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.1, -0.4]))
     1
     """
     if ranking not in ("clipped", "literal"):
         raise ValueError(f"ranking must be 'clipped' or 'literal', got {ranking!r}")
-    if ranking == "clipped":
-        worst = worst.clip(min=0)
+    if ranking == "clipped" and (worst <= TOLERANCE).any():
+        return int(np.argmin(np.where(worst <= TOLERANCE, objectives, np.inf)))
     rank = np.maximum(_ranks(objectives), _ranks(worst))
     return int(np.lexsort((worst, objectives, rank))[0])
 
@@ -99,8 +110,10 @@ def _ranks(values: Array) -> Array:
     return np.searchsorted(np.sort(values), values, side="left")
 
 
-def _worst(violations: Array) -> Array:
-    return violations.max(axis=1) if violations.shape[1] else np.zeros(len(violations))
+def _worst(violations: Array, scale: Array | float) -> Array:
+    """The worst violations, in units; negative where there is room to spare."""
+    in_units = violations / scale
+    return in_units.max(axis=1) if in_units.shape[1] else np.zeros(len(in_units))
 
 
 def _only(count: int, index: int) -> Array:

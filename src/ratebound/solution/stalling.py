@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ratebound.base.linear_program import shrink_weights
+from ratebound.base.linear_program import TOLERANCE, shrink_weights, worst_violation
 from ratebound.game.trace import Trace, Values
 
 
@@ -30,14 +30,14 @@ class Stalled:
     waited: int = 0
 
     def __call__(self, trace: Trace) -> bool:
-        weights = shrink_weights(trace.objectives, trace.violations)
+        weights = shrink_weights(trace.objectives, trace.violations, scale=trace.scale)
         found = self._values(trace)
-        violation = float(max((weights @ found.violations).max(initial=0.0), 0.0))
+        violation = float(worst_violation(weights @ found.violations, found.scale))
         objective = float(weights @ found.objectives)
         if self.on != "train":
             violation, objective = 0.0, objective + violation
         safer = violation < self.best[0] - self.tolerance
-        cheaper = violation <= self.best[0] and objective < self.best[1] - self.tolerance
+        cheaper = violation <= self.best[0] + TOLERANCE and objective < self.best[1] - self.tolerance
         if safer or cheaper:
             self.best, self.waited = (violation, objective), 0
         else:

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.base.linear_program import LeastViolation, least_violation
-from ratebound.rates.expressions import Constraint, Ratio
+from ratebound.base.linear_program import (
+    TOLERANCE,
+    LeastViolation,
+    kept,
+    least_violation,
+    worst_violation,
+)
+from ratebound.rates.expressions import Constraint
+from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
 
-ROUNDING = 1e-9  # violations up to this are those of floating point
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -20,8 +27,8 @@ class Status:
     """An answer a person can act on; prints as one."""
 
     feasible: bool  # on the training rows, to rounding
-    violation: float  # the solution's worst, 0 where feasible
-    broken: tuple[Constraint, ...]  # by this solution
+    violation: float  # the worst broken constraint's, in its own units; 0 where feasible
+    broken: tuple[Constraint, ...]  # by this solution, the worst first
     conflict: tuple[Constraint, ...]  # that no mixture of the candidates can keep together
     message: str
 
@@ -29,79 +36,69 @@ class Status:
         return self.message
 
 
-@dataclass(frozen=True)
-class Search:
-    """What was searched for a solution, in the words of advice."""
-
-    closest: str  # the subject of "... comes closer than this"
-    by: str  # what cannot keep constraints together
-    better: str  # what to do besides relaxing them
-    enough: str = ""  # said where all constraints can be kept, and this solution breaks some
-
-
 ITERATES = Search(
     "No iterate or mixture of them",
     "any mixture of the iterates",
     "train longer, or with a stronger model",
     " A mixture of the iterates keeps all of them: use rb.shrink.",
+    "rb.shrink",
 )
 
 
-def status_of(constraints: Sequence[Constraint], own: NDArray[Any], candidates: NDArray[Any]) -> Status:
-    """The status of a solution with violations `own` (m,) among `candidates` (N, m)."""
-    kept = not len(own) or own.max() <= ROUNDING
-    none = LeastViolation(0.0, np.zeros(len(own)))
-    return status_in(ITERATES, constraints, own, none if kept else least_violation(candidates))
+def status_of(
+    constraints: Sequence[Constraint],
+    own: Array,
+    candidates: Array,
+    scale: Any = 1.0,
+    unsolved: str = "",
+) -> Status:
+    """The status of a solution with violations `own` (m,) among `candidates` (N, m).
+
+    `scale` (m,) holds the constraints' units; `unsolved` is what the solver said, if it failed.
+    """
+
+    def program(room: Any, elastic: Any) -> LeastViolation:
+        return least_violation(candidates, scale, room=room, elastic=elastic)
+
+    return status_in(ITERATES, constraints, own, program, scale, unsolved)
 
 
 def status_in(
-    search: Search, constraints: Sequence[Constraint], own: NDArray[Any], least: LeastViolation
+    search: Search,
+    constraints: Sequence[Constraint],
+    own: Array,
+    program: Program,
+    scale: Any = 1.0,
+    unsolved: str = "",
 ) -> Status:
-    """The status of a solution with violations `own` (m,), where a search found none below `least`."""
-    worst = float(own.max()) if len(own) else 0.0
-    if worst <= ROUNDING:
-        return Status(True, 0.0, (), (), "feasible: every constraint is kept on the training rows")
-    broken = [i for i in np.argsort(-own) if own[i] > ROUNDING]
-    names = "; ".join(f"{constraints[i]} ({_amount(constraints[i], own[i])})" for i in broken[:5])
-    more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
-    message = f"infeasible: {len(broken)} of {len(own)} constraints broken: {names}{more}."
+    """The status of a solution with violations `own` (m,), where `program` searches for others."""
+    scale = np.broadcast_to(np.asarray(scale, dtype=float), len(own))
+    order = np.argsort(-own / scale, kind="stable")
+    broken = [int(i) for i in order[~kept(own, scale)[order]]]
+    note = unsolved and f" The linear program failed ({unsolved}): a better mixture may exist."
+    if not broken:
+        said = "feasible: every constraint is kept on the training rows"
+        return Status(True, 0.0, (), (), said + (f".{note}" if note else ""))
+    message = broken_message(constraints, own, broken) + "." + note
     conflict: list[int] = []
-    if least.violation <= ROUNDING:
+    least = program(np.zeros(len(own)), np.ones(len(own)))
+    if least.violation == 0:
         message += search.enough
-    else:
-        conflict = [int(i) for i in np.argsort(-least.prices) if least.prices[i] > 1e-6]
-        message += _advice(search, constraints, conflict, least)
+    elif not least.unsolved:
+        closest = float(worst_violation(own, scale)) <= least.violation + TOLERANCE
+        conflict, words = advise(search, constraints, scale, least, program, closest)
+        message += words
     return Status(
         False,
-        worst,
+        float(own[broken[0]]),
         tuple(constraints[i] for i in broken),
         tuple(constraints[i] for i in conflict),
         message,
     )
 
 
-def _amount(constraint: Constraint, violation: float) -> str:
-    """By how much a constraint is broken; a ratio's violation is that of its cross-multiplied form."""
-    if isinstance(constraint.left, Ratio):
-        return f"its upper part short by {violation:.4g} per row of its subset"
-    return f"by {violation:.4g}"
-
-
-def _advice(
-    search: Search, constraints: Sequence[Constraint], conflict: list[int], least: LeastViolation
-) -> str:
-    """Every mixture has Σ price · violation >= t*: so much must be given up, alone or together."""
-    if len(conflict) == 1:
-        only = constraints[conflict[0]]
-        return (
-            f" {search.closest} comes closer to {only} than this: relax it "
-            f"({_amount(only, least.violation)}), {search.better}."
-        )
-    alone = "; ".join(
-        f"{constraints[i]} alone {_amount(constraints[i], least.violation / least.prices[i])} or more"
-        for i in conflict[:5]
-    )
-    return (
-        f" These cannot be kept together by {search.by}; relax all of them by "
-        f"{least.violation:.4g}, or {alone}; or {search.better}."
-    )
+def broken_message(constraints: Sequence[Constraint], own: Array, broken: Sequence[int]) -> str:
+    """How many constraints are broken, and which by how much, the first few of them."""
+    names = "; ".join(f"{constraints[i]} ({broken_by(constraints[i], own[i])})" for i in broken[:NAMED])
+    more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
+    return f"infeasible: {len(broken)} of {len(own)} constraints broken: {names}{more}"

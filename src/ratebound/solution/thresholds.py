@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.cell_program import Policy, Ranking, best_policy, rank
+from ratebound.game.cell_program import Policy, Ranking, best_policy, least_of_policies, rank
 from ratebound.game.trace import Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
@@ -19,9 +20,10 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area
 from ratebound.rates.subsets import Value
+from ratebound.solution.advice import Search
 from ratebound.solution.cells import Cells
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.status import Search, status_in
+from ratebound.solution.status import status_in
 
 Array = NDArray[Any]
 FEW = 20  # cells that are never too many
@@ -275,7 +277,14 @@ def _mixture(
         objectives={FIRST: float(found[0])},
         violations={FIRST: found[1:]},
         setting=int(settings[0]) if len(settings) == 1 and settings[0] >= 0 else None,
-        status=status_in(SCORES, compiled.constraints, found[1:], policy.least),
+        status=status_in(
+            SCORES,
+            compiled.constraints,
+            found[1:],
+            partial(least_of_policies, rankings),
+            compiled.scale[1:],
+            policy.least.unsolved,
+        ),
         cells=Cells(columns, values, weights, model.reshape(members.shape), at[members], base.given),
         **base.options,
     )
