@@ -56,7 +56,7 @@ def ways_of(status, constraints):
         add(**{str(status.conflict[0]): float(amount)})
     for amount in re.findall(rf"relax all of them by {number}", status.message):
         add(**{str(c): float(amount) for c in status.conflict})
-    for words in re.findall(rf"relax all of them, (.*?)(?:, or |\.$)", status.message):
+    for words in re.findall(r"relax all of them, (.*?)(?:, or |\.$)", status.message):
         add(**{c: float(a) for c, a in re.findall(rf"(\S.*?) by {number}(?:; |$)", words)})
     for words, amount in re.findall(rf"relax ((?:(?!relax ).)*?) alone by {number}", status.message):
         add(**{words: float(amount)})
