@@ -1,4 +1,4 @@
-# `make demo`, `make test`, `make check` and `make bench` each work in a fresh clone:
+# `make demo`, `make test`, `make check`, `make lowest` and `make bench` each work in a fresh clone:
 # the environment in .venv is made on demand, and again only when pyproject.toml changes.
 
 PYTHON ?= python3
@@ -8,13 +8,22 @@ READY := .venv/.ready
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench clean
+.PHONY: demo test lowest check bench clean
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+# With the lowest versions pyproject.toml declares. Left out: what needs PyTorch, whose old wheels are
+# gigabytes, and what runs long without asking more of other packages.
+lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt --editable '.[dev]'
+	.venv-lowest/bin/python -m pytest -n 2 tests --ignore tests/experiments --ignore tests/test_examples.py \
+		--ignore tests/test_readme.py --ignore tests/cli/test_reproduce.py
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -30,7 +39,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/thresholds.py
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -62,8 +62,9 @@ def test_without_constraints_the_trees_are_those_of_stock_lightgbm(weights, cate
     same = ["tree_index", "split_feature", "threshold", "decision_type", "missing_direction", "count"]
     assert ours[same].equals(theirs[same])
     scores = trace.scorer.scores(trace.parameters, X)
-    np.testing.assert_allclose(scores[-1], stock.predict(X, raw_score=True), rtol=1e-5, atol=1e-6)
-    early = stock.predict(X, raw_score=True, num_iteration=4)
+    theirs = stock.booster_.predict(X, raw_score=True)
+    np.testing.assert_allclose(scores[-1], theirs, rtol=1e-5, atol=1e-6)
+    early = stock.booster_.predict(X, raw_score=True, num_iteration=4)
     np.testing.assert_allclose(scores[3], early, rtol=1e-5, atol=1e-6)
 
 

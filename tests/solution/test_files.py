@@ -202,6 +202,7 @@ def normed(width=4):
 
 
 def test_a_chain_of_layers_needs_no_code(tmp_path):
+    pytest.importorskip("torch")
     mixture = rb.average(trained(learner=rb.Torch(chain)))
     path = mixture.save(tmp_path)
     assert_same(rb.load(path), mixture)
@@ -209,6 +210,7 @@ def test_a_chain_of_layers_needs_no_code(tmp_path):
 
 
 def test_a_module_of_ones_own_is_given_on_loading(tmp_path):
+    pytest.importorskip("torch")
     mixture = rb.average(trained(learner=rb.Torch(normed)))
     path = mixture.save(tmp_path)
     with pytest.raises(ValueError, match=r"a module of your own, Sequential: pass it.*module="):
