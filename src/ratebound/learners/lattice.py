@@ -148,8 +148,8 @@ def check_monotone(model: Any) -> bool:
     `model` is a mixture of lattice models, a fitted estimator, or the module. Calibrators in order and
     within [0, 1], and lattices in order, make a score monotone everywhere; nothing is left to tolerance.
     A mixture of monotone models is monotone in the probability of yes. What is proved is the score in
-    exact arithmetic: computed in single precision it is flat where the model is, but where it rises by
-    less than a rounding it may fall by one, however far the rows are apart.
+    exact arithmetic. The computed one is flat where the model is; where the score rises by less than
+    double precision resolves, it may fall by a rounding, however far the rows are apart.
     """
     module, state = _parameters_of(model)
     return bool(module.is_monotone(state))
