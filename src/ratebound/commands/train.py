@@ -16,6 +16,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import held_out
 from ratebound.problem.problem import Problem
+from ratebound.solution.writing import write_whole
 
 INTERRUPTED = 130
 FILES = ("model.safetensors", "report.html", "audit.json")
@@ -25,7 +26,7 @@ def train(run: Run) -> int:
     """Train, audit on held-out rows, write; the exit status says whether the promises are kept there."""
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
-    check_folder(run.out)
+    check_folder(run.out, FILES)
     problem = stated(run)
     table = read_table(run.data)
     rows, features = rows_of(table, run, problem), visible(table, run)
@@ -81,10 +82,10 @@ def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
 
 
 def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
-    with whole_folder(out) as folder:
+    with whole_folder(out, FILES) as folder:
         solution.save(folder)
         report.save_html(folder / "report.html", trace=trace, title="Audit on held-out rows")
-        (folder / "audit.json").write_text(report.to_json() + "\n", encoding="utf-8")
+        write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
 
 
 def _tell(report: Audit, model: Any, trained_on: int, run: Run) -> None:

@@ -3,37 +3,91 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from ratebound.solution.writing import place_beside
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
-    """A folder to write into, whose files come to lie in `target` only once all is written."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = place_beside(target)
-    beside.mkdir()
+def whole_folder(target: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write files of these names into, which come to lie in `target` once all are written.
+
+    Together they replace those of an earlier run, or `target` is left as it was; other files there stay.
+    The first is never missing, and never beside another run's: a process killed between two moves can
+    only leave it alone.
+    """
+    is_new = not target.exists()
+    beside = target / f".{secrets.token_hex(8)}.part"
+    beside.mkdir(parents=True)
     try:
         yield beside
-        if target.exists():
-            for file in sorted(beside.iterdir()):
-                os.replace(file, target / file.name)
-            beside.rmdir()
-        else:
-            os.rename(beside, target)
-    except BaseException:
+        with _alone_in(target):
+            _exchange(beside, target, names)
+    finally:
         shutil.rmtree(beside, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):  # it holds what was written
+                target.rmdir()
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other run moves its files into `folder`, where the system can tell."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network drives lock no folders
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _exchange(new: Path, target: Path, names: Sequence[str]) -> None:
+    """Move the files of `new` over those in `target`, or leave `target` as it was."""
+    first, *others = names
+    old = new / "old"
+    old.mkdir()
+    try:
+        for name in others:
+            if (target / name).exists():
+                os.replace(target / name, old / name)
+        if (target / first).exists():
+            _copy(target / first, old / first)
+        for name in names:
+            os.replace(new / name, target / name)
+    except BaseException:
+        for name in names:
+            if (old / name).exists():
+                os.replace(old / name, target / name)
+            elif not (new / name).exists():  # it was moved, and there was none before
+                (target / name).unlink(missing_ok=True)
         raise
 
 
-def check_folder(target: Path) -> None:
-    """Refuse, before any work, a place where no folder can be written."""
+def _copy(source: Path, place: Path) -> None:
+    """A second name for a file, or a copy, which is whole once it has its name."""
+    try:
+        os.link(source, place)
+    except OSError:
+        part = place.with_name(f"{place.name}.part")
+        shutil.copy2(source, part)
+        os.replace(part, place)
+
+
+def check_folder(target: Path, names: Sequence[str] = ()) -> None:
+    """Refuse, before any work, a place where no folder with files of these names can be written."""
     if target.exists() and not target.is_dir():
         raise ValueError(f"--out {target} is a file; a folder is written")
+    for name in names:
+        if (target / name).is_dir():
+            raise ValueError(f"--out {target}: {name} there is a folder, and a file is to be written")
     above = next(path for path in (target, *target.absolute().parents) if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise ValueError(f"--out {target}: cannot write in {above}")

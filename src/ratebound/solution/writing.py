@@ -11,7 +11,7 @@ def write_whole(path: str | Path, content: bytes) -> Path:
     """Write `content` to a file, making its folders, or leave what was there; the path is returned."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = place_beside(target)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # which nobody uses
     try:
         with open(beside, "xb") as file:
             file.write(content)
@@ -22,8 +22,3 @@ def write_whole(path: str | Path, content: bytes) -> Path:
         beside.unlink(missing_ok=True)
         raise
     return target
-
-
-def place_beside(target: Path) -> Path:
-    """A name in the same folder that nobody uses, for what is not yet whole."""
-    return target.absolute().with_name(f".{target.name}.{secrets.token_hex(8)}.part")
