@@ -73,6 +73,7 @@ from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.prices import prices
 from ratebound.solution.solutions import (
     average,
     best_iterate,
@@ -179,6 +180,7 @@ __all__ = [
     "predicted_negatives",
     "predicted_positives",
     "prevalence",
+    "prices",
     "recall",
     "roc_auc",
     "select",

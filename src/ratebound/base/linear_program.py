@@ -20,7 +20,9 @@ the statuses grant, so that rounding errors never cost anything of the objective
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 from ratebound.base.solver import ROUNDING, Unsolved, Vertex, polished, solve, weights_of
 
 Array = NDArray[Any]
+NEARBY = 1e-7  # units by which a bound is relaxed to see what the next ones are worth
 TOLERANCE = 1e-9  # a constraint is kept where its violation is at most so many of its units
 
 
@@ -66,9 +69,21 @@ def least_program(H: Array, room: Array, elastic: Array, most: float, groups: Ar
     return solve(cost, np.column_stack([H.T, -elastic * most]), granted, groups)
 
 
-def best_program(f: Array, H: Array, least: LeastViolation, groups: Array) -> Vertex:
-    """min f·p with Hᵀp <= t*, and what is granted."""
-    return solve(f, H.T, granted(least), groups)
+def best_program(f: Array, H: Array, least: LeastViolation, groups: Array, room: Any = 0.0) -> Vertex:
+    """min f·p with Hᵀp <= t* + room, and what is granted."""
+    return solve(f, H.T, granted(least) + room, groups)
+
+
+def prices_of(vertex: Vertex, relaxed: Callable[[Array], Vertex]) -> Array:
+    """What relaxing each constraint alone is worth (m,), per unit, by the second program's dual.
+
+    At a vertex several duals may be right, and how much a bound is worth depends on whether it is
+    tightened or relaxed. So where there is a price, it is that of the program `relaxed` by a little.
+    """
+    prices = np.zeros(len(vertex.prices))
+    for i in np.flatnonzero(vertex.prices):
+        prices[i] = relaxed(NEARBY * (np.arange(len(prices)) == i)).prices[i]
+    return prices
 
 
 def granted(least: LeastViolation) -> Array:
@@ -108,7 +123,6 @@ class BestMixture:
 
     weights: Array  # (T,)
     least: LeastViolation
-    prices: Array  # (m,) the second program's dual, in units
 
 
 def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Array:
@@ -142,14 +156,14 @@ def _best_of_distinct(f: Array, H: Array) -> BestMixture:
     alone = np.eye(len(f))[best_candidate(f, H)]
     least, mixed = _least(H, np.zeros(m), np.ones(m))
     if m == 0 or least.unsolved:
-        return BestMixture(alone, least, np.zeros(m))
+        return BestMixture(alone, least)
     try:
         vertex = best_program(f, H, least, one)
     except Unsolved as error:
         least = replace(least, unsolved=str(error))
-        return BestMixture(_better(f, H, mixed, alone, least), least, np.zeros(m))
-    mixed = polished(vertex, H, least.violation, granted(least), one)
-    return BestMixture(_better(f, H, mixed, alone, least), least, vertex.prices)
+    else:
+        mixed = polished(vertex, H, least.violation, granted(least), one)
+    return BestMixture(_better(f, H, mixed, alone, least), least)
 
 
 def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolation) -> Array:
@@ -160,6 +174,27 @@ def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolatio
         return options[np.argmin(reached)]
     cheaper = reached[1] <= TOLERANCE and alone @ f < mixed @ f
     return alone if cheaper else mixed
+
+
+def mixture_prices(objectives: Any, violations: Any, scale: Any = 1.0) -> Array:
+    """What the best mixture's objective would fall by, per unit each constraint is relaxed (m,).
+
+    In the units violations are given in; NaN where they cannot all be kept, or the solver failed.
+
+    >>> mixture_prices([0.0, 1.0], [[0.3], [-0.1]])
+    array([2.5])
+    """
+    f, G = _checked(objectives, violations)
+    H, one = G / np.asarray(scale), np.zeros(len(f), dtype=int)
+    m = H.shape[1]
+    least = _least(H, np.zeros(m), np.ones(m))[0]
+    try:
+        if least.violation > 0 or least.unsolved:
+            return np.full(m, np.nan)
+        program = partial(best_program, f, H, least, one)
+        return prices_of(program(), program) / np.asarray(scale)
+    except Unsolved:
+        return np.full(m, np.nan)
 
 
 def least_violation(

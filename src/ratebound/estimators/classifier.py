@@ -32,9 +32,10 @@ from ratebound.problem.frames import frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.prices import prices
 from ratebound.solution.solutions import select
 from ratebound.solution.stalling import Stalled
-from ratebound.solution.thresholds import known_cells, thresholds
+from ratebound.solution.thresholds import known_cells, priced_thresholds
 
 Array = NDArray[Any]
 KEPT = 60  # iterates kept of each setting
@@ -79,8 +80,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ----------
     solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
-    multipliers_ : the price of each constraint when training ended: how much the objective would gain,
-        per unit, if it were relaxed.
+    prices_ : what the objective on the training rows would fall by, per unit that each constraint is
+        relaxed, among the candidates or thresholds chosen from; see `rb.prices`.
+    multipliers_ : the weight of each constraint when training ended, the objective's being 1. They steer
+        the training, in the units it is played in; what a constraint costs is in `prices_`.
     trace_ : every iterate kept.
 
     Examples
@@ -207,9 +210,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         chosen = select(self.trace_, solve, on=on)
         own = self.trace_.of_setting(chosen.setting)
         if self.known is not None:
-            chosen = thresholds(problem, own, people, known=self.known)
+            chosen, paid = priced_thresholds(problem, own, people, known=self.known)
         elif validation is not None:  # the promises are to hold on every row given
-            chosen = solve(_on_all_rows(own, problem, people))
+            everywhere = _on_all_rows(own, problem, people)
+            chosen, paid = solve(everywhere), prices(everywhere)
+        else:
+            paid = prices(own)
         negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
         self.solution_: Mixture = replace(
             chosen, encoding=encoding, classes=(negative, self._yes()), salt=seed
@@ -217,8 +223,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.status_ = chosen.status
         words = [str(constraint) for constraint in chosen.constraints]
         self.constraints_ = dict(zip(words, chosen.violations["train"].tolist(), strict=True))
-        prices = own.multipliers[-1, 1:] / max(own.multipliers[-1, 0], 1e-12)
-        self.multipliers_ = dict(zip(words, prices.tolist(), strict=True))
+        self.prices_ = dict(zip(words, paid.tolist(), strict=True))
+        ended = own.multipliers[-1, 1:] / max(own.multipliers[-1, 0], 1e-12)
+        self.multipliers_ = dict(zip(words, ended.tolist(), strict=True))
         return self
 
     def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:

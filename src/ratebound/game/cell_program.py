@@ -33,6 +33,7 @@ from ratebound.base.linear_program import (
     granted,
     judged,
     least_program,
+    prices_of,
     worst_violation,
 )
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
@@ -150,6 +151,26 @@ class Policy:
     columns: Columns  # those used
     weights: Array  # (k,) > 0, summing to 1 in every cell
     least: LeastViolation
+
+
+def policy_prices(rankings: Sequence[Ranking], policy: Policy) -> Array:
+    """What `linear_program.mixture_prices` says of mixtures, of the best policy."""
+    compiled, least, m = rankings[0].compiled, policy.least, len(policy.least.violations)
+    begun = _begin(rankings).plus(policy.columns)
+
+    def relaxed(room: Array) -> Vertex:
+        def program(columns: Columns) -> Vertex:
+            f, H = columns.values[:, 0], _in_units(rankings, columns)
+            return best_program(f, H, least, columns.cell, room)
+
+        return _generate(rankings, begun, program, weight=1.0)[1]
+
+    try:
+        if least.violation > 0 or least.unsolved:
+            return np.full(m, np.nan)
+        return np.asarray(prices_of(relaxed(np.zeros(m)), relaxed) / compiled.scale[1:])
+    except Unsolved:
+        return np.full(m, np.nan)
 
 
 def best_policy(rankings: Sequence[Ranking]) -> Policy:

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.cell_program import Policy, Ranking, best_policy, least_of_policies, rank
+from ratebound.game.cell_program import (
+    Policy,
+    Ranking,
+    best_policy,
+    least_of_policies,
+    policy_prices,
+    rank,
+)
 from ratebound.game.trace import Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
@@ -71,13 +78,35 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
+    return _solved(problem, scores, population, known)[0]
+
+
+def priced_thresholds(
+    problem: Problem,
+    scores: Any,
+    population: Population | Mapping[str, Population],
+    *,
+    known: Sequence[str],
+) -> tuple[Mixture, Array]:
+    """`thresholds`, and the price of each constraint (m,), as `prices` gives it of mixtures."""
+    found, rankings, policy = _solved(problem, scores, population, known)
+    return found, policy_prices(rankings, policy)
+
+
+def _solved(
+    problem: Problem,
+    scores: Any,
+    population: Population | Mapping[str, Population],
+    known: Sequence[str],
+) -> tuple[Mixture, list[Ranking], Policy]:
     populations = _named(population)
     (_, train), *others = populations.items()
     compiled = compile(problem, train, **dict(others))
     columns, values, cells = known_cells(known, compiled)
     base = _base(scores, compiled, list(populations))
     rankings = [rank(compiled, row.astype(float), cells, base.apart(row)) for row in base.scores]
-    return _mixture(compiled, base, columns, values, rankings, best_policy(rankings))
+    policy = best_policy(rankings)
+    return _mixture(compiled, base, columns, values, rankings, policy), rankings, policy
 
 
 # --- what is asked ---------------------------------------------------------------------------------

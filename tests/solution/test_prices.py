@@ -1,0 +1,112 @@
+"""Prices against what relaxing a bound really gains, found by other solvers and by training again."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import ratebound as rb
+from ratebound.base.linear_program import mixture_prices
+from ratebound.solution.thresholds import priced_thresholds
+
+
+def best_objective(f, G):
+    """By interior points; infinite where no mixture keeps everything."""
+    ones = np.ones((1, len(f)))
+    solved = linprog(f, A_ub=G.T, b_ub=np.zeros(G.shape[1]), A_eq=ones, b_eq=[1], method="highs-ipm")
+    return solved.fun if solved.status == 0 else np.inf
+
+
+def gained(f, G, step):
+    """What relaxing each constraint alone gains, per unit, over `step` (m,)."""
+    before = best_objective(f, G)
+    after = [best_objective(f, G - step[i] * np.eye(G.shape[1])[i]) for i in range(G.shape[1])]
+    return (before - np.array(after)) / step
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_price_is_what_relaxing_gains(seed):
+    rng = np.random.default_rng(seed)
+    count, m = rng.integers(5, 40), rng.integers(1, 5)
+    scale = rng.choice([1.0, 500.0], size=m)
+    f, G = rng.normal(size=count), (rng.normal(size=(count, m)) - 0.2) * scale
+    found = mixture_prices(f, G, scale)
+    if best_objective(f, G) == np.inf:
+        assert np.isnan(found).all()
+        return
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found * scale, gained(f, G, 1e-5 * scale) * scale, atol=2e-5)
+    assert (gained(f, G, 0.1 * scale) <= found + 1e-7).all()  # more gains less, per unit
+
+
+@pytest.mark.parametrize(
+    ("f", "G", "expected"),
+    [
+        ([0.0, 1.0], [[0.3], [-0.1]], [2.5]),
+        ([0.0, 1.0], [[-0.3], [-0.1]], [0.0]),  # kept with room to spare
+        # The candidate in between is just kept: tightened it would cost 7 a unit, relaxed it gains 5.
+        ([0.0, 0.5, 4.0], [[0.1], [0.0], [-0.5]], [5.0]),
+        # The same bound twice: relaxing one of them alone gains nothing.
+        ([0.0, 1.0], [[0.3, 0.3], [-0.1, -0.1]], [0.0, 0.0]),
+        ([0.0, 1.0], [[0.3], [0.1]], [np.nan]),  # cannot be kept
+        ([0.0, 1.0], np.zeros((2, 0)), []),
+    ],
+)
+def test_prices_by_hand(f, G, expected):
+    np.testing.assert_allclose(mixture_prices(f, G), expected, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    group = rng.choice(["a", "b"], 1500)
+    X[:, 2] = group == "a"
+    y = X[:, 0] + 0.8 * X[:, 2] + rng.normal(size=1500) > 0
+    return X, y, group
+
+
+PROMISES = {
+    "share": (lambda b: rb.positive_rate() <= b, 0.3, 0.001),
+    "group": (lambda b: rb.positive_rate(group="a") <= b, 0.4, 0.001),
+    "count": (lambda b: rb.predicted_positives() <= b, 450.0, 1.0),
+    "floor": (lambda b: rb.recall() >= b, 0.9, -0.001),
+}
+
+
+@pytest.mark.parametrize("known", [[], ["group"]], ids=["one threshold", "by group"])
+@pytest.mark.parametrize("name", PROMISES)
+def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
+    """In rows for counts: each further yes is worth at most a row of error."""
+    X, y, group = rows
+    promise, bound, step = PROMISES[name]
+    people = rb.Population(X, y, columns={"group": group})
+
+    def solved(at):
+        problem = rb.Problem(rb.error_rate(), [promise(at)])
+        return priced_thresholds(problem, X[:, 0] + 0.8 * X[:, 2], people, known=known)
+
+    policy, (price,) = solved(bound)
+    relaxed, tightened = (solved(bound + sign * step)[0].objectives["train"] for sign in (1, -1))
+    here = policy.objectives["train"]
+    assert price > 0
+    assert (here - relaxed) / abs(step) <= price + 1e-9  # the objective is convex in the bound
+    assert price <= (tightened - here) / abs(step) + 1e-9
+    nearby = solved(bound + 1e-4 * step)[0].objectives["train"]
+    assert (here - nearby) / abs(1e-4 * step) == pytest.approx(price, rel=1e-3)
+
+
+def test_the_estimator_has_prices_and_multipliers_apart(rows):
+    X, y, group = rows
+    promises = ["predicted_positives() <= 450.0", "recall() >= 0.2"]
+    model = rb.RateConstrainedClassifier(promises, epochs=200, random_state=0)
+    model.fit(X, y, columns={"group": group})
+    count = next(iter(model.prices_))  # with the number of rows it is out of
+    assert list(model.prices_) == list(model.multipliers_) == list(model.constraints_)
+    own = model.trace_.of_setting(model.solution_.setting)
+    step = np.array([0.01, 1e-6])
+    expected = gained(own.objectives, own.violations, step)
+    np.testing.assert_allclose(list(model.prices_.values()), expected, rtol=0.02, atol=1e-6)
+    assert 0 < model.prices_[count] < 2 / len(y)  # a row's worth of error, hardly more
+    by_group = rb.RateConstrainedClassifier(promises, epochs=50, known=["group"], random_state=0)
+    by_group.fit(X, y, columns={"group": group})
+    assert 0 < by_group.prices_[count] < 2 / len(y)
