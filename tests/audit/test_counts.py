@@ -54,3 +54,12 @@ def test_other_populations_have_their_own_number(trained):
     problem = rb.Problem("error_rate()", ["predicted_positives(on='pool') <= 10"])
     (promise,) = rb.audit(problem, trained, draw(1, 100), pool=draw(2, 50)).promises
     assert promise.words == 'predicted_positives(on="pool", out_of=50) <= 10.0'
+
+
+def test_an_audit_grants_a_count_what_its_status_grants():
+    """The tolerance is a share of its rows: a millionth of a row, of 1,000."""
+    scores = np.where(np.arange(1000) < 500, 1.0, -1.0)
+    people = rb.Population(scores[:, None], np.arange(1000) % 2)
+    for over, kept in ((5e-7, True), (5e-6, False)):
+        problem = rb.Problem(rb.error_rate(), [rb.predicted_positives() <= 500 - over])
+        assert rb.audit(problem, mixture([1.0]), people).promises[0].kept is kept

@@ -13,7 +13,7 @@ from ratebound.audit.groups import groups, rates_of
 from ratebound.audit.intervals import Interval, around_area, clopper_pearson, resampled
 from ratebound.audit.measure import Tally, rows_behind, tally
 from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
-from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
 from ratebound.problem.counts import counting, rows_counted
@@ -71,7 +71,8 @@ def audit(
     draw = partial(resampled, level=level, resamples=resamples, seed=seed)
     promises, row = [], 0
     for constraint in problem.subject_to:
-        promises.append(_promise(constraint, float(violations[row]), decided, level, draw))
+        fine = bool(kept(violations[row], compiled.scale[1 + row]))
+        promises.append(_promise(constraint, float(violations[row]), fine, decided, level, draw))
         row += len(demands(constraint))
     _, _, interval, method = _sum(problem.minimize, Expression(), decided, level, draw)
     low, high = _around(objective, interval)
@@ -102,7 +103,7 @@ def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
 
 
 def _promise(
-    constraint: Constraint, violation: float, decided: Decided, level: float, draw: Any
+    constraint: Constraint, violation: float, fine: bool, decided: Decided, level: float, draw: Any
 ) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
     if isinstance(metric, Area):
@@ -128,7 +129,7 @@ def _promise(
         slack_low=low,
         slack_high=high,
         violation=violation,
-        kept=violation <= TOLERANCE,
+        kept=fine,
         verdict=_verdict(low, high),
         rows=rows,
         unit=_unit(constraint),

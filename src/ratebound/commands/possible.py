@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.solver import SOLVER
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.frames import Array
-
-TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,10 @@ def least_violation(compiled: Compiled, rows: list[int]) -> Least:
         b_ub=-compiled.offset[chosen] / scale,
         bounds=[(0, 1)] * variables + [(0, None)],
         method="highs",
+        options={"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER},
     )
-    if solved.x is None:
-        raise RuntimeError(f"the linear program could not be solved: {solved.message}")
+    if solved.x is None:  # then nothing is proved
+        return Least(0.0, ())
     prices = -solved.ineqlin.marginals
     return Least(
         float(solved.fun), tuple(row for row, price in zip(rows, prices, strict=True) if price > 1e-6)
