@@ -6,9 +6,8 @@ import hashlib
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from ratebound.datasets import (
     load_business_entity,
@@ -157,11 +156,15 @@ def test_the_production_model_and_the_signs_of_map_intent(tmp_path, monkeypatch)
     splits = load_map_intent(tmp_path)
     decreasing = dict.fromkeys(map_intent.DECREASING, -1)
     assert signs(splits) == decreasing | {"prev_leg_delay": 1, "legs_today": 1}
-    stock = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
-    stock.fit(splits.train.X, splits.train.y)
-    for part in parts(splits):
-        np.testing.assert_array_equal(part.columns["production"], stock.predict(part.X))
-        assert set(part.columns["carrier"]) == {"AA", "UA"}
+    train = splits.train
+    for carrier in ("AA", "UA"):
+        own = train.columns["carrier"] == carrier
+        stock = HistGradientBoostingClassifier(max_iter=10, max_leaf_nodes=12, random_state=0)
+        stock.fit(train.X[own], train.y[own])
+        for part in parts(splits):
+            flights = part.columns["carrier"] == carrier
+            decided = stock.predict(part.X[flights])
+            np.testing.assert_array_equal(part.columns["production"][flights], decided)
 
 
 @pytest.mark.slow
@@ -178,7 +181,7 @@ def test_map_intent(folder_with):
     for part in parts(splits):
         assert np.unique(part.columns["carrier"]).tolist() == CARRIERS
         wrong = part.columns["production"] != part.y
-        assert wrong.mean() == pytest.approx(0.189, abs=0.002)
+        assert wrong.mean() == pytest.approx(0.178, abs=0.003)
 
 
 @pytest.mark.slow
@@ -195,8 +198,6 @@ def test_a_network_errs_on_business_entity_as_measured_elsewhere(folder_with):
 
 @pytest.mark.slow
 def test_trees_err_on_filtering_as_measured_elsewhere(folder_with):
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
     splits = load_filtering(folder_with("sba_filtering.csv.gz"))
     train, test, some = splits.train, splits.test, slice(0, 120_000)
     base = HistGradientBoostingRegressor(random_state=0)

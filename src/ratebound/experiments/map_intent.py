@@ -30,6 +30,7 @@ MAP_INTENT = Experiment(
     needs_folder=True,
     epochs=4,
     batch_size=1024,
+    keep_every=100,
     threads=None,
     rates=Rates(model=(0.01,)),  # a step costs a hundred times a linear model's
 )
