@@ -171,6 +171,17 @@ def test_other_settings_are_other_games(run, small, games, tmp_path, monkeypatch
     assert games["played"] == 16
 
 
+def test_a_damaged_game_is_played_again_and_said_so(run, small, games, tmp_path):
+    whole = run("reproduce", "adult", "--out", tmp_path)
+    (file,) = (tmp_path / "games").glob("adult-swap-*")
+    file.write_bytes(file.read_bytes()[:-1])
+    answer = run("reproduce", "adult", "--out", tmp_path)
+    assert (answer.status, games["played"]) == (0, 5)
+    assert f"note: {file} is damaged or another game's, so the game is played again\n" in answer.err
+    assert "kept from an earlier run: unconstrained, hinge, ext\n" in answer.err
+    assert answer.out.splitlines()[:20] == whole.out.splitlines()[:20]  # all but the seconds
+
+
 def test_seconds_are_those_of_the_games_also_where_they_were_kept(run, small, tmp_path):
     seconds = []
     for _ in range(2):

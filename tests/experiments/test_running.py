@@ -11,7 +11,9 @@ from ratebound.experiments.adult import ADULT
 from ratebound.experiments.bank import BANK
 from ratebound.experiments.business_entity import BUSINESS_ENTITY
 from ratebound.experiments.compas import COMPAS
-from ratebound.experiments.experiment import Rates
+from ratebound.experiments.experiment import Rates, compiled_on
+from ratebound.experiments.kept import ARRAYS
+from ratebound.experiments.models import lattices, linear, network
 from ratebound.experiments.published import published
 from ratebound.experiments.rows import VALUES
 from ratebound.experiments.running import rows, run
@@ -30,7 +32,7 @@ TABLES = (
 def same(first, second):
     for one, other in zip(first, second, strict=True):
         assert (one.algorithm, one.model_rates) == (other.algorithm, other.model_rates)
-        for name in running.ARRAYS:
+        for name in ARRAYS:
             np.testing.assert_array_equal(getattr(one.trace, name), getattr(other.trace, name))
         for name, values in one.trace.watched.items():
             np.testing.assert_array_equal(values.objectives, other.trace.watched[name].objectives)
@@ -104,16 +106,100 @@ def test_games_are_read_again_from_where_they_are_kept(tmp_path, games):
     assert rows(first) == rows(second)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5], ids=["empty", "cut off"])
-def test_a_game_that_cannot_be_read_is_played_again(tmp_path, games, share):
-    first = run(tiny("adult"), 0, keep=tmp_path)
-    (file,) = tmp_path.glob("adult-swap-*.npz")
+def damaged(whole):
+    """Of a file's bytes: none, a part, and all with one changed in each of sixteen places."""
+    yield from (b"", whole[: len(whole) // 2], whole[:-1], whole + b"x")
+    for place in np.linspace(0, len(whole) - 1, 16).astype(int):
+        yield whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
+def test_a_damaged_game_is_played_again(tmp_path, games):
+    one = tiny("adult", algorithms=("swap",))
+    first = run(one, 0, keep=tmp_path)
+    (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
-    file.write_bytes(whole[: int(share * len(whole))])
+    for content in damaged(whole):
+        file.write_bytes(content)
+        games.clear()
+        with pytest.warns(RuntimeWarning, match=f"{file.name} is damaged or another game's"):
+            same(first, run(one, 0, keep=tmp_path))
+        assert games == ["swap"]
+        assert [played.resumed for played in run(one, 0, keep=tmp_path)] == [True]
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def test_another_games_file_is_not_accepted(tmp_path, games):
+    run(tiny("adult"), 0, keep=tmp_path)
+    files = sorted(tmp_path.iterdir())
+    contents = [file.read_bytes() for file in files]
+    for file, content in zip(files, contents[1:] + contents[:1], strict=True):
+        file.write_bytes(content)
     games.clear()
-    same(first, run(tiny("adult"), 0, keep=tmp_path))
-    assert games == ["swap"]
-    assert [one.resumed for one in run(tiny("adult"), 0, keep=tmp_path)] == [True] * 4
+    with pytest.warns(RuntimeWarning, match="another game's"):
+        run(tiny("adult"), 0, keep=tmp_path)
+    assert games == ["unconstrained", "hinge", "swap", "ext"]
+
+
+def on_rows(**changed):
+    """The small problem's data with something of its rows changed."""
+
+    def load(folder, seed, device):
+        splits, model = tiny_module.splits(seed), changed.get("model", linear(3, device))
+        for population in (splits.train, splits.validation, splits.test):
+            population.columns |= {"base": population.X[:, 0] > 0}
+        if "weights" in changed:
+            splits.train.weights = changed["weights"]
+        people = getattr(splits, changed.get("of", "train"))
+        people.columns |= {name: change(people) for name, change in changed.get("columns", {}).items()}
+        if "labels" in changed:
+            people.y = changed["labels"](people)
+        problem = rb.Problem(rb.error_rate(), changed.get("promises", [rb.churn(versus="base") <= 0.2]))
+        return compiled_on(problem, splits, model)
+
+    return load
+
+
+def one_less(name):
+    """Another value in the first row of a column."""
+
+    def change(people):
+        values = np.array(people.columns[name])
+        values[0] = not values[0] if values.dtype == bool else {"a": "b", "b": "a"}[values[0]]
+        return values
+
+    return change
+
+
+OTHERS = {
+    "a column": {"columns": {"group": one_less("group")}},
+    "a column as objects": {"columns": {"group": lambda p: one_less("group")(p).astype(object)}},
+    "a base model": {"columns": {"base": one_less("base")}},
+    "a base model's test rows": {"of": "test", "columns": {"base": one_less("base")}},
+    "one column more": {"columns": {"other": lambda p: np.zeros(len(p))}},
+    "weights": {"weights": np.linspace(1, 2, 300)},
+    "a label": {"labels": lambda p: p.y ^ (np.arange(len(p)) == 7)},
+    "a bound": {"promises": [rb.churn(versus="base") <= 0.3]},
+    "another model": {"model": network(3, 2, None)},
+    "a smaller model": {"model": network(3, 1, None)},
+}
+
+
+@pytest.mark.parametrize("changed", OTHERS)
+def test_other_data_or_another_model_is_another_game(tmp_path, games, changed):
+    if "model" in OTHERS[changed]:
+        pytest.importorskip("torch")
+    given = {"model": network(3, 3, None)} if changed == "a smaller model" else {}
+    for load in (on_rows(**given), on_rows(**given), on_rows(**OTHERS[changed])):
+        run(tiny("adult", load=load, algorithms=("swap",)), 0, keep=tmp_path, epochs=1)
+    assert games == ["swap", "swap"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_model_is_known_by_its_kind_and_size():
+    models = [linear(3, None), linear(4, None), network(3, 4, None), network(3, 5, None)]
+    models += [lattices(2, 3, {0: 1}, None), lattices(3, 3, {0: 1}, None), lattices(2, 2, {0: 1}, None)]
+    models += [lattices(2, 3, {0: -1}, None)]
+    assert len({model.words for model in models}) == len(models)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,14 @@ def made(rows, rng):
     return Population(X, y, columns={"group": group})
 
 
-def load(folder, seed, device):
+def splits(seed):
     rng = np.random.default_rng(seed)
-    splits = Splits(*(made(rows, rng) for rows in (300, 150, 150)), feature_names=("1", "2", "3"))
+    return Splits(*(made(rows, rng) for rows in (300, 150, 150)), feature_names=("1", "2", "3"))
+
+
+def load(folder, seed, device):
     problem = Problem(error_rate(), [recall(group=g) >= 0.95 * recall() for g in "ab"])
-    return compiled_on(problem, splits, linear(3, device))
+    return compiled_on(problem, splits(seed), linear(3, device))
 
 
 def tiny(name, **changed):

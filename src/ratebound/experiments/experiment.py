@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from ratebound.experiments.models import Model
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -24,7 +25,7 @@ class Data:
     """One split of a problem's data: the same words compiled on three populations."""
 
     problem: Problem
-    learner: Callable[[list[float]], Any]  # from learning rates, one a setting
+    model: Model
     train: Compiled
     validation: Compiled
     test: Compiled
@@ -34,12 +35,12 @@ class Data:
 def compiled_on(
     problem: Problem,
     splits: Any,
-    learner: Callable[[list[float]], Any],
+    model: Model,
     others: Mapping[str, Population] | None = None,
 ) -> Data:
     """The problem on the three populations of `splits`, each with the same `others` beside it."""
     parts = {name: compile(problem, getattr(splits, name), **(others or {})) for name in POPULATIONS}
-    return Data(problem, learner, **parts)
+    return Data(problem, model, **parts)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""The models of the experiments, from learning rates to a learner."""
+"""The models of the experiments: of what kind and size, and from learning rates to a learner."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ratebound.learners.extras import import_torch
@@ -11,13 +12,21 @@ from ratebound.learners.linear import Linear
 from ratebound.learners.torch import Torch
 
 KEYPOINTS = 11  # of calibrators, which gives Filtering's published number of constraints
-Make = Callable[[list[float]], Any]
 
 
-def linear(width: int, device: str | None) -> Make:
+@dataclass(frozen=True)
+class Model:
+    """A model of one kind and size."""
+
+    words: str  # which it is, with all that its scores depend on
+    learner: Callable[[list[float]], Any]  # from learning rates, one a setting
+
+
+def linear(width: int, device: str | None) -> Model:
     """A linear model from zero: in NumPy, or in PyTorch on a device."""
+    words = f"linear of {width}"
     if device is None:
-        return lambda rates: Linear(learning_rate=rates)
+        return Model(words, lambda rates: Linear(learning_rate=rates))
 
     def zero() -> Any:
         nn = import_torch().nn
@@ -26,21 +35,29 @@ def linear(width: int, device: str | None) -> Make:
         nn.init.zeros_(layer.bias)
         return layer
 
-    return lambda rates: Torch(zero, learning_rate=rates, device=device)
+    return Model(words, lambda rates: Torch(zero, learning_rate=rates, device=device))
 
 
-def network(width: int, hidden: int, device: str | None) -> Make:
+def network(width: int, hidden: int, device: str | None) -> Model:
     """Two layers with ReLU between them."""
 
     def made() -> Any:
         nn = import_torch().nn
         return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
-    return lambda rates: Torch(made, learning_rate=rates, device=device)
+    words = f"network of {width} and {hidden} with ReLU"
+    return Model(words, lambda rates: Torch(made, learning_rate=rates, device=device))
 
 
-def lattices(count: int, rank: int, monotone: Mapping[int, int], device: str | None) -> Make:
+def lattices(count: int, rank: int, monotone: Mapping[int, int], device: str | None) -> Model:
     """An ensemble of monotone lattices, each over `rank` of the features."""
-    return lambda rates: Lattice(
-        count, rank, monotone=monotone, learning_rate=rates, keypoints=KEYPOINTS, device=device
+
+    def learner(rates: list[float]) -> Lattice:
+        return Lattice(
+            count, rank, monotone=monotone, learning_rate=rates, keypoints=KEYPOINTS, device=device
+        )
+
+    words = (
+        f"{count} lattices of {rank} with {KEYPOINTS} keypoints, monotone in {sorted(monotone.items())}"
     )
+    return Model(words, learner)

@@ -6,31 +6,27 @@ figures need. It is written as soon as a game has ended, so that an interrupted 
 
 from __future__ import annotations
 
-import hashlib
-import io
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
+from ratebound.experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
 from ratebound.experiments.rows import Row
 from ratebound.game.rounds import play
-from ratebound.game.trace import Trace, Values
+from ratebound.game.trace import Trace
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import average, best_iterate, last_iterate, select, shrink
-from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
-WATCHED = POPULATIONS[1:]
 
 
 def uniform(trace: Trace) -> Mixture:
@@ -76,13 +72,14 @@ def run(
     are written, and read from again; `epochs` is for a shorter run than the experiment's own.
     """
     data = experiment.load(folder, seed, device)
-    played_on = (_print_of(data), device)
+    played_on = (print_of(data), device)
     found = []
     for algorithm in experiment.algorithms:
         pairs = experiment.rates.pairs(algorithm)
-        name = _digest(experiment, algorithm, seed, epochs, played_on)
-        file = None if keep is None else keep / f"{name}.npz"
-        held = None if file is None else _read(file, data)
+        game = (experiment.name, algorithm, seed)
+        name = name_of(game, pairs, _settings(experiment, algorithm, epochs), played_on)
+        file = None if keep is None else keep / f"{name}{SUFFIX}"
+        held = None if file is None else read_game(file, data)
         if held is not None:
             trace, seconds = held
         else:
@@ -90,7 +87,7 @@ def run(
             trace = _play(experiment, data, algorithm, pairs, seed, epochs, progress)
             seconds = time.perf_counter() - started
             if file is not None:
-                _write(file, trace, seconds)
+                write_game(file, trace, seconds)
         found.append(Played(algorithm, trace, *pairs, seconds, held is not None))
     return found
 
@@ -113,7 +110,7 @@ def _play(
     with threadpool_limits(experiment.threads):
         trace = play(
             train,
-            data.learner(pairs[0]),
+            data.model.learner(pairs[0]),
             multipliers=player(algorithm, pairs[1]),
             rounds=(epochs or experiment.epochs) * per_epoch,
             batch_size=experiment.batch_size,
@@ -127,6 +124,14 @@ def _play(
     if trace.interrupted:  # half a game is not a result
         raise KeyboardInterrupt
     return _without_parameters(_judged_on(data, trace) if alone else trace)
+
+
+def _settings(experiment: Experiment, algorithm: str, epochs: int | None) -> tuple[Any, ...]:
+    """What the rules of a game depend on, beside its learning rates."""
+    return (
+        epochs or experiment.epochs, experiment.batch_size, experiment.keep_every, experiment.loss,
+        _proxy(experiment, algorithm), player(algorithm, experiment.rates.pairs(algorithm)[1]),
+    )  # fmt: skip
 
 
 def _proxy(experiment: Experiment, algorithm: str) -> str:
@@ -143,6 +148,7 @@ def _judged_on(data: Data, trace: Trace) -> Trace:
         constraints=data.train.constraints,
         objectives=own.objectives,
         violations=own.violations,
+        scale=own.scale,
         watched=watched,
     )
 
@@ -195,64 +201,3 @@ def _row(algorithm: str, solution: str, mixture: Mixture) -> Row:
 def _without_parameters(trace: Trace) -> Trace:
     nothing = np.empty((len(trace), 0), dtype=np.float32)
     return replace(trace, parameters=nothing, thresholds={}, scorer=LinearScorer())
-
-
-def _print_of(data: Data) -> str:
-    """A digest of the problem in words and of all rows: another file or split is another game."""
-    digest = hashlib.sha256(str(data.problem).encode())
-    for name in POPULATIONS:
-        for population in getattr(data, name).populations.values():
-            digest.update(np.asarray(population.y, dtype=bool).tobytes())
-            digest.update(np.ascontiguousarray(population.features).tobytes())
-    return digest.hexdigest()
-
-
-def _digest(
-    experiment: Experiment, algorithm: str, seed: int, epochs: int | None, played_on: Any
-) -> str:
-    """A name that changes with all that a game depends on but the code and the model."""
-    settings = (
-        experiment.name, algorithm, seed, epochs or experiment.epochs, experiment.batch_size,
-        experiment.keep_every, experiment.loss, _proxy(experiment, algorithm),
-        experiment.rates.pairs(algorithm), played_on,
-    )  # fmt: skip
-    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
-    return f"{experiment.name}-{algorithm}-{seed}-{digest}"
-
-
-ARRAYS = ("objectives", "violations", "multipliers", "setting", "round")
-
-
-def _write(file: Path, trace: Trace, seconds: float) -> None:
-    arrays = {name: getattr(trace, name) for name in ARRAYS}
-    for name, values in trace.watched.items():
-        arrays |= {f"{name} objectives": values.objectives, f"{name} violations": values.violations}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, swap=trace.swap, seconds=seconds, **arrays)
-    write_whole(file, buffer.getvalue())
-
-
-def _read(file: Path, data: Data) -> tuple[Trace, float] | None:
-    """The candidates of a game that has ended, and the seconds it took.
-
-    None where it has not, or its file cannot be read: it is played again then, and written over.
-    """
-    try:
-        held = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
-    except (FileNotFoundError, EOFError, ValueError, BadZipFile):
-        return None
-    with held:
-        watched = {
-            name: Values(held[f"{name} objectives"], held[f"{name} violations"]) for name in WATCHED
-        }
-        trace = Trace(
-            problem=data.problem,
-            constraints=data.train.constraints,
-            watched=watched,
-            parameters=np.empty((len(held["setting"]), 0), dtype=np.float32),
-            thresholds={},
-            scorer=LinearScorer(),
-            swap=bool(held["swap"]),
-            **{name: held[name] for name in ARRAYS},
-        )
-        return trace, float(held["seconds"])

@@ -18,8 +18,8 @@ BOUND = 0.83  # an error of 17%, what training on the steering examples alone re
 def _load(folder: Path | None, seed: int, device: str | None) -> Data:
     splits = load_thresholding(needed(folder, "thresholding"), seed=seed)
     problem = Problem(error_rate(), [accuracy(on="steering") >= BOUND])
-    learner = network(len(splits.feature_names), 32, device)
-    data = compiled_on(problem, splits, learner, splits.others)
+    model = network(len(splits.feature_names), 32, device)
+    data = compiled_on(problem, splits, model, splits.others)
     return replace(data, steering=compile(Problem(error_rate()), splits.others["steering"]))
 
 
