@@ -50,18 +50,18 @@ def advise(
     """The constraints at odds, and what to do; `closest` says that this solution violates least."""
     chosen = _at_odds(least, program)
     conflict = [int(i) for i in np.argsort(-least.prices, kind="stable") if chosen[i]]
-    fixed = _budgets(constraints)  # by the words of an area: nobody can relax those
+    free = chosen & ~_budgets(constraints)  # the budgets of an area are nobody's to relax
     ways = []
-    amounts = _amounts(chosen & ~fixed, scale, program)
+    amounts = _amounts(free, scale, program)
     if amounts is not None:
-        ways.append(_relaxing(constraints, [i for i in conflict if not fixed[i]], amounts))
+        ways.append(_relaxing(constraints, conflict, [i for i in conflict if free[i]], amounts))
     if len(conflict) == 1:
         only = constraints[conflict[0]]
-        end = "comes closer to" if closest else "keeps"
+        does = "comes closer to" if closest else "keeps"
         than = " than this" if closest else f", but {search.closer} comes closer" * bool(search.closer)
-        return conflict, f" {search.nothing} {end} {only}{than}: {', '.join([*ways, search.better])}."
-    for i in conflict if len(conflict) <= NAMED else ():
-        found = None if fixed[i] else _amounts(np.arange(len(fixed)) == i, scale, program)
+        return conflict, f" {search.nothing} {does} {only}{than}: {', '.join([*ways, search.better])}."
+    for i in conflict if 1 < free.sum() <= NAMED else ():
+        found = _amounts(np.arange(len(free)) == i, scale, program) if free[i] else None
         if found is not None:
             ways.append(f"relax {constraints[i]} alone {broken_by(constraints[i], found[i])}")
     names = "; ".join(str(constraints[i]) for i in conflict[:NAMED])
@@ -121,14 +121,17 @@ def rounded_up(amount: float) -> float:
     return near if near >= amount else float(f"{near + step:.4g}")
 
 
-def _relaxing(constraints: Sequence[Constraint], chosen: list[int], amounts: Array) -> str:
-    """In words: relax these by that much."""
-    if len(chosen) == 1:
-        return f"relax it ({broken_by(constraints[chosen[0]], amounts[chosen[0]])})"
-    if len({amounts[i] for i in chosen}) == 1:
-        return f"relax all of them by {amounts[chosen[0]]:.4g}"
-    each = [f"{constraints[i]} by {amounts[i]:.4g}" for i in chosen[:NAMED]]
-    return f"relax all of them, {'; '.join(each)}"
+def _relaxing(
+    constraints: Sequence[Constraint], conflict: list[int], chosen: list[int], amounts: Array
+) -> str:
+    """In words: relax what is chosen of a conflict by that much."""
+    by = [broken_by(constraints[i], amounts[i]) for i in chosen]
+    if len(conflict) == 1:
+        return f"relax it ({by[0]})"
+    each = "; ".join(f"{constraints[i]} {words}" for i, words in zip(chosen, by, strict=True))
+    if len(chosen) < len(conflict):
+        return f"relax {each}"
+    return f"relax all of them {by[0]}" if len(set(by)) == 1 else f"relax all of them, {each}"
 
 
 def _budgets(constraints: Sequence[Constraint]) -> Array:
