@@ -18,7 +18,8 @@ __all__ = ["load_map_intent"]
 
 DECREASING = ("scheduled_turnaround", "projected_slack", "block_slack")
 FREE = ("arr_minute", "distance", "crs_elapsed", "day_of_week")
-TREES, LEAVES = 10, 12  # of the model in production, for each carrier
+# The model in production, for each carrier: trees, leaves of each, and the least rows of a leaf.
+TREES, LEAVES, ROWS = 9, 12, 100
 
 FILE = DataFile(
     name="flights_map_intent.csv.gz",
@@ -59,8 +60,8 @@ def _production(
 ) -> npt.NDArray[np.bool_]:
     """Decisions of trees that each carrier has for itself.
 
-    They know the small carriers better than one model of all flights does, and the large ones, being few
-    and small, less well: so there is something to trade.
+    They know some small carriers better than one model of all flights does, and the large ones, since
+    there are but a few small trees, less well: so there is something to trade.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and needed only here
 
@@ -70,7 +71,11 @@ def _production(
     for carrier in np.unique(carriers):
         own = carriers == carrier
         trees = HistGradientBoostingClassifier(
-            max_iter=TREES, max_leaf_nodes=LEAVES, early_stopping=False, random_state=0
+            max_iter=TREES,
+            max_leaf_nodes=LEAVES,
+            min_samples_leaf=ROWS,
+            early_stopping=False,
+            random_state=0,
         )
         trees.fit(features[own & to_train], late[own & to_train])
         decisions[own] = trees.predict(features[own])
