@@ -141,3 +141,14 @@ def test_terminated_while_writing(run, flags, tmp_path, monkeypatch):
     assert run(*flags, "--out", tmp_path / "model").status == TERMINATED
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_full_disk_names_the_file(model, new_people, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    found = tmp_path / "found.csv"
+    child = call("predict", model, new_people, "--out", found, preexec_fn=limit)
+    assert child.communicate() == ("", f"ratebound: {found}: File too large\n")
+    assert child.returncode == FAILED
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,7 @@
 """What is refused: each with one line that says what and where, and with nothing written."""
 
+import gzip
+
 import pytest
 
 from ratebound.commands.runs import KEYS
@@ -37,6 +39,8 @@ TABLES = {
     'a,y\n1,"0\n': "line 2: unexpected end of data",
     "a,a,y\n1,2,0\n": "two columns are named 'a'",
     ",y\n1,0\n": "column 1 has no name",
+    "a;y\n1;0\n": "the first line names one column only, 'a;y'; cells are parted by commas, or by tabs",
+    '"a";"y"\n': "line 1: ',' expected after '\"'; cells are parted by commas, or by tabs",
 }
 
 
@@ -55,6 +59,8 @@ def test_files_that_are_none(train, tmp_path):
     assert "is a folder" in train(tmp_path, "--label", "y")
     (tmp_path / "latin.csv").write_bytes(b"a,y\n\xe9t\xe9,0\n")
     assert "not text in UTF-8" in train(tmp_path / "latin.csv", "--label", "y")
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(GOOD.encode()))
+    assert "unpack it, or save it as a CSV" in train(tmp_path / "packed.csv.gz", "--label", "y")
 
 
 FLAGS = [

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BATCH = 1 << 16  # rows taken at a time
+PARTED = "cells are parted by commas, or by tabs in a file that ends in .tsv"
 
 
 def read_csv(source: Path) -> dict[str, list[str]]:
@@ -23,10 +24,12 @@ def read_csv(source: Path) -> dict[str, list[str]]:
             try:
                 return _columns(reader, source)
             except csv.Error as error:
-                raise ValueError(f"{source}, line {reader.line_num}: {error}") from None
+                hint = f"; {PARTED}" if "expected after" in str(error) else ""
+                raise ValueError(f"{source}, line {reader.line_num}: {error}{hint}") from None
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{source} is not text in UTF-8: {error.reason} at byte {error.start}"
+            f"{source} is not text in UTF-8: {error.reason} at byte {error.start}; unpack it, or save "
+            "it as a CSV in UTF-8"
         ) from None
 
 
@@ -61,6 +64,8 @@ def _batches(reader: Any, width: int, source: Path) -> Iterator[list[list[str]]]
 def _checked(names: list[str], source: Path) -> list[str]:
     if not names:
         raise ValueError(f"{source} is empty: its first line must name the columns")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        raise ValueError(f"{source}: the first line names one column only, {names[0]!r}; {PARTED}")
     for index, name in enumerate(names):
         if not name.strip():
             raise ValueError(

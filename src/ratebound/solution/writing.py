@@ -18,7 +18,9 @@ def write_whole(path: str | Path, content: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(target)  # a full disk names no file
         raise
     return target
