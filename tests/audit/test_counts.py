@@ -20,7 +20,7 @@ def trained():
 @pytest.mark.parametrize("problem", ["given", "its own"])
 def test_counted_on_other_rows_and_scaled_to_those_trained_on(trained, problem):
     test = draw(1, 100)
-    report = rb.audit(CAP if problem == "given" else trained.problem, trained, test, resamples=200)
+    report = rb.audit(CAP if problem == "given" else trained.problem, trained, test)
     (promise,) = report.promises
     share = trained.predict_proba(test.X)[:, 1].mean()
     assert promise.words == "predicted_positives(out_of=400) <= 150.0"
@@ -44,7 +44,7 @@ def test_a_saved_model_remembers(trained, tmp_path):
 
 
 def test_other_models_are_counted_on_the_rows_audited(people):
-    (promise,) = rb.audit(CAP, mixture([1.0]), people, resamples=200).promises
+    (promise,) = rb.audit(CAP, mixture([1.0]), people).promises
     v = np.ones(400) if people.weights is None else people.weights
     assert promise.value == pytest.approx(v[people.X[:, 0] >= 0].sum())
     assert promise.words == f"predicted_positives(out_of={v.sum():.10g}) <= 150.0"

@@ -218,11 +218,6 @@ MISTAKES = {
         ValueError,
         "such as 0.95",
     ),
-    "resamples": (
-        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), p, resamples=5),
-        ValueError,
-        "resamples must be 100 or more",
-    ),
     "decisions": (
         lambda p: audit(rb.Problem(rb.error_rate()), Always("maybe"), p),
         ValueError,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ratebound.audit.decided import Array, Decided, decide, is_mixture
 from ratebound.audit.groups import groups, rates_of
-from ratebound.audit.intervals import Interval, around_area, clopper_pearson, resampled
-from ratebound.audit.measure import Tally, rows_behind, tally
+from ratebound.audit.intervals import Interval, area, clopper_pearson, proportion
+from ratebound.audit.measure import counted, over_of, rows_behind, scale, total
 from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
+from ratebound.audit.score import score_interval
+from ratebound.audit.strata import strata
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
@@ -32,21 +33,19 @@ def audit(
     population: Population,
     *,
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
     **others: Population,
 ) -> Audit:
     """What `problem` promised and what `model` keeps of it on `population`, and on `others` by name.
 
     `model` is a `Mixture`, an estimator that has one as `solution_`, or any fitted classifier with
-    `predict`. Every value is the expectation over the mixture. The area of `roc_auc` is the mean over
-    members, at the thresholds that its budgets allow on these very rows, not those learned elsewhere.
-    A count that does not say out of how many rows speaks of as many as `model` was trained on, where
-    that is known, and else of the rows audited; what is counted on these is scaled to that number.
+    `predict`. Every value is the expectation over the mixture. `roc_auc` is the area under the curve
+    itself, ties counting half; of a mixture, the mean of its members' areas. A count that does not say
+    out of how many rows speaks of as many as `model` was trained on, where that is known, and else of
+    the rows audited; what is counted on these is scaled to that number.
 
-    Each promise has an interval of its room at `level`, for that promise alone: exact for one rate of
-    one model against a number, otherwise from `resamples` draws of rows (and for mixtures of members),
-    as `ratebound.audit.intervals` says. Populations are taken to be drawn independently.
+    Each promise has an interval of its room at `level`, for that promise alone: exact for one rate or
+    ratio of one model against a number, otherwise by a score test. Populations are taken to be
+    drawn independently. `docs/audit.md` says how, and how often the intervals hold the truth.
 
     >>> from ratebound import error_rate, recall
     >>> class Always:
@@ -57,7 +56,7 @@ def audit(
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
     (True, 1.0, 'uncertain')
     """
-    _check(problem, model, population, others, level, resamples)
+    _check(problem, model, population, others, level)
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for, FIRST), FIRST)
@@ -68,13 +67,14 @@ def audit(
     problem = compiled.problem
     decided = decide(model, compiled.populations)
     objective, violations = _expected(compiled, decided)
-    draw = partial(resampled, level=level, resamples=resamples, seed=seed)
     promises, row = [], 0
     for constraint in problem.subject_to:
-        fine = bool(kept(violations[row], compiled.scale[1 + row]))
-        promises.append(_promise(constraint, float(violations[row]), fine, decided, level, draw))
+        measured = _promise(
+            constraint, float(violations[row]), float(compiled.scale[1 + row]), decided, level
+        )
+        promises.append(measured)
         row += len(demands(constraint))
-    _, _, interval, method = _sum(problem.minimize, Expression(), decided, level, draw)
+    _, _, interval, method = _sum(problem.minimize, Expression(), decided, level)
     low, high = _around(objective, interval)
     return Audit(
         objective=Objective(
@@ -103,19 +103,22 @@ def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
 
 
 def _promise(
-    constraint: Constraint, violation: float, fine: bool, decided: Decided, level: float, draw: Any
+    constraint: Constraint, violation: float, unit: float, decided: Decided, level: float
 ) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
+    measured: Measured
     if isinstance(metric, Area):
-        measured = _area(metric, constraint.right.constant - violation, constraint, decided, level)
+        measured = _area(metric, constraint.right.constant, decided, level)
         rows = min(int(decided.mask(*at).sum()) for at in _classes(metric.rate))
     elif isinstance(metric, SingleMetric):
-        measured, rows = _ratio(metric, constraint.right.constant, decided, draw)
+        measured, rows = _ratio(metric, constraint.right.constant, decided, level)
     else:
-        measured = _sum(metric, constraint.right, decided, level, draw)
+        measured = _sum(metric, constraint.right, decided, level)
         rows = _rows(metric + constraint.right, decided)
     left, right, interval, method = measured
     slack = None if left is None or right is None else sign * (left - right)
+    if isinstance(metric, Area) and slack is not None:
+        violation = -slack  # of the area itself; training counts recalls at its budgets
     if interval is not None and sign < 0:
         interval = (-interval[1], -interval[0])
     low, high = _around(slack, interval)
@@ -129,7 +132,7 @@ def _promise(
         slack_low=low,
         slack_high=high,
         violation=violation,
-        kept=fine,
+        kept=bool(kept(violation, unit)),
         verdict=_verdict(low, high),
         rows=rows,
         unit=_unit(constraint),
@@ -143,57 +146,62 @@ def _verdict(low: float | None, high: float | None) -> Kept:
     return "broken" if high is not None and high < -TOLERANCE else "uncertain"
 
 
-def _sum(left: Expression, right: Expression, decided: Decided, level: float, draw: Any) -> Measured:
-    """Two sums of rates: exact where one rate of one model is left of them, else drawn anew."""
+def _sum(left: Expression, right: Expression, decided: Decided, level: float) -> Measured:
+    """Two sums of rates: exact where one rate of one model is left of them, else by scores."""
     difference = left - right
-    counts = tally(decided, [rate for rate, _ in (left.terms + right.terms)])
-    values = float(counts.sum(left)), float(counts.sum(right))
-    exact = _exact(difference, counts, decided, level)
+    values = total(decided, left), total(decided, right)
+    exact = _exact(difference, decided, level)
     if exact is not None:
         return *values, exact, "exact"
-    return *values, draw(counts, lambda weight: counts.sum(difference, weight)), "bootstrap"
+    found = values[0] - values[1]
+    return *values, score_interval(found, strata(decided, difference), level), "score"
 
 
-def _exact(difference: Expression, counts: Tally, decided: Decided, level: float) -> Interval | None:
+def _exact(difference: Expression, decided: Decided, level: float) -> Interval | None:
     if len(difference.terms) != 1 or not decided.deterministic:
         return None
     ((rate, coefficient),) = difference.terms
-    overs = {atom.over for atom in atoms(rate)}
-    if None in overs or decided.populations[rate.on or FIRST].weights is not None:
+    name = rate.on or FIRST
+    if decided.populations[name].weights is not None:
         return None
-    (over,) = overs
-    trials = int(decided.mask(rate.on or FIRST, over).sum())  # type: ignore[arg-type]  # not None
-    successes = round(float(counts.value(rate)) * trials)
-    ends = [coefficient * end for end in clopper_pearson(successes, trials, level)]
+    trials = int(decided.mask(name, over_of(atoms(rate)[0])).sum())
+    successes = round(float(counted(decided, rate).sum()))
+    times = coefficient * scale(decided, rate)
+    ends = [times * end for end in clopper_pearson(successes, trials, level)]
     return min(ends) + difference.constant, max(ends) + difference.constant
 
 
-def _ratio(metric: SingleMetric, bound: float, decided: Decided, draw: Any) -> tuple[Measured, int]:
-    """The ratio of expectations; None over nothing. Behind it stand the rows below the line."""
-    top, bottom = (
-        replace(metric.rate, kind=f"{metric.rate.kind} {part}") for part in ("numerator", "denominator")
+def _ratio(metric: SingleMetric, bound: float, decided: Decided, level: float) -> tuple[Measured, int]:
+    """The ratio of expectations; None over nothing. Behind it stand the rows below the line.
+
+    Given which rows are counted at all, those above the line are a proportion of them.
+    """
+    kind = metric.rate.kind
+    above, below = (
+        counted(decided, replace(metric.rate, kind=f"{kind} {part}"))
+        for part in ("numerator", "denominator")
     )
-    counts = tally(decided, [top, bottom])
-    above, below = float(counts.value(top)), float(counts.value(bottom))
-    value = above / below if below > 0 else None
+    v, rows = decided.row_weights(metric.rate.on or FIRST), round(float(below.sum()))
+    value = float(v @ above) / float(v @ below) if v @ below > 0 else None
+    odds = kind == "win_loss_ratio"  # what is above its line is not below it as well
+    weight = v * (above + below if odds else below)
+    inside = weight > 0
+    if not inside.any():
+        return (value, bound, None, "exact"), rows
+    low, high = proportion(above[inside] > 0, weight[inside], level)
+    if odds:
+        low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
+    method: Method = "exact" if np.ptp(weight[inside]) == 0 else "weighted"
+    return (value, bound, (low - bound, high - bound), method), rows
 
-    def drawn(weight: Array) -> Array:
-        with np.errstate(divide="ignore"):  # where no row can fall below the line
-            return counts.value(top, weight) / counts.value(bottom, weight) - bound
 
-    interval = draw(counts, drawn) if above > 0 or below > 0 else None
-    rows = round(below * rows_behind(decided, [bottom]))
-    return (value, bound, interval, "bootstrap"), rows
-
-
-def _area(metric: Area, area: float, constraint: Constraint, decided: Decided, level: float) -> Measured:
-    bound = constraint.right.constant
+def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measured:
     name = metric.rate.on or FIRST
     inside = [decided.mask(*at) for at in _classes(metric.rate)]
     v, w = (decided.row_weights(name)[rows] for rows in inside)
     positives, negatives = (decided.scores[name][:, rows] for rows in inside)
-    half = around_area(positives, negatives, decided.weights, v, w, level)
-    return area, bound, (max(area - half, 0.0) - bound, min(area + half, 1.0) - bound), "delong"
+    found, (low, high) = area(positives, negatives, decided.weights, v, w, level)
+    return found, bound, (low - bound, high - bound), "delong"
 
 
 def _classes(rate: Rate) -> list[tuple[str, Any]]:
@@ -229,9 +237,7 @@ def _training(model: Any) -> tuple[float, float] | None:
         return None
 
 
-def _check(
-    problem: Any, model: Any, population: Any, others: dict[str, Any], level: Any, resamples: Any
-) -> None:
+def _check(problem: Any, model: Any, population: Any, others: dict[str, Any], level: Any) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"audit takes a rb.Problem first, got {type(problem).__name__}")
     for name, given in {"the third argument": population, **others}.items():
@@ -239,10 +245,6 @@ def _check(
             raise TypeError(f"audit: {name} must be a rb.Population, got {type(given).__name__}")
     if not 0 < float(level) < 1:
         raise ValueError(f"level is a probability such as 0.95, got {level}")
-    if int(resamples) < 100:
-        raise ValueError(
-            f"resamples must be 100 or more for percentiles to mean anything, got {resamples}"
-        )
     for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
         if rate.on not in (None, FIRST, *others):
             raise ValueError(

@@ -1,37 +1,27 @@
-"""How far the numbers of one sample can be trusted.
+"""Intervals of one proportion, and of an area under the curve.
 
-A single rate of a single model is a proportion: its interval is exact (Clopper and Pearson). Anything
-else is counted again on rows drawn anew, by the Bayesian bootstrap: the number of rows of each kind is
-drawn from a gamma distribution about its count (Rubin, 1981; the same mean and variance as drawing
-rows with replacement, but no group is ever empty). As with Jeffreys' prior, half a row of each
-decision is imagined in every set of rows, so that ten right decisions of ten are not taken for
-certainty. For a mixture, each drawn row draws its member too: the interval is that of decisions as they
-fall in use, not only of their expectation. An area under the curve has DeLong's interval, over the
-areas' mean.
+A proportion has an exact interval (Clopper and Pearson). Rows of unequal weight, and areas, are
+treated as the proportion among as many equal rows as would vary as much (Korn and Graubard, 1998).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 from ratebound.audit.decided import Array
-from ratebound.audit.measure import Tally
 
 Interval = tuple[float, float]
-CHUNK = 2**22  # numbers drawn at a time
 
 
-def clopper_pearson(successes: int, trials: int, level: float = 0.95) -> Interval:
-    """The exact interval of a proportion.
+def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Interval:
+    """The exact interval of a proportion; both numbers may be fractions of rows.
 
     >>> low, high = clopper_pearson(0, 10)
     >>> round(low, 4), round(high, 4)
     (0.0, 0.3085)
     """
-    if not 0 <= successes <= trials or trials < 1:
+    if not 0 <= successes <= trials or trials <= 0:
         raise ValueError(f"a proportion needs 0 <= successes <= trials, got {successes} of {trials}")
     tail = (1.0 - level) / 2
     misses = trials - successes
@@ -40,56 +30,61 @@ def clopper_pearson(successes: int, trials: int, level: float = 0.95) -> Interva
     return low, high
 
 
-def resampled(
-    tally: Tally,
-    statistic: Callable[[Array], Array],
-    *,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> Interval | None:
-    """The percentile interval of `statistic`, a function of totals (draws, kinds) -> (draws,)."""
-    rng = np.random.default_rng(seed)
-    shape = tally.count + tally.prior
-    step = max(1, CHUNK // max(1, len(shape)))
-    values = []
-    for start in range(0, resamples, step):
-        drawn = min(step, resamples - start)
-        values.append(statistic(rng.standard_gamma(shape, (drawn, len(shape))) * tally.size))
-    found = np.concatenate(values)
-    found = found[np.isfinite(found)]
-    if not len(found):
-        return None
-    tail = (1.0 - level) / 2
-    low, high = np.quantile(found, [tail, 1.0 - tail])
-    return float(low), float(high)
+def proportion(hits: Array, weights: Array, level: float) -> Interval:
+    """The interval of the share of `weights` (n,) that lies on `hits` (n,)."""
+    one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
+    trials = float(equal_decisions(weights, hits.astype(float), first, 0.0 * one, one)[0])
+    return clopper_pearson(float(weights @ hits / weights.sum()) * trials, trials, level)
 
 
-def around_area(
-    positives: Array,
-    negatives: Array,
-    members: Array,
-    positive_weights: Array,
-    negative_weights: Array,
-    level: float = 0.95,
-) -> float:
-    """Half the width of DeLong's interval for the mean area of members (M,) on scores (M, rows).
+def equal_decisions(weights: Array, values: Array, stratum: Array, low: Array, high: Array) -> Array:
+    """How many decisions of equal weight have a mean that varies as that of each stratum, (strata,).
 
-    Each row's placement is the share of the other class on its right side, averaged over members; the
-    variance is that of the two mean placements. One row placed best and one placed worst are
-    imagined in each class: a perfect ranking of three rows proves little.
+    Values lie between `low` and `high` (strata,), and decisions would take only these two. Values
+    between them, as a mixture's expectations are, vary less and count as more decisions. Rows of unequal
+    weight count as fewer: never as more because few of them happen to be heavy.
     """
-    above = sum(
-        w * _share_below(n, negative_weights, p)
-        for w, p, n in zip(members, positives, negatives, strict=True)
-    )
-    below = sum(
-        w * _share_below(-p, positive_weights, -n)
-        for w, p, n in zip(members, positives, negatives, strict=True)
-    )
-    variance = _variance_of_mean(np.asarray(above), positive_weights)
-    variance += _variance_of_mean(np.asarray(below), negative_weights)
-    return float(ndtri((1.0 + level) / 2) * np.sqrt(variance))
+    count = np.bincount(stratum, minlength=len(low))
+
+    def varies(w: Array) -> Array:
+        """As a share of how much decisions of this mean would, one imagined row included."""
+
+        def total(of_rows: Array) -> Array:
+            return np.bincount(stratum, of_rows, len(low))
+
+        mean, square = total(w * values) / total(w), total(w**2)
+        found = total(w**2 * (values - mean[stratum]) ** 2)
+        most = square * (mean - low) * (high - mean)
+        imagined = square / count * (high - low) ** 2 / 4
+        return np.divide(found + imagined, most + imagined, out=np.ones(len(low)), where=high > low)
+
+    rows = np.bincount(stratum, weights) ** 2 / np.bincount(stratum, weights**2)
+    return rows / np.maximum(varies(weights), varies(np.ones(len(weights))))
+
+
+def area(
+    positives: Array, negatives: Array, members: Array, v: Array, w: Array, level: float
+) -> tuple[float, Interval]:
+    """The mean area of members (M,) with scores (M, rows) and rows weighted `v` and `w`; its interval.
+
+    A tie counts half. DeLong's variance is that of the two classes' mean placements, a row's placement
+    being the share of the other class on its right side; the interval is that of a proportion of as
+    many rows as would vary so much. An area varies at most like a proportion of the rows of the smaller
+    class (Birnbaum and Klose, 1957); one imagined row that does keeps a perfect ranking of a few
+    rows from being taken for certainty.
+    """
+    scored = list(zip(members, positives, negatives, strict=True))
+    above = np.sum([m * _share_below(n, w, p) for m, p, n in scored], axis=0)
+    below = np.sum([m * _share_below(-p, v, -n) for m, p, n in scored], axis=0)
+    found = min(float(v @ above / v.sum()), 1.0)
+    smaller = min(_equal_rows(v), _equal_rows(w))
+    variance = _variance_of_mean(above, v) + _variance_of_mean(below, w)
+    rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2)
+    return found, clopper_pearson(found * rows, rows, level)
+
+
+def _equal_rows(v: Array) -> float:
+    return float(v.sum() ** 2 / (v @ v))
 
 
 def _share_below(values: Array, weights: Array, at: Array) -> Array:
@@ -102,8 +97,7 @@ def _share_below(values: Array, weights: Array, at: Array) -> Array:
 
 
 def _variance_of_mean(values: Array, weights: Array) -> float:
-    typical = (weights**2).sum() / weights.sum()
-    values = np.append(values, [0.0, 1.0])
-    weights = np.append(weights, [typical, typical])
     mean = weights @ values / weights.sum()
-    return float((weights**2 @ (values - mean) ** 2) / weights.sum() ** 2)
+    rows = _equal_rows(weights)
+    few = rows / (rows - 1.0) if rows >= 2 else 1.0
+    return float(few * (weights**2 @ (values - mean) ** 2) / weights.sum() ** 2)

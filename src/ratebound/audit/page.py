@@ -23,8 +23,9 @@ from ratebound.game.trace import Trace
 SIGNS = {"<=": "≤", ">=": "≥"}
 METHODS = {
     "exact": "exact binomial (Clopper–Pearson)",
-    "bootstrap": "Bayesian bootstrap over rows, and over members of a mixture",
-    "delong": "DeLong",
+    "weighted": "binomial, of as many rows of equal weight as vary as much",
+    "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
+    "delong": "DeLong's variance, as of a proportion",
 }
 
 

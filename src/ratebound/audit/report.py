@@ -16,7 +16,7 @@ from ratebound.solution.writing import write_whole
 
 Kept = Literal["kept", "broken", "uncertain"]
 Unit = Literal["rate", "ratio", "rows"]
-Method = Literal["exact", "bootstrap", "delong"]
+Method = Literal["exact", "score", "weighted", "delong"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Promise:
     slack: float | None  # room to the bound in the constraint's own units, negative where broken
     slack_low: float | None  # the interval of the room
     slack_high: float | None
-    violation: float  # as training counts it: feasible where <= 0
+    violation: (
+        float  # as training counts it, but for areas, which are judged themselves: kept where <= 0
+    )
     kept: bool  # on these rows
     verdict: Kept  # beyond these rows
     rows: int  # of the smallest set involved, unweighted

@@ -61,7 +61,7 @@ def findings(problem: Problem, rows: Rows, features: list[str], seed: int) -> Fi
         PERFECT: _scored(np.where(rows.yes, CERTAIN, -CERTAIN)),
         "unconstrained": _unconstrained(problem, rows, features, seed),
     }
-    audits = {name: audit(problem, model, people, resamples=100) for name, model in simple.items()}
+    audits = {name: audit(problem, model, people) for name, model in simple.items()}
     parts = _compiled_rows(problem)
     alone = [least_violation(compiled, part) for part in parts]
     together = least_violation(compiled, [row for part in parts for row in part])

@@ -255,7 +255,8 @@ def roc_auc(
 
     Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that
     the mean recall at those thresholds is at least 0.8 and that each keeps its budget. The paper
-    takes budgets l/L, which overstates the area by up to 1/(2L); the midpoints (l - 1/2)/L do not.
+    takes budgets l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate it by at
+    most half of that, and do so a little on any concave curve. An audit measures the area itself.
 
     >>> roc_auc(sex="Female", bins=20) >= 0.8
     roc_auc(sex == "Female", bins=20) >= 0.8

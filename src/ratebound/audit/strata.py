@@ -1,0 +1,216 @@
+"""Rows that a sum of rates treats alike, and how much the sum can vary through them.
+
+Rows that lie in the same sets of an expression form a *stratum*. In it, what a row adds to the
+expression depends on its decision alone: it lies between two known ends, and the stratum's mean is a
+proportion between them. How many rows a stratum has is a matter of chance too, since another sample
+would hold another number of women: one more row moves the expression by its *influence*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.audit.decided import Array, Decided, used
+from ratebound.audit.intervals import equal_decisions
+from ratebound.audit.measure import at_of, over_of, scale
+from ratebound.problem.compiling import FIRST
+from ratebound.rates.expressions import Expression
+from ratebound.rates.named import ANY, YES, Atom, atoms
+from ratebound.rates.subsets import Subset
+
+ROUNDING = 1e-9  # of values that are sums of a few numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The strata of one population, as an expression sees them.
+
+    Summed over populations, `share · (least + reach · mean)` is the expression without its constant.
+    """
+
+    share: Array  # (strata,) of the population's weight
+    spread: Array  # (strata,) squared weights of its rows, over the population's weight squared
+    reach: Array  # (strata,) between the least and the largest value that a row can have
+    mean: Array  # (strata,) of the rows' values, 0 at the least and 1 at the largest
+    trials: Array  # (strata,) decisions of equal weight whose mean would vary as much
+    rows: Array  # (strata,) of equal weight, in the smallest set that a rate of these rows is a share of
+    influence: Array  # (strata,) mean over the rows of the stratum
+    over: Array  # (atoms, strata) 1 / the share of the rows an atom is counted over, on those rows
+    follows: Array  # (atoms, strata) how an atom's value follows the mean value of the stratum
+    step: float  # the least by which one row changes the expression
+
+
+@dataclass(frozen=True, eq=False)
+class _Term:
+    atom: Atom
+    at: float | str
+    coefficient: float
+
+    @property
+    def sign(self) -> float:
+        """Of a yes: 1 where it is counted, -1 where a no is, 0 where rows count whatever is decided."""
+        return 0.0 if self.atom.predicted is ANY else 1.0 if self.atom.predicted is YES else -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows by stratum: `patterns` says which strata lie in which of the `sets`."""
+
+    sets: list[Subset]
+    patterns: Array  # (strata, sets) bool
+    stratum: Array  # (n,)
+    weight: Array  # (n,)
+    yes: Array  # (thresholds, n) probability of yes
+
+    def total(self, values: Array) -> Array:
+        return np.bincount(self.stratum, values, len(self.patterns))
+
+    def inside(self, subsets: list[Subset]) -> Array:
+        """Which strata lie in each of `subsets`, as numbers (subsets, strata)."""
+        return self.patterns[:, [self.sets.index(subset) for subset in subsets]].T.astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """What decisions make of a row's value, stratum by stratum."""
+
+    gain: Array  # (terms, strata) what a row adds that the term counts
+    slope: Array  # (thresholds, strata) what a yes adds to a no
+    base: Array  # (strata,) where every answer is no
+    low: Array  # (strata,) the least
+    high: Array  # (strata,) the largest
+
+
+def strata(decided: Decided, expression: Expression) -> list[Strata]:
+    """The strata of an expression, population by population."""
+    names = used((rate.on for rate, _ in expression.terms), FIRST)
+    return [_strata_of(decided, name, expression) for name in names]
+
+
+def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
+    terms = [
+        _Term(atom, at_of(rate), c * scale(decided, rate))
+        for rate, c in expression.terms
+        if (rate.on or FIRST) == name
+        for atom in atoms(rate)
+    ]
+    thresholds = list(dict.fromkeys(term.at for term in terms))
+    levels = np.column_stack([decided.levels(at) for at in thresholds])  # (M, thresholds)
+    rows = _imagining(_rows_of(decided, name, terms, thresholds), terms, levels)
+    weight, square = rows.total(rows.weight), rows.total(rows.weight**2)
+    share = weight / weight.sum()
+    over = rows.inside([over_of(term.atom) for term in terms])
+    equal = (over @ weight) ** 2 / (over @ square)
+    smallest = np.where(over > 0, equal[:, None], len(rows.weight)).min(axis=0)
+    over /= (over @ share)[:, None]
+    of = _values(rows, terms, levels)
+    values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.yes).sum(axis=0)
+    at = [thresholds.index(term.at) for term in terms]
+    sign = np.array([term.sign for term in terms])[:, None]
+    said = np.array([rows.total(rows.weight * yes) for yes in rows.yes]) / weight
+    parts = of.gain * (sign * said[at] + (sign <= 0))
+    means, reach = parts.sum(axis=0), of.high - of.low
+    changes = np.abs(of.gain) * square / weight / weight.sum()
+    return Strata(
+        share=share,
+        spread=square / weight.sum() ** 2,
+        reach=reach,
+        mean=np.divide(means - of.low, reach, out=np.zeros(len(share)), where=reach > 0).clip(0.0, 1.0),
+        trials=equal_decisions(rows.weight, values, rows.stratum, of.low, of.high),
+        rows=smallest,
+        influence=means - over.T @ (parts @ share),
+        over=over,
+        follows=sign * of.gain * of.slope[at] * share / np.maximum((of.slope**2).sum(axis=0), 1e-300),
+        step=float(changes[changes > 0].min()),
+    )
+
+
+def _rows_of(decided: Decided, name: str, terms: list[_Term], thresholds: list[float | str]) -> _Rows:
+    weight = decided.row_weights(name)
+    present = weight > 0
+    sets = list(dict.fromkeys(s for term in terms for s in (term.atom.given, over_of(term.atom))))
+    patterns, stratum = _patterns([decided.mask(name, subset)[present] for subset in sets])
+    yes = np.array([decided.yes(name, at)[present] for at in thresholds])
+    return _Rows(sets, patterns, stratum, weight[present], yes)
+
+
+def _values(rows: _Rows, terms: list[_Term], levels: Array) -> _Values:
+    """The values that rows of each stratum can have, `levels` (M, thresholds) being the members'.
+
+    At one threshold these come by no and by yes. At several, a score passes those below it: its level
+    among a member's sorted thresholds says all.
+    """
+    shares = rows.inside([over_of(term.atom) for term in terms]) @ rows.total(rows.weight)
+    times = np.array([term.coefficient for term in terms]) * rows.weight.sum() / shares
+    gain = times[:, None] * rows.inside([term.atom.given for term in terms])
+    thresholds = list(dict.fromkeys(term.at for term in terms))
+    slope = np.zeros((len(thresholds), gain.shape[1]))
+    for term, gained in zip(terms, gain, strict=True):
+        slope[thresholds.index(term.at)] += term.sign * gained
+    base = gain[[term.sign <= 0 for term in terms]].sum(axis=0)
+    low, high = np.zeros(len(base)), np.zeros(len(base))
+    for order in {tuple(np.argsort(own, kind="stable").tolist()) for own in levels}:
+        passed = np.cumsum(slope[list(order)], axis=0)
+        low, high = np.minimum(low, passed.min(axis=0)), np.maximum(high, passed.max(axis=0))
+    return _Values(gain, slope, base, base + low, base + high)
+
+
+def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
+    """One more row for each pattern that chance may have left out, where it could have other values.
+
+    Had none of twenty rows a positive label, it would seem certain that none has; so one is imagined.
+    No pattern is imagined that adds nothing, such as positive rows where an error is an error.
+    """
+    overs = sorted({rows.sets.index(over_of(term.atom)) for term in terms})
+    inside = {(rows.sets.index(term.atom.given), rows.sets.index(over_of(term.atom))) for term in terms}
+    possible: dict[tuple[bool, ...], None] = {}
+    for pattern in rows.patterns.tolist():
+        bare = [flag and place in overs for place, flag in enumerate(pattern)]
+        possible.setdefault(tuple(bare))
+        for given, over in sorted(inside):
+            if bare[over]:
+                possible.setdefault((*bare[:given], True, *bare[given + 1 :]))
+    both = replace(rows, patterns=np.concatenate([rows.patterns, np.array(list(possible))]))
+    of = _values(both, terms, levels)
+    seen: dict[tuple[bool, ...], tuple[float, float]] = {}
+    new = []
+    for place, pattern in enumerate(both.patterns):
+        key, ends = tuple(pattern[overs].tolist()), (float(of.low[place]), float(of.high[place]))
+        low, high = seen.get(key, ends)
+        if place < len(rows.patterns):
+            seen[key] = min(low, ends[0]), max(high, ends[1])
+        elif ends[0] < low - ROUNDING * abs(low) or ends[1] > high + ROUNDING * abs(high):
+            new.append(place)
+    if not new:
+        return rows
+    return _Rows(
+        sets=rows.sets,
+        patterns=np.concatenate([rows.patterns, both.patterns[new]]),
+        stratum=np.concatenate([rows.stratum, len(rows.patterns) + np.arange(len(new))]),
+        weight=np.concatenate([rows.weight, np.full(len(new), rows.weight.mean())]),
+        yes=np.hstack([rows.yes, np.full((len(rows.yes), len(new)), 0.5)]),
+    )
+
+
+def _patterns(masks: list[Array]) -> tuple[Array, Array]:
+    """The distinct combinations (p, k) of `masks` that occur, and which of them each row has."""
+    code = np.zeros(len(masks[0]), dtype=np.int64)
+    representative = np.zeros(1, dtype=np.int64)
+    for start in range(0, len(masks), 12):  # a dozen at a time, so that codes stay small
+        for mask in masks[start : start + 12]:
+            code = 2 * code + mask
+        present, code = _renumbered(code)
+        representative = np.zeros(present, dtype=np.int64)
+        representative[code] = np.arange(len(code))
+    return np.column_stack([mask[representative] for mask in masks]), code
+
+
+def _renumbered(code: Array) -> tuple[int, Array]:
+    """How many distinct codes there are, and the codes numbered from 0; sorting only if need be."""
+    if code.max() >= 2**20:
+        distinct, code = np.unique(code, return_inverse=True)
+        return len(distinct), code
+    present = np.bincount(code) > 0
+    return int(present.sum()), (np.cumsum(present) - 1)[code]
