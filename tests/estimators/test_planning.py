@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 import ratebound as rb
-from ratebound.estimators.planning import AS_IT_IS, HYBRID, THRESHOLDS, TRAINING, Option, _recommended
+from ratebound.estimators.planning import (
+    AS_IT_IS,
+    HYBRID,
+    THRESHOLDS,
+    TRAINING,
+    Option,
+    _reason,
+    _recommended,
+)
 
 PARITY = rb.statistical_parity(groups={"group": ("a", "b")}, ratio=0.9)
 
@@ -37,13 +45,60 @@ def options(**values):
         ({"a": ([0.2, 0.1], [-0.1, 0.0]), "b": ([0.1, 0.19], [0.0, -0.1])}, "a"),
         # none is safe: the safest, though dearer
         ({"a": ([0.1, 0.1], [0.2, 0.3]), "b": ([0.3, 0.3], [0.1, 0.1])}, "b"),
+        # safer only by chance, and far dearer
+        ({"a": ([0.228] * 3, [0.0, 0.0, 0.0]), "b": ([0.148] * 3, [0.014, 0.0, 0.004])}, "b"),
+        # safer in one split and less safe in another, and no cheaper: the simpler
+        ({"a": ([0.2] * 3, [0.0, 0.03, 0.0]), "b": ([0.2] * 3, [0.01, 0.0, 0.0])}, "a"),
+        # safer beyond chance, though far dearer
+        ({"a": ([0.228] * 3, [0.0, 0.0, 0.0]), "b": ([0.148] * 3, [0.05, 0.04, 0.06])}, "a"),
+        # the risk may be chance, but is larger than what it saves
+        ({"a": ([0.12] * 3, [0.0, 0.0, 0.0]), "b": ([0.10] * 3, [0.12, 0.0, 0.02])}, "a"),
+        # the risk may be chance, and so may the saving
+        ({"a": ([0.3, 0.1, 0.2], [0.0] * 3), "b": ([0.1, 0.2, 0.12], [0.02, 0.0, 0.02])}, "a"),
         # one split only
         ({"a": ([0.1], [0.3]), "b": ([0.3], [0.1]), "c": ([0.2], [0.1])}, "c"),
     ],
-    ids=["equal", "broken", "dearer", "chance", "none", "one split"],
+    ids=[
+        "equal",
+        "broken",
+        "dearer",
+        "chance",
+        "none",
+        "noise",
+        "both ways",
+        "told apart",
+        "risk",
+        "saving",
+        "one split",
+    ],
 )
 def test_the_simplest_of_the_best_is_recommended(values, expected):
-    assert _recommended(options(**values)) == expected
+    assert _recommended(options(**values)).name == expected
+
+
+def test_the_reason_says_what_was_weighed():
+    given = options(
+        **{
+            AS_IT_IS: ([0.146] * 3, [0.2, 0.25, 0.22]),
+            THRESHOLDS: ([0.228] * 3, [0.0, 0.0, 0.0]),
+            TRAINING: ([0.148] * 3, [0.014, 0.0, 0.004]),
+        }
+    )
+    assert _recommended(given).name == TRAINING
+    words = _reason({option.name: option for option in given}, TRAINING, ())
+    assert (
+        "With 'thresholds' the promises are broken by 0.0060 (± 0.0042) less, which may be chance, "
+        "and the objective is 0.0800 higher." in words
+    )
+    assert "With 'as it is' the objective is 0.0020 lower, but the promises are broken by 0.2" in words
+
+
+def test_counts_are_weighed_per_row():
+    """Eight rows of 1,000 are .008, less than a risk of .04; without their number they are eight."""
+    risky = np.array([0.1, 0.0, 0.02])
+    for rows, expected in ((1000.0, "a"), (1.0, "b")):
+        safe = Option("a", np.full(3, 228.0), np.zeros(3), rows)
+        assert _recommended([safe, Option("b", np.full(3, 220.0), risky, rows)]).name == expected
 
 
 def test_thresholds_where_the_group_is_known():

@@ -2,7 +2,8 @@
 
 Where the groups are known when deciding and a good score exists, thresholds per group can do as well
 as training, or better; where they are not, only training can. Which it is depends on the data, so
-every way is tried on several splits, and the simplest of those that do equally well is recommended.
+every way is tried on several splits. The safest is recommended, unless another's violation is larger by
+no more than chance and its objective clearly lower; among those that do equally well, the simplest.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ WHAT = {  # from the simplest to deploy to the least simple
     HYBRID: "thresholds on the models of that training",
 }
 EQUAL = 0.001  # differences of rates below this are not worth a more complicated model
+CHANCE = 2.0  # standard errors, over splits, up to which a difference may be chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,20 @@ class Option:
 
     name: str
     objectives: Array  # (splits,)
-    violations: Array  # (splits,) the worst constraint's, kept where <= 0
+    violations: (
+        Array  # (splits,) the worst constraint's, per row where rows are counted; kept where <= 0
+    )
+    rows: float = 1.0  # out of how many rows the objective is, where it is a count
+
+    @property
+    def costs(self) -> Array:
+        """The objectives as rates, (splits,)."""
+        return self.objectives / self.rows
+
+    @property
+    def broken(self) -> Array:
+        """By how much the promises are broken in each split, 0 where all are kept."""
+        return self.violations.clip(min=0.0)
 
     @property
     def kept(self) -> str:
@@ -99,7 +114,8 @@ def plan(
     `known` are the columns that may be looked at when deciding; without any there is one threshold for
     everyone. `model` and `features` are what `RateConstrainedClassifier` takes. Each of `splits` times
     a `share` of the rows is held out, and every option is trained on the others. What held-out rows
-    show varies from split to split, so among options that do equally well the simplest is recommended.
+    show varies from split to split, so differences between options are weighed against their standard
+    errors over the splits, and among options that do equally well the simplest is recommended.
 
     >>> import ratebound as rb
     >>> random = np.random.default_rng(0)
@@ -127,9 +143,11 @@ def plan(
         fitting, judging = population.only(~aside), compile(problem, population.only(aside))
         for name, policy in _policies(problem, fitting, known, model, features, seed + split).items():
             outcome = evaluate(policy, judging)
-            measured[name].append((outcome.objective, float(outcome.violations.max())))
-    options = {name: Option(name, *np.array(values).T) for name, values in measured.items()}
-    recommended = _recommended(list(options.values()))
+            worst = float((outcome.violations / judging.scale[1:]).max())
+            measured[name].append((outcome.objective, worst))
+    rows = float(everyone.scale[0])
+    options = {name: Option(name, *np.array(values).T, rows) for name, values in measured.items()}
+    recommended = _recommended(list(options.values())).name
     return Plan(problem, tuple(known), options, recommended, _reason(options, recommended, known))
 
 
@@ -171,25 +189,55 @@ def _iterates(trained: RateConstrainedClassifier) -> Mixture:
     return replace(mixture(own, np.ones(len(own))), encoding=trained.solution_.encoding)
 
 
-def _recommended(options: list[Option]) -> str:
-    """The simplest option that is as safe as the safest, and then as cheap as the cheapest of those.
+@dataclass(frozen=True)
+class Difference:
+    """How much larger one option's numbers are than another's, split by split."""
 
-    Equal is what differs by no more than EQUAL, or than one standard error over the splits.
+    mean: float
+    error: float  # standard error of the mean; 0 for a single split, which cannot tell
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f}" + (f" (± {self.error:.4f})" if self.error > 0 else "")
+
+    @property
+    def equal(self) -> bool:
+        return self.mean <= max(self.error, EQUAL)
+
+    @property
+    def chance(self) -> bool:
+        return self.mean <= max(CHANCE * self.error, EQUAL)
+
+
+def _difference(larger: Array, smaller: Array) -> Difference:
+    apart = larger - smaller
+    error = apart.std(ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
+    return Difference(float(apart.mean()), float(error))
+
+
+def _recommended(options: list[Option]) -> Option:
+    """The simplest option as cheap as the cheapest of those that are safe enough.
+
+    Safe enough is the safest, whatever is equal to it, and what may be worse by chance alone where
+    that saves more of the objective than it risks of the promises.
     """
-    worst = np.array([option.violations.clip(min=0) for option in options])
-    safe = _as_low_as_the_lowest(worst)
-    costs = np.array([option.objectives for option in options])
-    cheap = _as_low_as_the_lowest(costs[safe])
-    return options[int(safe[cheap[0]])].name
+    safest = _safest(options)
+
+    def safe_enough(option: Option) -> bool:
+        risked = _difference(option.broken, safest.broken)
+        saved = _difference(safest.costs, option.costs)
+        return risked.equal or (risked.chance and not saved.chance and saved.mean > risked.mean)
+
+    safe = list(filter(safe_enough, options))
+    cheapest = _cheapest(safe)
+    return next(option for option in safe if _difference(option.costs, cheapest.costs).equal)
 
 
-def _as_low_as_the_lowest(values: Array) -> Array:
-    """Which rows of (options, splits) are as low as the lowest, split by split."""
-    lowest = values[np.argmin(values.mean(axis=1))]
-    excess = values - lowest
-    splits = values.shape[1]
-    error = excess.std(axis=1, ddof=1) / splits**0.5 if splits > 1 else np.zeros(len(values))
-    return np.flatnonzero(excess.mean(axis=1) <= np.maximum(error, EQUAL))
+def _safest(options: list[Option]) -> Option:
+    return min(options, key=lambda option: float(option.broken.mean()))
+
+
+def _cheapest(options: list[Option]) -> Option:
+    return min(options, key=lambda option: float(option.costs.mean()))
 
 
 def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) -> str:
@@ -197,7 +245,7 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
     chosen = options[recommended]
     needs = ", ".join(known)
     if recommended == AS_IT_IS:
-        first = "Train without promises: they are kept on held-out rows as well as by any other option"
+        first = "Train without promises: as far as held-out rows show, no other option keeps them better"
     elif recommended == TRAINING:
         first = "Train under the promises"
         if known:
@@ -213,12 +261,30 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
     else:
         way = "Set one threshold" if recommended == THRESHOLDS else "Train, and set one threshold"
         first = f"{way} for everyone"
-    words = f"Use {recommended}. {first}: {chosen}."
+    words = f"Use {recommended}. {first}: {chosen}.{_weighed(options, chosen)}"
     if chosen.violations.mean() > EQUAL:
         words += (
             f" Even so the promises are broken by {chosen.violations.mean():.4f} on average where they "
             "were not trained: promise a little more than you need, or gather more rows."
         )
+    return words
+
+
+def _weighed(options: dict[str, Option], chosen: Option) -> str:
+    """What speaks for other options, and why it did not decide: a sentence each."""
+    others = list(options.values())
+    words = ""
+    safest = _safest(others)
+    if (risked := _difference(chosen.broken, safest.broken)).mean > EQUAL:
+        words += f" With {safest.name!r} the promises are broken by {risked} less, which may be chance"
+        saved = _difference(safest.costs, chosen.costs)
+        words += f", and the objective is {saved} higher." if saved.mean > EQUAL else "."
+    cheapest = _cheapest(others)
+    if (saved := _difference(chosen.costs, cheapest.costs)).mean > EQUAL:
+        words += f" With {cheapest.name!r} the objective is {saved} lower"
+        risked = _difference(cheapest.broken, chosen.broken)
+        worse = f", but the promises are broken by {risked} more."
+        words += worse if risked.mean > EQUAL else ", which may be chance."
     return words
 
 
