@@ -17,13 +17,13 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
 # With the lowest versions pyproject.toml declares. Left out: what needs PyTorch, whose old wheels are
-# gigabytes, and what runs long without asking more of other packages.
+# gigabytes, and what runs long without asking more of other packages. Old ones use what newer ones deprecate.
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt --editable '.[dev]'
-	.venv-lowest/bin/python -m pytest -n 2 tests --ignore tests/experiments --ignore tests/test_examples.py \
-		--ignore tests/test_readme.py --ignore tests/cli/test_reproduce.py
+	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests --ignore tests/experiments \
+		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/cli/test_reproduce.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -51,10 +51,10 @@ def compiled_on(seed, subject_to, **options):
 
 
 def all_values(compiled):
-    """Objective and violations (2^KINDS, 1+m) of every classifier there is."""
+    """Objective and violations (2^KINDS, 1+m), of counts per row, of every classifier there is."""
     rules = np.array(list(itertools.product([-1.0, 1.0], repeat=KINDS)))
     objectives, violations = compiled.evaluate(rules @ compiled.features.T)
-    return np.column_stack([objectives, violations])
+    return np.column_stack([objectives, violations / compiled.scale[1:]])
 
 
 def best_mixture(values, fine=None):
