@@ -185,7 +185,7 @@ def test_saved_and_loaded(tmp_path):
         ({"model": "tree"}, "model must be"),
         ({"game": "chess"}, "game must be one of auto"),
         ({"solution": "all"}, "solution must be one of shrink"),
-        ({"learning_rate": "fast"}, "a learning rate is a number"),
+        ({"learning_rate": "fast"}, "learning_rate is a positive number, several, or 'search'"),
         ({"positive_label": "maybe"}, "positive_label 'maybe' is not among"),
         ({"features": ["skor"]}, "there is no column 'skor'"),
         ({"constraints": "recall(sex == 'F') >= 1"}, "there is no column 'sex'"),

@@ -383,7 +383,7 @@ def test_settings_are_played_side_by_side():
         ({"multipliers": rb.Lagrangian()}, r"Lagrangian watches proxies.*rb\.ExternalRegret"),
         ({"epochs": 3}, "give rounds="),
         ({"start": np.zeros(3)}, "give rounds="),
-        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"rounds": 0}, "rounds takes a whole number from 1 on"),
     ],
     ids=["Lagrangian", "epochs", "start", "rounds"],
 )
@@ -410,11 +410,11 @@ def test_cutting_planes_need_whole_fits():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: rb.CuttingPlane(radius=0), "radius must be positive"),
-        (lambda: rb.CuttingPlane(smoothing=1.0), "smoothing lies between"),
-        (lambda: rb.Grid(0), "points must be at least 1"),
+        (lambda: rb.CuttingPlane(radius=0), "radius takes a number that is above 0"),
+        (lambda: rb.CuttingPlane(smoothing=1.0), "smoothing takes a number"),
+        (lambda: rb.Grid(0), "points takes a whole number from 1 on"),
         (lambda: rb.Grid(radius=-1.0), "radius must be positive"),
-        (lambda: rb.Oracle(LogisticRegression(), tolerance=-1.0), "tolerance must not be negative"),
+        (lambda: rb.Oracle(LogisticRegression(), tolerance=-1.0), "tolerance takes a number"),
     ],
     ids=["radius", "smoothing", "points", "grid radius", "tolerance"],
 )

@@ -117,7 +117,7 @@ def test_what_is_kept_does_not_change_afterwards():
         ({"learning_rate": []}, "learning rate"),
         ({"learning_rate": [0.1, -1]}, "learning rate"),
         ({"learning_rate": "fast"}, "learning rate"),
-        ({"optimizer": "lbfgs"}, "'sgd' or 'adam'"),
+        ({"optimizer": "lbfgs"}, "one of sgd, adam"),
         ({"l2": -0.1}, "l2"),
         ({"radius": 0.0}, "radius"),
     ],

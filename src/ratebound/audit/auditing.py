@@ -14,6 +14,7 @@ from ratebound.audit.measure import counted, over_of, rows_behind, scale, total
 from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
 from ratebound.audit.score import score_interval
 from ratebound.audit.strata import strata
+from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
@@ -243,8 +244,7 @@ def _check(problem: Any, model: Any, population: Any, others: dict[str, Any], le
     for name, given in {"the third argument": population, **others}.items():
         if not isinstance(given, Population):
             raise TypeError(f"audit: {name} must be a rb.Population, got {type(given).__name__}")
-    if not 0 < float(level) < 1:
-        raise ValueError(f"level is a probability such as 0.95, got {level}")
+    check_number("level, a probability such as 0.95,", level, above=0, below=1)
     for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
         if rate.on not in (None, FIRST, *others):
             raise ValueError(

@@ -65,12 +65,7 @@ def as_learner(
         if model == "lattice":
             signs = _signs(monotone, encoding)
             return Lattice(monotone=signs, categorical=encoding.codes, learning_rate=rates, l2=l2)
-        if model == "mlp":
-            return Torch(lambda: mlp(width, hidden), learning_rate=rates, l2=l2)
-        raise ValueError(
-            "model must be 'linear', 'mlp', 'lattice', 'lightgbm', 'xgboost', a scikit-learn "
-            f"classifier, a torch module or a function, got {model!r}"
-        )
+        return Torch(lambda: mlp(width, hidden), learning_rate=rates, l2=l2)
     if callable(model) and not isinstance(model, import_torch().nn.Module):
         return Torch(lambda: model(width), learning_rate=rates, l2=l2)
     return Torch(model, learning_rate=rates, l2=l2)

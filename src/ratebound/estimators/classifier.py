@@ -21,6 +21,7 @@ from ratebound.estimators.choices import (
     as_solution,
     encoding_style,
 )
+from ratebound.estimators.parameters import check_parameters
 from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace, scores_on
@@ -29,7 +30,7 @@ from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.prices import prices
@@ -163,6 +164,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         `columns` (a DataFrame or mapping) holds what constraints speak of and the model must not see;
         columns of a DataFrame `X` can be spoken of without it.
         """
+        check_parameters(self.get_params(deep=False))
         before = getattr(self, "solution_", None) if self.warm_start else None
         X, labels, weights = self._checked(X, y, sample_weight)
         encoding = fit_encoding(X, weights, self.features, encoding_style(self.model))
@@ -303,15 +305,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _population(
         self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
     ) -> Population:
-        spoken_of = _as_columns(X)
-        if columns is not None:
-            spoken_of |= _as_columns(columns) or dict(columns)
+        spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
         return Population(model_X, labels, columns=spoken_of, weights=weights)
-
-
-def _as_columns(table: Any) -> dict[str, Any]:
-    """The columns of a DataFrame by name; none of anything else."""
-    return {name: table[name] for name in frame_columns(table)}
 
 
 def _heaviest(mixture: Mixture) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ratebound.base.checks import check_number, check_whole
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.problem.compiling import compile
@@ -128,10 +129,15 @@ def plan(
     >>> found.recommended
     'thresholds'
     """
+    if not isinstance(problem, Problem) or not isinstance(population, Population):
+        raise TypeError(
+            "plan takes a rb.Problem and a rb.Population, got "
+            f"{type(problem).__name__} and {type(population).__name__}"
+        )
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to plan")
-    if splits < 1 or not 0 < share < 1:
-        raise ValueError(f"splits is at least 1 and share between 0 and 1, got {splits} and {share}")
+    check_whole("splits", splits)
+    check_number("share", share, above=0, below=1)
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
     everyone = compile(problem, population)

@@ -48,7 +48,7 @@ def answer(
 ) -> Trace:
     """Let `learner` answer `multipliers`; see `play`, which hands over learners that answer."""
     player = multipliers if multipliers is not None else CuttingPlane()
-    _check(compiled, player, rounds)
+    _check(compiled, player)
     total = 1 if isinstance(player, Grid) else rounds or learner.rounds
     fit = learner.start(compiled.inputs, player.settings, seed)
     keeper = Keeper(compiled, fit, dict(watch), frontier, isinstance(player, SwapRegret))
@@ -145,9 +145,7 @@ def _played_values(compiled: Compiled, latest: Trace | None) -> Array:
     return np.column_stack([latest.objectives, latest.violations]) / compiled.scale
 
 
-def _check(compiled: Compiled, player: Player | CuttingPlane, rounds: int | None) -> None:
-    if rounds is not None and rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+def _check(compiled: Compiled, player: Player | CuttingPlane) -> None:
     if isinstance(player, Player) and player.watches == "proxies":
         raise ValueError(
             f"{type(player).__name__} watches proxies, and an oracle has none: use rb.ExternalRegret()"

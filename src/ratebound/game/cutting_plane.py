@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.checks import check_number
 from ratebound.base.linear_program import worst_violation
 from ratebound.base.solver import Unsolved, solve, weights_of
 
@@ -43,10 +44,8 @@ class CuttingPlane:
     smoothing: float = 0.5
 
     def __post_init__(self) -> None:
-        if not self.radius > 0:
-            raise ValueError(f"radius must be positive, got {self.radius}")
-        if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing lies between 0 and 1, got {self.smoothing}")
+        check_number("radius", self.radius, above=0)
+        check_number("smoothing", self.smoothing, least=0, below=1)
 
     @property
     def settings(self) -> int:

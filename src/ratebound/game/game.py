@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from ratebound.base.checks import check_number, check_whole, check_word
 from ratebound.game.arrays import Array, as_like, namespace, tally
 from ratebound.game.bounding import largest_violations
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
@@ -80,10 +81,12 @@ class Game:
         device: Any = None,
         precision: str = "float32",
     ) -> None:
-        if estimate not in ("running", "unbiased"):
-            raise ValueError(f"estimate must be 'running' or 'unbiased', got {estimate!r}")
-        if window < 1:
-            raise ValueError(f"window must be at least one row, got {window}")
+        check_word("estimate", estimate, get_args(Estimate))
+        check_word("precision", precision, ("float32", "float64"))
+        check_whole("window", window)
+        check_number("threshold_rate", threshold_rate, above=0)
+        if settings is not None:
+            check_whole("settings", settings)
         self.compiled = compiled
         self.player = multipliers if multipliers is not None else SwapRegret()
         self.settings = settings or self.player.settings

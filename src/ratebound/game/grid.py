@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ratebound.base.checks import check_whole
 from ratebound.game.arrays import Array, as_like, namespace
 from ratebound.game.multipliers import ExternalRegret, LearningRate, Multipliers, Optimizer
 
@@ -31,8 +32,7 @@ class Grid(ExternalRegret):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.points < 1:
-            raise ValueError(f"points must be at least 1, got {self.points}")
+        check_whole("points", self.points)
 
     @property
     def settings(self) -> int:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ratebound.base.checks import check_word
 from ratebound.game.arrays import Array, namespace
 
 
@@ -72,6 +73,5 @@ PROXIES = {
 
 
 def proxy_named(name: str, role: str) -> Proxy:
-    if name not in PROXIES:
-        raise ValueError(f"{role} must be one of {', '.join(PROXIES)}, got {name!r}")
+    check_word(role, name, PROXIES)
     return PROXIES[name]

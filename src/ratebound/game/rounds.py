@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ratebound.game.answering import answer
+from ratebound.game.arguments import check_play
 from ratebound.game.arrays import as_like, namespace
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.estimates import Estimate
@@ -63,7 +64,8 @@ def play(
     The remaining arguments are those of `Game`.
 
     A learner that answers, `rb.Oracle`, is asked for a whole fit on all rows each round; the default
-    is then 50 rounds, every fit is kept, and there are no batches, proxies or estimates.
+    is then 50 rounds, every fit is kept, and there are no batches, proxies or estimates. What a learner
+    has no use for is ignored, but checked all the same.
 
     >>> import ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -76,6 +78,7 @@ def play(
     >>> len(trace)
     50
     """
+    check_play(compiled, learner, locals())
     if getattr(learner, "newton", False):  # boosted trees: all rows and curvatures every round
         batch_size = None
         rounds = learner.rounds if rounds is None and epochs is None else rounds
@@ -96,7 +99,7 @@ def play(
     weighed = {"weights": compiled.weights} if getattr(learner, "newton", False) else {}
     fit = learner.start(compiled.inputs if tables else compiled.features, settings, seed, **weighed)
     if start is not None:
-        fit.restore(np.broadcast_to(start, fit.parameters().shape))
+        fit.restore(_as_parameters(start, fit.parameters().shape))
     game = Game(
         compiled, player, settings=settings, loss=loss, proxy=proxy, estimate=estimate,
         window=window, device=fit.device, precision=fit.precision,
@@ -145,19 +148,22 @@ class _Schedule:
         keep_every: int | Literal["epoch"],
         keep_at_most: int,
     ) -> _Schedule:
-        if rounds is not None and epochs is not None:
-            raise ValueError("give rounds or epochs, not both")
-        for name, value in (("rounds", rounds), ("epochs", epochs), ("batch_size", batch_size),
-                            ("keep_at_most", keep_at_most)):  # fmt: skip
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
         first = len(next(iter(compiled.populations.values())))
         per_epoch = 1 if batch_size is None else max(1, first // batch_size)
         total = rounds if rounds is not None else (epochs or 40) * per_epoch
-        if keep_every != "epoch" and (not isinstance(keep_every, int) or keep_every < 1):
-            raise ValueError(f"keep_every takes a number of rounds or 'epoch', got {keep_every!r}")
         stride = per_epoch if keep_every == "epoch" else keep_every
         return _Schedule(total, batch_size, max(stride, -(-total // keep_at_most)))
+
+
+def _as_parameters(start: Any, shape: tuple[int, ...]) -> Array:
+    """Parameters to start from, for every setting."""
+    given = np.asarray(start)
+    if given.shape not in (shape, shape[1:]) or given.dtype.kind not in "buif":
+        raise ValueError(
+            f"start takes the parameters of a trace, {shape[1]:,} numbers for each of {shape[0]} "
+            f"settings or for all of them, got {given.dtype} of shape {given.shape}"
+        )
+    return np.broadcast_to(given, shape)
 
 
 def _settings(learner: Any, player: Player) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.checks import check_number, check_whole
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.extras import import_torch
 from ratebound.learners.torch import Torch, TorchFit, stacked_state
@@ -62,8 +63,8 @@ class Lattice:
         import_torch()
         object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
         for name, least in (("lattices", 1), ("rank", 1), ("keypoints", 2)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            check_whole(name, getattr(self, name), least)
+        check_number("l2", self.l2, least=0)
         if self.rank > 12:
             raise ValueError(
                 f"a lattice of {self.rank} features has 2^{self.rank} values: rank 12 is most"

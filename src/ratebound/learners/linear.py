@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.checks import check_number, check_word
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
 
@@ -35,10 +36,11 @@ class Linear:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
-        if self.optimizer not in ("sgd", "adam"):
-            raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
-        if not self.l2 >= 0 or (self.radius is not None and not self.radius > 0):
-            raise ValueError("l2 must not be negative, and radius must be positive")
+        check_word("optimizer", self.optimizer, get_args(Optimizer))
+        check_number("l2", self.l2, least=0)
+        if self.radius is not None:
+            check_number("radius", self.radius, above=0)
+        check_word("dtype", self.dtype, ("float32", "float64"))
 
     @property
     def settings(self) -> int:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.checks import check_number
 from ratebound.game.trace import Trace
 from ratebound.learners.extras import import_extra
 from ratebound.learners.linear import LinearScorer
@@ -60,8 +61,7 @@ class Oracle:
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(f"an oracle takes an estimator to clone and fit, got {self.estimator!r}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must not be negative, got {self.tolerance}")
+        check_number("tolerance", self.tolerance, least=0)
 
     def start(self, inputs: Any, settings: int, seed: int) -> OracleFit:
         """A fit in progress on these rows, as they were given."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.checks import check_number
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.architecture import describe
 from ratebound.learners.descent import Descent
@@ -47,7 +48,10 @@ class Torch:
 
     def __post_init__(self) -> None:
         import_torch()
+        if not callable(self.module):  # as modules are too
+            raise TypeError(f"Torch takes a module, or a function that makes one, got {self.module!r}")
         object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        check_number("l2", self.l2, least=0)
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
         if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):

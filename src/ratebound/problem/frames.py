@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,15 @@ def frame_columns(X: Any) -> list[str]:
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "to_numpy") else []
 
 
-def length(values: Any) -> int:
-    return int(values.shape[0]) if hasattr(values, "shape") and values.shape else len(values)
+def length(values: Any, name: str) -> int:
+    """How many rows `values` has; `name` says in an error what they are."""
+    if hasattr(values, "shape"):
+        if values.shape:
+            return int(values.shape[0])
+    elif hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping | Set):
+        return len(values)
+    what = "one value" if np.isscalar(values) else type(values).__name__
+    raise TypeError(f"{name} takes a value for each row, as a list, an array or a column, got {what}")
 
 
 def as_array(values: Any) -> Array:
@@ -66,7 +74,10 @@ def _lacks_value(value: Any) -> bool:
 def distinct(values: Array) -> list[Any]:
     """Up to eleven distinct values, found without sorting where values of one column differ in type."""
     if values.dtype.kind == "O":
-        return list(dict.fromkeys(values.tolist()))[:11]
+        try:
+            return list(dict.fromkeys(values.tolist()))[:11]
+        except TypeError:  # of lists, say, which are not to be told apart
+            return values[:11].tolist()
     found: list[Any] = np.unique(values)[:11].tolist()
     return found
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Number
 
 import numpy as np
 
@@ -24,11 +27,19 @@ from ratebound.rates.subsets import (
 )
 
 Masker = Callable[[Subset], Array]
+ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "bytes",
+         "M": "dates", "m": "durations", "c": "complex numbers"}  # fmt: skip
 
 
 def masker(population: Population) -> Masker:
-    """A function from subsets to boolean rows; simple conditions are remembered, they recur."""
-    leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population))
+    """A function from subsets to boolean rows.
+
+    Simple conditions recur and are remembered, and every column is read once, however many conditions
+    speak of it.
+    """
+    column = lru_cache(maxsize=None)(lambda name: _read(population.column(name)))
+    leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column))
 
     def mask(subset: Subset) -> Array:
         if isinstance(subset, All):
@@ -48,7 +59,46 @@ def masker(population: Population) -> Masker:
     return mask
 
 
-def _leaf(subset: Subset, population: Population) -> Array:
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A column's values; texts and objects by their distinct ones, so that each is looked at once."""
+
+    values: Array  # (n,), or with codes (d,) distinct
+    codes: Array | None  # (n,) which distinct value each row holds
+    place: dict[Value, int]  # of each distinct value
+    kinds: frozenset[str]  # what the values are
+
+    def equal(self, value: Value) -> Array:
+        if self.codes is None:
+            return np.asarray(self.values == value, dtype=bool)
+        return self.codes == self.place.get(value, -1)
+
+    def ordered(self, relation: str, value: Value) -> Array:
+        found = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
+        return found if self.codes is None else found[self.codes]
+
+
+def _read(values: Array) -> Values:
+    if values.dtype.kind not in "OU":
+        return Values(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
+    listed = values.tolist()
+    kinds = frozenset(map(_kind, {type(value) for value in listed}))
+    if not kinds <= {"text", "numbers"}:
+        return Values(values, None, {}, kinds)
+    place: dict[Value, int] = {}
+    codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
+    return Values(np.array(list(place), dtype=object), codes, place, kinds)
+
+
+def _kind(kind: type) -> str:
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, Number) and not issubclass(kind, complex):
+        return "numbers"
+    return "dates" if issubclass(kind, datetime.date) else f"values of type {kind.__name__}"
+
+
+def _leaf(subset: Subset, population: Population, column: Callable[[str], Values]) -> Array:
     if isinstance(subset, Label):
         if population.y is None:
             raise ValueError(
@@ -58,44 +108,41 @@ def _leaf(subset: Subset, population: Population) -> Array:
         return population.y
     if isinstance(subset, Decision):
         return population.decisions(subset.versus)
-    if isinstance(subset, Compare):
-        return _compare(subset, population.column(subset.column))
-    assert isinstance(subset, In), subset
-    values = population.column(subset.column)
-    found = np.zeros(len(population), dtype=bool)
-    for value in subset.values:
-        found |= _equals(subset.column, values, value)
-    return found
+    assert isinstance(subset, Compare | In), subset
+    name, values = subset.column, column(subset.column)
+    if isinstance(subset, In):
+        found = np.zeros(len(population), dtype=bool)
+        for value in subset.values:
+            found |= _equals(name, values, value)
+        return found
+    if subset.relation in ("==", "!="):
+        found = _equals(name, values, subset.value)
+        return found if subset.relation == "==" else ~found
+    _check_kind(name, values, subset.value, alone=True)
+    return values.ordered(subset.relation, subset.value)
 
 
-def _compare(condition: Compare, values: Array) -> Array:
-    name, relation, value = condition.column, condition.relation, condition.value
-    if relation == "==":
-        return _equals(name, values, value)
-    if relation == "!=":
-        return ~_equals(name, values, value)
-    _check_kind(name, values, value)
-    compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[relation]
-    return np.asarray(compare(values, value), dtype=bool)
-
-
-def _equals(name: str, values: Array, value: Value) -> Array:
-    _check_kind(name, values, value)
-    found = np.asarray(values == value, dtype=bool)
+def _equals(name: str, column: Values, value: Value) -> Array:
+    _check_kind(name, column, value, alone=False)
+    found = column.equal(value)
     if not found.any():
         raise ValueError(
             f"no row has {column_text(name)} == {value_text(value)}; the column holds "
-            f"{some(distinct(values))}"
+            f"{some(distinct(column.values))}"
         )
     return found
 
 
-def _check_kind(name: str, values: Array, value: Value) -> None:
-    """Text compares with text and numbers with numbers; anything else is a slip, not an empty set."""
-    holds_text = isinstance(values[0], str) if values.dtype.kind == "O" else values.dtype.kind in "US"
-    if holds_text != isinstance(value, str):
-        held, given = ("text", "a number") if holds_text else ("numbers", "text")
+def _check_kind(name: str, column: Values, value: Value, *, alone: bool) -> None:
+    """Text compares with text and numbers with numbers; anything else is a slip, not an empty set.
+
+    For an order all values must be of that kind `alone`, for equality only some.
+    """
+    given = "text" if isinstance(value, str) else "numbers"
+    if given not in column.kinds or (alone and len(column.kinds) > 1):
+        held, what = " and ".join(sorted(column.kinds)), "text" if given == "text" else "a number"
+        remedy = "" if column.kinds <= {"text", "numbers"} else ": make them texts or numbers first"
         raise ValueError(
-            f"column {name!r} holds {held} and is compared with {given}, {value!r}; it holds "
-            f"{some(distinct(values))}"
+            f"column {name!r} holds {held} and is compared with {what}, {value!r}; it holds "
+            f"{some(distinct(column.values))}{remedy}"
         )

@@ -22,6 +22,8 @@ from ratebound.problem.frames import (
     some,
 )
 
+LIGHTEST, HEAVIEST = 1e-15, 1e15  # that the largest weight may be: games are played in single precision
+
 
 class Population:
     """Rows with features `X`, labels `y` and `columns` for constraints to speak of.
@@ -47,13 +49,10 @@ class Population:
         models: Mapping[str, Any] | None = None,
     ) -> None:
         self.X = X
-        self.columns = _mapping(columns)
-        lengths = {} if X is None else {"X": length(X)}
-        if y is not None:
-            lengths["y"] = length(y)
-        if weights is not None:
-            lengths["weights"] = length(weights)
-        lengths |= {f"columns[{name!r}]": length(values) for name, values in self.columns.items()}
+        self.columns = columns_by_name(columns)
+        parts = {"X": X, "y": y, "weights": weights}
+        parts |= {f"columns[{name!r}]": values for name, values in self.columns.items()}
+        lengths = {name: length(part, name) for name, part in parts.items() if part is not None}
         if not lengths:
             raise ValueError("a population needs at least one of X, y and columns")
         self.size = next(iter(lengths.values()))
@@ -66,7 +65,11 @@ class Population:
         self._label_values: list[Any] = []
         self.y = None if y is None else self._read_labels(y)
         self.weights = None if weights is None else _read_weights(weights)
+        if not isinstance(models or {}, Mapping):
+            raise TypeError(f"models takes a mapping from names to models, got {type(models).__name__}")
         for name, model in (models or {}).items():
+            if not callable(getattr(model, "predict", None)):
+                raise TypeError(f"model {name!r} has no predict: give a fitted model, got {model!r}")
             decisions = np.asarray(model.predict(X))
             if len(decisions) != self.size:
                 raise ValueError(f"model {name!r} has {len(decisions)} decisions for {self.size} rows")
@@ -122,9 +125,14 @@ class Population:
         >>> people.only([1]).column("sex")
         array(['Male'], dtype=object)
         """
-        chosen = np.arange(self.size)[rows]
-        if not len(chosen):
-            raise ValueError("a population needs at least one row")
+        try:
+            chosen = np.arange(self.size)[rows]
+        except IndexError as error:
+            raise ValueError(
+                f"only takes indices of the {self.size:,} rows, or a truth value for each: {error}"
+            ) from None
+        if chosen.ndim != 1 or not chosen.size:
+            raise ValueError("a population needs at least one row, given by a list of indices or a mask")
         part = copy.copy(self)
         vars(part).pop("features", None)  # cached
         part.size = len(chosen)
@@ -185,17 +193,27 @@ class Population:
 
 
 def _read_weights(weights: Any) -> Array:
-    values = np.asarray(as_array(weights), dtype=np.float64)
+    values = as_array(weights)
     if values.ndim != 1:
         raise ValueError(f"weights have shape {values.shape}, expected one number per row")
+    try:
+        values = values.astype(np.float64, casting="unsafe" if values.dtype.kind == "O" else "same_kind")
+    except (TypeError, ValueError):
+        raise ValueError(f"weights must be numbers, got {some(distinct(values))}") from None
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("weights must be finite and not negative")
     if not values.any():
         raise ValueError("all weights are zero, so no row counts")
+    if not LIGHTEST <= values.max() <= HEAVIEST:
+        raise ValueError(
+            f"weights go up to {values.max():g}, which is too much or too little to add up precisely: "
+            "divide them by their mean"
+        )
     return values
 
 
-def _mapping(columns: Any) -> dict[str, Any]:
+def columns_by_name(columns: Any) -> dict[str, Any]:
+    """The columns of a DataFrame or a mapping, by their names; none for None."""
     if columns is None:
         return {}
     if isinstance(columns, Mapping):
@@ -209,6 +227,6 @@ def _mapping(columns: Any) -> dict[str, Any]:
 
 
 def _unknown_column(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, [str(k) for k in known], n=1)
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
     hint = f", did you mean {close[0]!r}?" if close else "."
     return f"there is no column {name!r}{hint} It has {some(list(known)) or 'none'}."

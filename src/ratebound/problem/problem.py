@@ -42,7 +42,10 @@ class Problem:
         if not isinstance(minimize, Expression) or not minimize.terms:
             raise TypeError(f"minimize takes an expression of rates, got {minimize!r}")
         object.__setattr__(self, "minimize", minimize)
-        object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
+        try:
+            object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
+        except RecursionError:
+            raise ValueError("subject_to holds itself, or lists in lists without end") from None
         for constraint in self.subject_to:
             check_reach(constraint)
 

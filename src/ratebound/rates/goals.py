@@ -7,12 +7,12 @@ reference, 1.05 at most 105% of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import permutations
 from typing import Any, Literal
 
+from ratebound.base.checks import check_number
 from ratebound.rates import named
 from ratebound.rates.expressions import Constraint, Expression, equal
 from ratebound.rates.named import RateFunction
@@ -35,6 +35,8 @@ def as_groups(groups: Groups | None) -> list[Subset]:
             f"groups={groups!r}: a definition holds no data, so say which values form the groups: "
             f"groups={{{groups!r}: ('a', 'b')}}"
         )
+    if not isinstance(groups, Iterable):
+        raise TypeError(f"groups takes subsets, or columns with their values, got {groups!r}")
     found: list[Subset] = []
     if isinstance(groups, Mapping):
         for name, values in groups.items():
@@ -88,8 +90,7 @@ def _close(
     if slack is not None:
         return equal(left, right, slack=slack)
     assert ratio is not None
-    if not 0 < ratio < math.inf:
-        raise ValueError(f"ratio must be positive and finite, got {ratio}")
+    check_number("ratio", ratio, above=0)
     factor = 1 / ratio if harm else ratio
     return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
 

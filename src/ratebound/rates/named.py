@@ -94,6 +94,10 @@ def make_rate(
             f"{kind} takes no {option}=; a column of that name is written rb.column({option!r}) == ..."
         )
     rows &= where(**columns)
+    if versus is None and (kind in VERSUS or kind == "win_loss_ratio"):
+        raise TypeError(
+            f"{kind}: versus= takes the column with the existing model's decisions, got None"
+        )
     for option, value in (("on", on), ("versus", versus)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{kind}: {option}= takes a name, got {value!r}")

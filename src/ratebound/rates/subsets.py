@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import keyword
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Value = str | bool | int | float
 Relation = Literal["==", "!=", "<", "<=", ">", ">="]
+DEEPEST = 100  # levels of conditions in conditions, of which Python could print no more than some 200
 
 
 class Subset:
     """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``."""
+
+    depth = 0  # how deep conditions are nested in it
 
     def __and__(self, other: Subset) -> Subset:
         return _combine(All, self, other)
@@ -72,6 +76,9 @@ class All(Subset):
 
     parts: tuple[Subset, ...]
 
+    def __post_init__(self) -> None:
+        _set_depth(self, *self.parts)
+
     def __str__(self) -> str:
         return " and ".join(f"({p})" if isinstance(p, Any_) else str(p) for p in self.parts)
 
@@ -82,6 +89,9 @@ class Any_(Subset):
 
     parts: tuple[Subset, ...]
 
+    def __post_init__(self) -> None:
+        _set_depth(self, *self.parts)
+
     def __str__(self) -> str:
         return " or ".join(map(str, self.parts))
 
@@ -91,6 +101,9 @@ class Not(Subset):
     """Rows that do not meet `part`."""
 
     part: Subset
+
+    def __post_init__(self) -> None:
+        _set_depth(self, self.part)
 
     def __str__(self) -> str:
         return f"not ({self.part})" if isinstance(self.part, All | Any_) else f"not {self.part}"
@@ -112,6 +125,15 @@ class Decision(Subset):
 
     def __str__(self) -> str:
         return f"{column_text(self.versus)} says yes"
+
+
+def _set_depth(subset: Subset, *parts: Subset) -> None:
+    depth = 1 + max((part.depth for part in parts), default=0)
+    if depth > DEEPEST:
+        raise ValueError(
+            f"conditions are nested more than {DEEPEST} deep: put some into a column of their own"
+        )
+    object.__setattr__(subset, "depth", depth)
 
 
 EVERYONE: Subset = All(())
@@ -202,6 +224,8 @@ def plain_value(value: object) -> Value:
     if isinstance(value, str):
         return str.__str__(value)  # members of an enumeration become plain, as they are in text
     if isinstance(value, int):
+        if abs(value) > sys.float_info.max:
+            raise ValueError("a column is compared with a number that is too large")
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)

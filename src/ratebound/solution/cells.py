@@ -73,8 +73,8 @@ class Cells:
         >>> Cells(("sex",), (("F",), ("M",)), *np.ones((3, 1, 2))).rows([0.3, 0.2], {"sex": ["M", "F"]})
         array([1, 0])
         """
-        if not self.columns or not length(X):
-            return np.zeros(length(X), dtype=int)
+        if not self.columns or not length(X, "X"):
+            return np.zeros(length(X, "X"), dtype=int)
         try:
             people = Population(X, columns=columns)
             values = [people.column(name).tolist() for name in self.columns]

@@ -77,6 +77,9 @@ def load(
     """
     from safetensors import SafetensorError, safe_open
 
+    if isinstance(trusted, str):
+        raise TypeError(f"trusted takes a list of types' names: trusted=[{trusted!r}]")
+
     source = Path(path)
     if source.is_dir():
         source = source / NAME

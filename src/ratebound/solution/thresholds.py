@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -146,8 +146,8 @@ def known_cells(
     What no thresholds can be set for, or by, is refused here; no model is needed to tell.
     """
     _check_decisions(compiled)
-    if isinstance(known, str):
-        raise TypeError(f"known takes a list of columns: known=[{known!r}]")
+    if isinstance(known, str) or not isinstance(known, Iterable):
+        raise TypeError(f"known takes a list of columns, as in ['sex'] or [], got {known!r}")
     names, rows = tuple(dict.fromkeys(known)), len(compiled.cells)
     if not names:
         return (), ((),), np.zeros(rows, dtype=int)

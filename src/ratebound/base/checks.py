@@ -1,0 +1,55 @@
+"""Arguments are checked before anything is done with them; an error says what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Raise unless `value` is a whole number from `least` on.
+
+    >>> check_whole("rounds", 2.5)
+    Traceback (most recent call last):
+    ValueError: rounds takes a whole number from 1 on, got 2.5
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} takes a whole number from {least} on, got {value!r}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> None:
+    """Raise unless `value` is a finite number in that range.
+
+    >>> check_number("share", 1.5, least=0, below=1)
+    Traceback (most recent call last):
+    ValueError: share takes a number that is at least 0 and below 1, got 1.5
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    ends = {
+        f"at least {least}": least is None or (is_number and value >= least),
+        f"above {above}": above is None or (is_number and value > above),
+        f"below {below}": below is None or (is_number and value < below),
+    }
+    if not is_number or not all(ends.values()):
+        words = " and ".join(end for end in ends if not end.endswith("None"))
+        raise ValueError(f"{name} takes a number that is {words}, got {value!r}")
+
+
+def check_word(name: str, value: Any, words: Collection[str]) -> None:
+    """Raise unless `value` is one of `words`.
+
+    >>> check_word("optimizer", "sdg", ("sgd", "adam"))
+    Traceback (most recent call last):
+    ValueError: optimizer must be one of sgd, adam, got 'sdg'
+    """
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")

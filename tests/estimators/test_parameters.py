@@ -1,0 +1,104 @@
+"""Slips in the estimator's parameters are refused before training, whichever model they are for."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import ratebound as rb
+from ratebound.estimators import classifier
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(60, 2))
+Y = X[:, 0] > 0
+MODELS = {"linear": "linear", "trees": "lightgbm", "estimator": DecisionTreeClassifier(max_depth=1)}
+WHOLE = "takes a whole number from 1 on"
+SLIPS = [
+    *(({"batch_size": value}, f"batch_size {WHOLE}") for value in (0, -3, 2.5, "a", None)),
+    *(({"epochs": value}, f"epochs {WHOLE}") for value in (0, -1, 2.5, math.nan, math.inf, "a")),
+    *(({"patience": value}, f"patience {WHOLE}") for value in (0, -1, 2.5, math.nan, "a")),
+    *(({"max_time": value}, "max_time takes a number") for value in (-1, math.nan, "a")),
+    *(
+        (
+            {"validation_fraction": value},
+            "validation_fraction takes a number that is at least 0 and below 1",
+        )
+        for value in (-0.1, 1.0, 1.5, math.nan, "a", None)
+    ),
+    *(({"hidden": value}, "hidden") for value in ((-3,), (0,), (2.5,), 3, "a", None)),
+    ({"solution": "all"}, "solution must be one of shrink, best, average, last"),
+    ({"solution": None}, "solution must be one of"),
+    ({"loss": "square"}, "loss must be one of hinge, logistic, sigmoid"),
+    ({"proxy": "step"}, "proxy must be one of hinge, logistic, sigmoid"),
+    ({"game": "chess"}, "game must be one of auto, swap, external, lagrangian"),
+    ({"game": None}, "game must be one of"),
+    *(({"l2": value}, "l2 takes a number") for value in (-1, math.nan, "a")),
+    *(({"learning_rate": value}, "a learning rate is") for value in (-1, math.nan, None, [])),
+    ({"multiplier_rate": "fast"}, "multiplier_rate is a positive number, several, or 'search'"),
+    ({"known": "sex"}, "known takes a list of columns"),
+    ({"known": 5}, "known takes a list of columns"),
+    ({"features": "age"}, "features takes a list of columns"),
+    ({"constraints": "recall() >= 95"}, "did you mean"),
+    ({"constraints": None}, "subject_to takes constraints"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("options", "words"), SLIPS, ids=lambda given: str(given)[:40])
+def test_slips_are_refused_before_training(model, options, words, monkeypatch):
+    monkeypatch.setattr(classifier, "play", lambda *args, **options: pytest.fail("training began"))
+    estimator = rb.RateConstrainedClassifier("positive_rate() <= 0.3", model=MODELS[model])
+    with pytest.raises((ValueError, TypeError), match=words):
+        estimator.set_params(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [None, 5, "tree", ["linear"]])
+def test_models(model):
+    with pytest.raises(ValueError, match=r"model must be 'linear', .* got "):
+        rb.RateConstrainedClassifier(model=model).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            {"sex": (value for value in Y)},
+            r"columns\['sex'\] takes a value for each row.* got generator",
+        ),
+        ({"sex": "F"}, r"columns\['sex'\] takes a value for each row.* got one value"),
+        (np.ones(60), "columns takes a DataFrame or a mapping from names to values, got ndarray"),
+        ({"sex": ["F"]}, "the same number of rows"),
+    ],
+)
+def test_columns(columns, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        rb.RateConstrainedClassifier().fit(X, Y, columns=columns)
+
+
+def test_columns_may_be_a_table_beside_a_table():
+    model = rb.RateConstrainedClassifier('positive_rate(sex == "F") <= 0.9', epochs=2, random_state=0)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model.fit(table, Y, columns=pd.DataFrame({"sex": ["F", "M"] * 30}))
+    assert [column.name for column in model.solution_.encoding.columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"splits": 2.5}, f"splits {WHOLE}"),
+        ({"splits": math.nan}, f"splits {WHOLE}"),
+        ({"share": 1.0}, "share takes a number that is above 0 and below 1"),
+        ({"share": "a"}, "share takes a number"),
+        ({"known": None}, "known takes a list of columns"),
+    ],
+)
+def test_plans(options, words):
+    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
+    with pytest.raises((ValueError, TypeError), match=words):
+        rb.plan(problem, rb.Population(X, Y), **options)
+    with pytest.raises(
+        TypeError, match=r"plan takes a rb\.Problem and a rb\.Population, got str and nd"
+    ):
+        rb.plan("error_rate()", X)
