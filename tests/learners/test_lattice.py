@@ -483,8 +483,8 @@ REFUSALS = {
     "cycle": ({"categorical": [3], "orders": {3: [(0, 1), (1, 0)]}}, "category 0 below itself"),
     "bounds": ({"output_bounds": (1.0, 0.0)}, "a lower and a higher number"),
     "rank": ({"rank": 13}, "rank 12 is most"),
-    "lattices": ({"lattices": 0}, "lattices must be at least 1"),
-    "keypoints": ({"keypoints": 1}, "keypoints must be at least 2"),
+    "lattices": ({"lattices": 0}, "lattices takes a whole number from 1 on"),
+    "keypoints": ({"keypoints": 1}, "keypoints takes a whole number from 2 on"),
     "learning rate": ({"learning_rate": -1.0}, "learning rate"),
 }
 
