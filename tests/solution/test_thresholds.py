@@ -379,7 +379,7 @@ def test_columns_that_cannot_be_known(known, words):
 
 
 def test_known_is_a_list():
-    with pytest.raises(TypeError, match="known takes a list of columns.*got 'sex'"):
+    with pytest.raises(TypeError, match=r"known takes a list of columns.*got 'sex'"):
         rb.thresholds(PLAIN, SCORES, GIVEN, known="sex")
 
 
