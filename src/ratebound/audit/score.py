@@ -13,7 +13,6 @@ rows need to be imagined in each of many groups, which would pull their sum towa
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from ratebound.audit.decided import Array
@@ -48,6 +47,8 @@ def _end(strata: list[Strata], side: float, z: float) -> float:
         if most > FARTHEST:  # at the edge of what is possible
             return _moments(strata, side * most)[0]
         least, most = most, 2 * most
+    from scipy.optimize import brentq  # which is slow to import
+
     return _moments(strata, side * brentq(excess, least, most, rtol=1e-9))[0]
 
 
