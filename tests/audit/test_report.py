@@ -62,7 +62,7 @@ def test_json_goes_there_and_back(report):
     found = json.loads(report.to_json(), parse_constant=pytest.fail)
     assert found == report.to_dict()
     assert found["promises"][0]["words"] == 'recall(sex == "F") >= 0.9 * recall()'
-    assert found["populations"] == {"train": 400, "steering": 30}
+    assert found["populations"] == {"audited": 400, "steering": 30}
     assert found["promises"][3]["name"] == 'minimum accuracy: accuracy(on="steering") >= 0.2'
     assert [g["population"] for g in found["groups"]] == [None, None, "steering"]
 

@@ -26,7 +26,7 @@ def test_audit_on_new_rows(run, model, new_people, tmp_path):
     report = json.loads(data.read_text("utf-8"))
     assert answer.status == (0 if report["kept"] else 1)
     assert PROMISE in answer.out
-    assert report["populations"] == {"train": 400}
+    assert report["populations"] == {"audited": 400}
     assert "<html" in page.read_text("utf-8")
     again = run("audit", model / "model.safetensors", new_people, "--label", "income")
     assert again == answer

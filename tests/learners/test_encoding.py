@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ratebound.learners.encoding import LARGEST, Category, Code, Encoding, Number, Plain, fit_encoding
+from ratebound.learners.columns import Category, Code, Number, Plain
+from ratebound.learners.encoding import LARGEST, Encoding, fit_encoding
 
 NAN = float("nan")
 FRAMES = {"pandas": pd.DataFrame, "polars": lambda data: pl.DataFrame(data, strict=False)}
@@ -109,8 +110,11 @@ def test_small_spreads_are_spreads():
 @frames
 def test_an_unknown_category_is_none_of_them(frame):
     encoding = fit_encoding(frame({"town": ["Rome", "Oslo"]}))
-    found = encoding.transform(frame({"town": ["Paris", "Rome", None]}))
-    np.testing.assert_array_equal(found, [[0, 0], [0, 1], [0, 0]])
+    found = encoding.transform(frame({"town": ["Paris", "Rome"]}))
+    np.testing.assert_array_equal(found, [[0, 0], [0, 1]])
+    with pytest.warns(UserWarning, match="missing where none were in training, of 2 rows: 'town' in 1;"):
+        found = encoding.transform(frame({"town": [None, "Rome"]}))
+    np.testing.assert_array_equal(found, [[0, 0], [0, 1]])
 
 
 @frames
@@ -130,7 +134,54 @@ def test_missing_values_are_flagged_and_sit_at_the_centre(frame):
 @frames
 def test_missing_where_none_was_before_is_the_centre_too(frame):
     encoding = fit_encoding(frame({"x": [1.0, 2.0, 6.0]}))
-    np.testing.assert_allclose(encoding.transform(frame({"x": [None, 3.0]})), [[0], [0]])
+    with pytest.warns(UserWarning, match="missing where none were in training, of 2 rows: 'x' in 1;"):
+        np.testing.assert_allclose(encoding.transform(frame({"x": [None, 3.0]})), [[0], [0]])
+
+
+@frames
+@pytest.mark.parametrize("style", ["scaled", "plain", "codes", "table"])
+def test_nothing_but_missing_values_is_nothing_to_decide_on(frame, style):
+    whole = {"x": [1.0, 2.0, 6.0], "town": ["a", "b", "a"]}
+    encoding = fit_encoding(frame(whole), style=style)
+    with pytest.raises(ValueError, match=r"every cell of these 2 rows is missing in all 2 columns"):
+        encoding.transform(frame({"x": [NAN, NAN], "town": [None, None]}))
+    with pytest.warns(UserWarning, match=r"of 2 rows: 'x' in 2, 'town' in 1; each is taken"):
+        encoding.transform(frame({"x": [NAN, NAN], "town": [None, "a"]}))
+    gaps = {"x": [1.0, NAN, 6.0], "town": ["a", None, "a"]}
+    known = fit_encoding(frame(gaps), style=style)  # training knew them all, so they say something
+    assert len(known.transform(frame({"x": [NAN, NAN], "town": [None, None]}))) == 2
+
+
+def test_missing_values_of_arrays_are_told_of_too():
+    encoding = fit_encoding(np.array([[1.0, NAN], [3.0, 4.0]]), style="codes")
+    with pytest.warns(UserWarning, match=r"of 1 rows: '0' in 1;"):
+        encoding.transform(np.array([[NAN, 2.0]]))
+    encoding.transform(np.array([[2.0, NAN]]))
+
+
+def test_one_huge_value_leaves_a_finite_scale():
+    values = np.r_[np.arange(9.0), 1e160]
+    ours, plain = (fit_encoding(pd.DataFrame({"x": values * by})) for by in (1.0, 1e-150))
+    assert ours.columns[0].scale == pytest.approx(plain.columns[0].scale * 1e150)
+    features = ours.transform(pd.DataFrame({"x": values}))
+    assert np.isfinite(features).all()
+    assert features.std() == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"'x' holds infinite values, or some beyond 1e\+300"):
+        fit_encoding(pd.DataFrame({"x": np.r_[values, 1.7e308]}))
+
+
+@pytest.mark.parametrize("style", ["scaled", "plain", "codes", "table"])
+def test_names_of_several_levels_and_numbers_come_back(style):
+    levels = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", 1)])
+    for columns in (levels, [1, 2.5, "x"], [True, None, 7]):
+        table = pd.DataFrame([[1.0, "u", 2.0], [3.0, "v", 4.0]], columns=columns)
+        encoding = fit_encoding(table, style=style)
+        again = Encoding.from_json(json.loads(json.dumps(encoding.to_json(), allow_nan=False)))
+        assert again == encoding
+        np.testing.assert_array_equal(again.transform(table), encoding.transform(table))
+    dated = pd.DataFrame({pd.Timestamp("2024-01-01"): [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"a column is named Timestamp.*texts, numbers and tuples"):
+        fit_encoding(dated, style=style)
 
 
 def test_a_text_that_says_missing_is_missing():
@@ -222,7 +273,7 @@ def test_arrays_are_standardised_by_column():
 def test_arrays_with_gaps_raise(value):
     values = np.ones((5, 3))
     values[2, 1] = value
-    with pytest.raises(ValueError, match="feature 1 holds NaN or infinite values"):
+    with pytest.raises(ValueError, match="feature 1 holds NaN, infinite values or some beyond"):
         fit_encoding(values)
     fit_encoding(values, np.array([1.0, 1, 0, 1, 1]))  # that row does not count
 
@@ -261,7 +312,7 @@ def test_json_gives_back_an_equal_encoding(X):
 def test_plain_leaves_numbers_and_gaps_as_they_are(frame):
     encoding = fit_encoding(frame(GAPS), style="plain")
     features = encoding.transform(frame(GAPS))
-    assert encoding.columns[0] == Plain("income")
+    assert encoding.columns[0] == Plain("income", gaps=True)
     assert features.dtype == np.float64
     np.testing.assert_array_equal(features[:, 0], [1.0, NAN, 3.0, 8.0])
     np.testing.assert_array_equal(features[:, 1:4], [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]])
@@ -272,7 +323,7 @@ def test_plain_leaves_numbers_and_gaps_as_they_are(frame):
 def test_codes_number_the_texts(frame):
     encoding = fit_encoding(frame(GAPS), style="codes")
     assert encoding.codes == [1, 2]
-    assert encoding.columns[1] == Code("town", ("Oslo", "Rome"))
+    assert encoding.columns[1] == Code("town", ("Oslo", "Rome"), gaps=True)
     np.testing.assert_array_equal(encoding.transform(frame(GAPS))[:, 1], [1, NAN, 0, 1])
     new = {"income": [2.0], "town": ["Bonn"], "member": [True]}
     np.testing.assert_array_equal(encoding.transform(frame(new)), [[2.0, NAN, 1.0]])

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import ratebound as rb
+from ratebound.solution.choosing import uniform_from_key
 
 Y = [1, 0, 1, 0]
 DATA = {
@@ -233,3 +234,49 @@ def test_some_rows_of_a_population(frame, rows):
     np.testing.assert_array_equal(array.only(rows).features, np.eye(4)[rows])
     with pytest.raises(ValueError, match="at least one row"):
         people.only([])
+
+
+# --- masked arrays -------------------------------------------------------------------------------
+
+
+def masked(values):
+    """These values with the first one masked."""
+    return np.ma.array(values, mask=[True] + [False] * (len(values) - 1))
+
+
+def test_what_is_masked_is_missing_wherever_it_enters():
+    y, X = [0, 1, 0, 1], np.arange(8.0).reshape(4, 2)
+    whole = rb.Population(np.ma.array(X), np.ma.array(y), columns={"g": np.ma.array([1, 1, 2, 2])})
+    assert whole.column("g").tolist() == [1, 1, 2, 2]
+    assert type(whole.features) is np.ndarray
+    for values in ([1, 1, 2, 2], ["a", "a", "b", "b"], [True, True, False, False], [0.5, 1.0, 2.0, 3.0]):
+        people = rb.Population(None, y, columns={"g": masked(values)})
+        with pytest.raises(ValueError, match="column 'g' has 1 missing values"):
+            people.column("g")
+    days = masked(np.array(["2024-01-01"] * 4, dtype="M8[D]"))
+    with pytest.raises(ValueError, match="column 'day' has 1 missing values"):
+        rb.Population(None, y, columns={"day": days}).column("day")
+    with pytest.raises(ValueError, match="y has 1 missing labels"):
+        rb.Population(None, masked(y))
+    with pytest.raises(ValueError, match="weights must be finite"):
+        rb.Population(None, y, weights=masked([1.0, 2.0, 1.0, 1.0]))
+    hidden = np.ma.array(X, mask=X == 3)
+    assert np.isnan(rb.Population(hidden, y).features).sum() == 1
+    with pytest.raises(ValueError, match="key has missing ids"):
+        uniform_from_key(masked([1, 2, 3]), 0)
+    compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(None, y))
+    with pytest.raises(ValueError, match="scores hold NaN"):
+        compiled.evaluate(masked([1.0, 2.0, 3.0, 4.0]))
+
+
+@pytest.mark.parametrize("part", ["X", "y", "sample_weight"])
+def test_the_estimator_honours_masks(part):
+    given = {"X": np.arange(40.0)[:, None] % 7, "y": np.arange(40) % 2, "sample_weight": np.ones(40)}
+    given[part] = np.ma.array(given[part], mask=np.arange(40).reshape(given[part].shape) == 3)
+    with pytest.raises(ValueError, match="NaN"):
+        rb.RateConstrainedClassifier(epochs=1).fit(**given)
+
+
+def test_dates_are_no_weights():
+    with pytest.raises(ValueError, match=r"weights must be numbers, got "):
+        rb.Population(None, [0, 1], weights=np.array(["2020-01-01"] * 2, "M8[D]"))

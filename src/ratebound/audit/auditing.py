@@ -25,6 +25,7 @@ from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Sing
 from ratebound.rates.named import atoms, demands, is_count
 from ratebound.rates.subsets import Label
 
+AUDITED = "audited"  # what a report calls the rows audited first; to a problem they are "train"
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
@@ -83,7 +84,7 @@ def audit(
         ),
         promises=tuple(promises),
         groups=groups(problem, decided),
-        populations={name: len(p) for name, p in compiled.populations.items()},
+        populations={AUDITED if n == FIRST else n: len(p) for n, p in compiled.populations.items()},
         level=level,
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),

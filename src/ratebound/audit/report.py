@@ -64,7 +64,7 @@ class Audit:
     objective: Objective
     promises: tuple[Promise, ...]
     groups: tuple[Group, ...]
-    populations: dict[str, int]  # rows of each; the one audited first
+    populations: dict[str, int]  # rows of each, first of those called "audited"
     level: float  # of the intervals
     model: str  # what was audited: one model, or a mixture of several
     training: tuple[float, float] | None  # objective and worst violation where it was trained

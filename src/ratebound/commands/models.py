@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ratebound.commands.rows import text_columns
 from ratebound.commands.tables import Kind, Table, read_table
-from ratebound.learners.encoding import Category, Code
+from ratebound.learners.columns import Category, Code
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
 

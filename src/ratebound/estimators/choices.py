@@ -10,7 +10,8 @@ from typing import Any
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.learners.boosted import Boosted
-from ratebound.learners.encoding import Encoding, Style
+from ratebound.learners.columns import Style
+from ratebound.learners.encoding import Encoding
 from ratebound.learners.extras import import_torch
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear

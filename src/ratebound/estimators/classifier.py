@@ -29,7 +29,7 @@ from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import frame_columns
+from ratebound.problem.frames import frame_columns, unmasked
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
@@ -166,7 +166,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         check_parameters(self.get_params(deep=False))
         before = getattr(self, "solution_", None) if self.warm_start else None
-        X, labels, weights = self._checked(X, y, sample_weight)
+        X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight))
         encoding = fit_encoding(X, weights, self.features, encoding_style(self.model))
         people = self._population(encoding.transform(X), labels, X, columns, weights)
         problem = compile(
@@ -251,11 +251,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
         """Every promise on these rows: its value, its bound, kept or broken, with intervals."""
         X = self._rows(X)
-        labels = column_or_1d(y)
+        labels = column_or_1d(unmasked(y))
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        weights = None if sample_weight is None else _check_sample_weight(unmasked(sample_weight), X)
         people = self._population(X, labels == self._yes(), X, columns, weights)
         return audit(self.solution_.problem, self.solution_, people)
 
@@ -294,13 +294,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        encoding = self.solution_.encoding
+        X, encoding = unmasked(X), self.solution_.encoding
         if frame_columns(X) and encoding is not None and encoding.from_frame:
             if self.features is None:  # else the encoding says what it lacks; others need not be there
                 validate_data(self, X, skip_check_array=True, reset=False)
             return X
-        finite = encoding_style(self.model) == "scaled"
-        return validate_data(self, X, reset=False, ensure_all_finite=finite or "allow-nan")
+        takes_nan = get_tags(self).input_tags.allow_nan
+        return validate_data(self, X, reset=False, ensure_all_finite="allow-nan" if takes_nan else True)
 
     def _population(
         self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None

@@ -37,6 +37,33 @@ def describe(module: Any) -> list[dict[str, Any]] | None:
     return found if tied == sum(1 for layer in layers for _ in layer.parameters()) else None
 
 
+def measured(layers: Any) -> tuple[int, int]:
+    """How many features the described layers take, and how many parameters they have.
+
+    ValueError where they do not fit together, so that nothing is made of them. Nothing is made here:
+    a few words can declare any size.
+    """
+    if layers and layers[0]["layer"] == "Lattices":
+        from ratebound.learners.lattices import measured as measured_lattices
+
+        return measured_lattices(layers[0])
+    first, width, count = None, None, 0
+    for entry in layers:
+        if entry["layer"] in ACTIVATIONS:
+            continue
+        if entry["layer"] != "Linear":
+            raise ValueError(f"unknown layer {entry['layer']!r}")
+        inside, outside, bias = (entry[name] for name in ("in", "out", "bias"))
+        if type(inside) is not int or type(outside) is not int or not isinstance(bias, bool):
+            raise ValueError(f"a linear layer has no sizes, but {entry}")
+        if inside < 1 or outside < 1 or width not in (None, inside):
+            raise ValueError(f"a linear layer {inside} x {outside} does not fit the one before it")
+        first, width, count = first or inside, outside, count + (inside + bias) * outside
+    if first is None or width != 1:
+        raise ValueError("its layers give no single score")
+    return first, count
+
+
 def build(layers: list[dict[str, Any]]) -> Any:
     """The chain that `describe` described, with parameters yet to be filled in."""
     nn = import_torch().nn

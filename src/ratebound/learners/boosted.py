@@ -123,7 +123,7 @@ def read_scorer(description: Mapping[str, Any], tensors: Mapping[str, Array]) ->
         raise ValueError(f"the file's trees are of an unknown library, {description['library']!r}")
     kind = LIBRARIES[description["library"]]
     raw = [tensors[f"scorer ensemble {i}"].tobytes() for i in range(description["ensembles"])]
-    return BoostedScorer([kind.from_bytes(one) for one in raw])
+    return BoostedScorer([kind.from_bytes(kind.checked(one)) for one in raw])
 
 
 class BoostedFit:

@@ -5,60 +5,33 @@ What was learned (centres, scales, values) is plain data, so it is saved with th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.learners.columns import (
+    KINDS_IN,
+    MISSING,
+    Category,
+    Code,
+    Column,
+    Name,
+    Number,
+    Plain,
+    Style,
+    check_name,
+    column_from_json,
+    column_to_json,
+)
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
 
 Array = NDArray[Any]
 LARGEST = 1000  # distinct texts of one column up to which it is taken for a category
-MISSING = "(missing)"  # the value a missing text stands for
-
-# "scaled" standardises numbers and makes texts one-hot, for models that descend gradients; "plain"
-# leaves numbers as they are, the missing ones NaN; "codes" also numbers the texts, as boosted trees
-# want them; "table" hands over the columns themselves, for pipelines with an encoding of their own.
-Style = Literal["scaled", "plain", "codes", "table"]
-
-
-@dataclass(frozen=True)
-class Number:
-    """A numeric column: centred and scaled; a missing value becomes the centre, and is flagged."""
-
-    name: str | int
-    center: float
-    scale: float
-    flagged: bool  # whether some value was missing, so that there is a second feature saying so
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of texts or truth values: one feature per value; an unknown one is none of them."""
-
-    name: str | int
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plain:
-    """A numeric column as it is; a missing value is NaN."""
-
-    name: str | int
-
-
-@dataclass(frozen=True)
-class Code:
-    """A column of texts or truth values, each the number of its value; an unknown or missing one NaN."""
-
-    name: str | int
-    values: tuple[str, ...]
-
-
-Column = Number | Category | Plain | Code
-KINDS: dict[str, type[Column]] = {"number": Number, "category": Category, "plain": Plain, "code": Code}
+BEYOND = 1e300  # numbers above this are taken for infinite: a sum of two might be
 
 
 @dataclass(frozen=True)
@@ -97,18 +70,26 @@ class Encoding:
         return [i for i, column in enumerate(self.columns) if isinstance(column, Code)]
 
     def transform(self, X: Any) -> Any:
-        """Features (n, d) of the rows of a table like the one fitted on, or its own columns."""
+        """Features (n, d) of the rows of a table like the one fitted on, or its own columns.
+
+        Missing values in columns that had none are warned of, as they are filled in; where there is
+        nothing but them it is an error.
+        """
         if not self.from_frame:
             return self._transform_array(as_array(X))
         present = frame_columns(X)
         lacking = [str(c.name) for c in self.columns if c.name not in present]
         if lacking:
             raise ValueError(f"the table has no column {lacking[0]!r}, which the model was trained on")
+        given = [as_array(X[column.name]) for column in self.columns]
+        missing = [is_missing(values) for values in given]
+        self._tell_missing([int(one.sum()) for one in missing], len(X))
         if self.style == "table":
             return X[[column.name for column in self.columns]]
-        parts = [_encode(column, as_array(X[column.name])) for column in self.columns]
+        parts = [_encode(*each) for each in zip(self.columns, given, missing, strict=True)]
         dtype = np.float32 if self.style == "scaled" else np.float64
-        return np.column_stack(parts).astype(dtype) if parts else np.empty((len(X), 0), dtype)
+        with np.errstate(over="ignore"):  # what is infinite then has no score, which is said there
+            return np.column_stack(parts).astype(dtype) if parts else np.empty((len(X), 0), dtype)
 
     def _transform_array(self, values: Array) -> Array:
         if values.ndim != 2 or values.shape[1] != len(self.columns):
@@ -116,26 +97,49 @@ class Encoding:
                 f"expected rows of {len(self.columns)} features, as trained on, got shape {values.shape}"
             )
         if self.style != "scaled":
+            if values.dtype.kind == "f":
+                self._tell_missing(np.isnan(values).sum(axis=0).tolist(), len(values))
             return values
         columns = [column for column in self.columns if isinstance(column, Number)]
         center = np.array([column.center for column in columns])
         scale = np.array([column.scale for column in columns])
         return (values.astype(float) - center) / scale
 
+    def _tell_missing(self, counts: Sequence[int], rows: int) -> None:
+        """Warn of missing values, counted by column, where training had none."""
+        pairs = zip(self.columns, counts, strict=True)
+        new = {str(column.name): count for column, count in pairs if count and not column.gaps}
+        if not new:
+            return
+        if all(count == rows for count in counts):
+            raise ValueError(
+                f"every cell of these {rows:,} rows is missing in all {len(counts)} columns that the "
+                "model sees: there is nothing to decide on"
+            )
+        said = ", ".join(f"{name!r} in {count:,}" for name, count in list(new.items())[:10])
+        warnings.warn(
+            f"values are missing where none were in training, of {rows:,} rows: {said}"
+            f"{', ...' if len(new) > 10 else ''}; each is taken for an average or an unknown one",
+            UserWarning,
+            stacklevel=3,
+        )
+
     def to_json(self) -> dict[str, Any]:
-        names = {kind: name for name, kind in KINDS.items()}
-        columns = [{"kind": names[type(column)], **vars(column)} for column in self.columns]
+        columns = [column_to_json(column) for column in self.columns]
         return {"from_frame": self.from_frame, "style": self.style, "columns": columns}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Encoding:
-        columns: list[Column] = []
-        for entry in data["columns"]:
-            fields = {name: value for name, value in entry.items() if name != "kind"}
-            if "values" in fields:
-                fields["values"] = tuple(map(str, fields["values"]))
-            columns.append(KINDS[entry["kind"]](**fields))
-        return Encoding(tuple(columns), bool(data["from_frame"]), data.get("style", "scaled"))
+        columns = tuple(map(column_from_json, data["columns"]))
+        from_frame, style = data["from_frame"], data["style"]
+        if style not in KINDS_IN or not isinstance(from_frame, bool):
+            raise ValueError(f"its encoding is of an unknown style, {style!r}")
+        kinds = KINDS_IN[style] if from_frame else KINDS_IN[style][:1]
+        if not all(isinstance(column, kinds) for column in columns):
+            raise ValueError(f"its columns are not of the style {style!r}")
+        if len({column.name for column in columns}) < len(columns):
+            raise ValueError("its encoding has a column twice")
+        return Encoding(columns, from_frame, style)
 
 
 def fit_encoding(
@@ -159,12 +163,14 @@ def fit_encoding(
         if given.ndim != 2:
             raise ValueError(f"X needs rows and features, got an array of shape {given.shape}")
         if style != "scaled":
-            return Encoding(tuple(Plain(i) for i in range(given.shape[1])), False, style)
+            gaps = [given.dtype.kind == "f" and bool(np.isnan(column).any()) for column in given.T]
+            return Encoding(tuple(Plain(i, gap) for i, gap in enumerate(gaps)), False, style)
         values = given[counted].astype(float)
-        unsound = np.flatnonzero(~np.isfinite(values).all(axis=0))
+        unsound = np.flatnonzero(~(np.abs(values) <= BEYOND).all(axis=0))
         if len(unsound):
             raise ValueError(
-                f"feature {unsound[0]} holds NaN or infinite values: fill or cap them first"
+                f"feature {unsound[0]} holds NaN, infinite values or some beyond {BEYOND:g}: fill or "
+                "cap them first"
             )
         fitted = _fit_numbers(values, weights)
         return Encoding(tuple(Number(i, c, s, False) for i, (c, s) in enumerate(fitted)), False)
@@ -174,13 +180,16 @@ def fit_encoding(
         raise ValueError(
             f"features: there is no column {unknown[0]!r}; there are {', '.join(map(str, names))}"
         )
+    for name in chosen:
+        check_name(name)
     if style == "table":
-        return Encoding(tuple(Plain(name) for name in chosen), True, style)
+        lacking = {name: is_missing(as_array(X[name])[counted]).any() for name in chosen}
+        return Encoding(tuple(Plain(name, bool(gaps)) for name, gaps in lacking.items()), True, style)
     columns = [_fit_column(name, as_array(X[name])[counted], weights, style) for name in chosen]
     return Encoding(tuple(columns), True, style)
 
 
-def _fit_column(name: str, values: Array, weights: Array | None, style: Style) -> Column:
+def _fit_column(name: Name, values: Array, weights: Array | None, style: Style) -> Column:
     lacking = is_missing(values)
     present = values[~lacking]
     texts = values.dtype.kind in "USb" or (
@@ -194,16 +203,18 @@ def _fit_column(name: str, values: Array, weights: Array | None, style: Style) -
                 "id: leave it out of features="
             )
         if style == "codes":
-            return Code(name, found)
+            return Code(name, found, bool(lacking.any()))
         unknown = lacking.any() or any(str(value) == MISSING for value in present)
         return Category(name, (*found, MISSING) if unknown else found)
     column = numbers(values, name).astype(float)
-    if not np.isfinite(column[~lacking]).all():
-        raise ValueError(f"column {name!r} holds infinite values: cap them or leave it out")
+    if not (np.abs(column[~lacking]) <= BEYOND).all():
+        raise ValueError(
+            f"column {name!r} holds infinite values, or some beyond {BEYOND:g}: cap them or leave it out"
+        )
     if lacking.all():
         raise ValueError(f"column {name!r} holds no value at all: leave it out")
     if style != "scaled":
-        return Plain(name)
+        return Plain(name, bool(lacking.any()))
     own = None if weights is None else weights[~lacking]
     ((center, scale),) = _fit_numbers(column[~lacking][:, None], own)
     return Number(name, center, scale, bool(lacking.any()))
@@ -215,16 +226,18 @@ def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, floa
     A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
     model learn the few rows that have it by heart.
     """
-    center = np.average(values, axis=0, weights=weights)
-    spread = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weights))
+    _, exponent = np.frexp(np.abs(values).max(axis=0, initial=0.0))
+    near_one = np.ldexp(values, -exponent)  # so that no square is too large
+    center = np.average(near_one, axis=0, weights=weights)
+    spread = np.sqrt(np.average((near_one - center) ** 2, axis=0, weights=weights))
+    center, spread = np.ldexp(center, exponent), np.ldexp(spread, exponent)
     tiny = spread <= 1e-12 * np.maximum(np.abs(center), 1e-300)
     indicator = ((values == 0) | (values == 1)).all(axis=0) & ~tiny
     center, spread = np.where(indicator, 0.0, center), np.where(indicator | tiny, 1.0, spread)
     return list(zip(center.tolist(), spread.tolist(), strict=True))
 
 
-def _encode(column: Column, values: Array) -> Array:
-    lacking = is_missing(values)
+def _encode(column: Column, values: Array, lacking: Array) -> Array:
     if isinstance(column, Code):
         numbered = {value: float(code) for code, value in enumerate(column.values)}
         texts = np.where(lacking, MISSING, values.astype(object)).astype(str)

@@ -9,6 +9,7 @@ the score; that is a matter of pairs of parameters, which `project` puts in orde
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from ratebound.learners.shapes import (
     project_order,
 )
 
+MOST = 20  # inputs of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first
 
 
@@ -250,6 +252,40 @@ class Lattices(nn.Module):
         """Everything but the parameters, as plain data; `built` makes the module of it."""
         features = [{"kind": type(f).__name__, **asdict(f)} for f in self.features]
         return {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
+
+
+def measured(description: Mapping[str, Any]) -> tuple[int, int]:
+    """How many features the described lattices take, and how many parameters they have.
+
+    ValueError where the parts do not fit together. Nothing is made: a few words can declare any size.
+
+    >>> measured(Lattices([Numeric((0.0, 1.0))], [[0]]).describe())
+    (1, 6)
+    """
+    features, subsets, bounds = (description[n] for n in ("features", "subsets", "output_bounds"))
+    numbers = [entry for entry in features if entry["kind"] == "Numeric"]
+    keypoints = [entry["keypoints"] for entry in numbers]
+    others = [entry for entry in features if entry["kind"] != "Numeric"]
+    sizes = [entry["size"] for entry in others]
+    pairs = [
+        (code, size) for e, size in zip(others, sizes, strict=True) for p in e["order"] for code in p
+    ]
+    rank = len(subsets[0]) if subsets else 0
+    fits = (
+        all(type(size) is int and size >= 0 for size in sizes)
+        and all(type(code) is int and 0 <= code < size for code, size in pairs)
+        and all(entry["sign"] in (-1, 0, 1) for entry in numbers)
+        and all(math.isfinite(x) for points in keypoints for x in points)
+        and 1 <= rank <= MOST
+        and all(len(subset) == rank for subset in subsets)
+        and all(type(i) is int and 0 <= i < len(features) for subset in subsets for i in subset)
+        and (bounds is None or (len(bounds) == 2 and -math.inf < bounds[0] < bounds[1] < math.inf))
+    )
+    if not fits:
+        raise ValueError("its lattices do not fit its features")
+    longest = max(map(len, keypoints), default=2)
+    values = len(numbers) * (longest + 1) + sum(sizes) + len(sizes)
+    return len(features), values + 2**rank * len(subsets) + (bounds is None)
 
 
 def built(description: Mapping[str, Any]) -> Lattices:

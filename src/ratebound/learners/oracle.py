@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.game.trace import Trace
+from ratebound.learners.archives import check_archive
 from ratebound.learners.extras import import_extra
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array, frame_columns, rows_of
@@ -95,6 +96,8 @@ def read_scorer(
     description: Mapping[str, Any], tensors: Mapping[str, Array], trusted: Sequence[str]
 ) -> OracleScorer:
     """The scorer a file's `describe` tells of; `trusted` are types allowed beyond those skops trusts."""
+    if not all(constant in (None, True, False) for constant in description["constants"]):
+        raise ValueError("its constant members decide neither yes nor no")
     members = [
         _read(tensors[f"scorer member {i}"].tobytes(), trusted) if constant is None else bool(constant)
         for i, constant in enumerate(description["constants"])
@@ -282,6 +285,7 @@ def _written(estimator: Any) -> bytes:
 
 def _read(data: bytes, trusted: Sequence[str]) -> Any:
     skops = import_extra("skops.io", "skops", "skops")
+    check_archive(data)
     unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
     if unknown:
         raise ValueError(

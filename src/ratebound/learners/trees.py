@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.learners.checking_trees import checked_lightgbm, checked_xgboost
 from ratebound.learners.extras import import_extra
 
 Array = NDArray[Any]
@@ -35,6 +36,7 @@ class Recipe:
 class LightGBM:
     """One ensemble of LightGBM's."""
 
+    checked = staticmethod(checked_lightgbm)
     CLASSIFIER = "LGBMClassifier"
     dtype = np.float64  # of its scores
 
@@ -132,6 +134,11 @@ class LightGBM:
     def count(self) -> int:
         return int(self.booster.current_iteration())
 
+    @property
+    def width(self) -> int:
+        """How many features it takes."""
+        return int(self.booster.num_feature())
+
     def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
         """`scores` with those of the trees from `first` up to `last` added, one after the other.
 
@@ -159,6 +166,7 @@ class LightGBM:
 class XGBoost:
     """One ensemble of XGBoost's; it scores in float32, added tree by tree as in its training."""
 
+    checked = staticmethod(checked_xgboost)
     CLASSIFIER = "XGBClassifier"
     dtype = np.float32
 
@@ -236,6 +244,11 @@ class XGBoost:
     def count(self) -> int:
         return int(self.booster.num_boosted_rounds())
 
+    @property
+    def width(self) -> int:
+        """How many features it takes."""
+        return int(self.booster.num_features())
+
     def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
         """`scores` with those of the trees from `first` up to `last` added."""
         found = self.booster.inplace_predict(
@@ -255,7 +268,7 @@ class XGBoost:
         return XGBoost.from_bytes(json.dumps(model).encode())
 
     def to_bytes(self) -> bytes:
-        return bytes(self.booster.save_raw("ubj"))
+        return bytes(self.booster.save_raw("json"))
 
     @staticmethod
     def from_bytes(raw: bytes) -> XGBoost:

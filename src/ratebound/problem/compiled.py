@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.frames import Array, frame_columns
+from ratebound.problem.frames import Array, as_array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -158,8 +158,8 @@ class Compiled:
             missing = [name for name in self.populations if name not in scores]
             if missing:
                 raise ValueError(f"scores for population {missing[0]!r} are missing")
-            scores = np.concatenate([np.asarray(scores[name]) for name in self.populations], axis=-1)
-        stacked = np.asarray(scores)
+            scores = np.concatenate([as_array(scores[name]) for name in self.populations], axis=-1)
+        stacked = as_array(scores)
         if stacked.dtype.kind not in "buif":
             raise ValueError(f"scores must be numbers, got {stacked.dtype}")
         if stacked.ndim not in (1, 2) or stacked.shape[-1] != len(self.cells):

@@ -31,10 +31,28 @@ def as_array(values: Any) -> Array:
     if hasattr(values, "to_numpy"):
         frame: Array = values.to_numpy()
         return frame
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values))
     if array.dtype.kind in "US" and not hasattr(values, "dtype"):
         array = np.asarray(values, dtype=object)  # a list's None or NaN among texts must stay missing
     return array
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array as an array in which what is masked is missing; anything else as it is.
+
+    >>> unmasked(np.ma.array([1, 2], mask=[True, False]))
+    array([nan,  2.])
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    masked: Any = values
+    if not np.ma.is_masked(masked):
+        return np.asarray(masked.data)
+    if masked.dtype.kind in "iuf":
+        return np.asarray(masked.astype(float).filled(np.nan))
+    if masked.dtype.kind in "mM":
+        return np.asarray(masked.filled(np.array("NaT", masked.dtype)))
+    return np.where(masked.mask, None, masked.data.astype(object))
 
 
 def rows_of(table: Any, rows: Array) -> Any:
@@ -60,6 +78,8 @@ def numbers(values: Array, name: str) -> Array:
 def is_missing(values: Array) -> Array:
     if values.dtype.kind == "f":
         return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
     if values.dtype.kind == "O":
         return np.fromiter(map(_lacks_value, values), dtype=bool, count=len(values))
     return np.zeros(len(values), dtype=bool)

@@ -20,6 +20,7 @@ from ratebound.problem.frames import (
     numbers,
     rows_of,
     some,
+    unmasked,
 )
 
 LIGHTEST, HEAVIEST = 1e-15, 1e15  # that the largest weight may be: games are played in single precision
@@ -48,7 +49,7 @@ class Population:
         positive: Any = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X = X
+        self.X = unmasked(X)
         self.columns = columns_by_name(columns)
         parts = {"X": X, "y": y, "weights": weights}
         parts |= {f"columns[{name!r}]": values for name, values in self.columns.items()}

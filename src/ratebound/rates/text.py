@@ -46,9 +46,18 @@ def parse_expression(text: str) -> Expression:
     return _read(text, _Reader.sum_of_rates)
 
 
-def _read(text: str, part: Callable[[_Reader], Found]) -> Found:
+def read_rate(text: str) -> Expression | SingleMetric:
+    """The rate, ratio or area whose own words these are, however long, as in a file of ours.
+
+    >>> read_rate('recall(sex == "Female")')
+    recall(sex == "Female")
+    """
+    return _read(text, _Reader.one_rate, longest=None)
+
+
+def _read(text: str, part: Callable[[_Reader], Found], longest: int | None = LONGEST) -> Found:
     try:
-        return part(_Reader(text))
+        return part(_Reader(text, longest))
     except (RecursionError, MemoryError):
         raise ValueError(f"cannot read {_short(text)!r}: nested too deeply") from None
 
@@ -56,12 +65,12 @@ def _read(text: str, part: Callable[[_Reader], Found]) -> Found:
 class _Reader:
     """Walks one syntax tree, so that every error can point into its text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, longest: int | None) -> None:
         if not isinstance(text, str):
             raise TypeError(f"parse reads text, got {text!r}")
         self.text = text
-        if len(text) > LONGEST:
-            raise ValueError(f"a constraint of {len(text)} characters is too long ({LONGEST} at most)")
+        if longest is not None and len(text) > longest:
+            raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
@@ -101,6 +110,11 @@ class _Reader:
         if not isinstance(found, Expression) or not found.terms:
             self.fail(self.tree, "an objective is a sum of rates, as in error_rate()")
         return found
+
+    def one_rate(self) -> Operand:
+        if not isinstance(self.tree, ast.Call):
+            self.fail(self.tree, "expected one rate, as in recall()")
+        return self.rate(self.tree)
 
     def operand(self, node: ast.expr) -> Operand:
         """A number, a rate, or a sum or multiple of them."""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.learners.encoding import Number
+from ratebound.learners.columns import Number
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import HALF
 from ratebound.solution.mixture import Mixture

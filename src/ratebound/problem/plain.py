@@ -1,0 +1,60 @@
+"""Problems as plain data, for files: sums term by term, so that their length does not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint, Expression, SingleMetric, as_number
+from ratebound.rates.text import read_rate
+
+
+def to_plain(problem: Problem) -> dict[str, Any]:
+    """The problem as JSON has it.
+
+    >>> to_plain(Problem("error_rate()", ["precision() >= 0.8"]))["subject_to"]
+    [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
+    """
+    promises = [
+        {"left": _side(c.left), "relation": c.relation, "right": _side(c.right), "name": c.name}
+        for c in problem.subject_to
+    ]
+    return {"minimize": _side(problem.minimize), "subject_to": promises}
+
+
+def from_plain(data: dict[str, Any]) -> Problem:
+    """The problem that `to_plain` wrote."""
+    promises = []
+    for promise in data["subject_to"]:
+        left, right = _read(promise["left"]), _read(promise["right"])
+        if promise["relation"] not in ("<=", ">="):
+            raise ValueError(f"a promise compares by {promise['relation']!r}, not by <= or >=")
+        if not isinstance(right, Expression) or not isinstance(promise["name"], str):
+            raise ValueError(f"a promise is not as it is written: {str(promise)[:200]}")
+        promises.append(Constraint(left, promise["relation"], right, promise["name"]))
+    objective = _read(data["minimize"])
+    if not isinstance(objective, Expression):
+        raise ValueError(f"{objective} cannot be an objective")
+    return Problem(objective, promises)
+
+
+def _side(side: Expression | SingleMetric) -> str | dict[str, Any]:
+    if isinstance(side, SingleMetric):
+        return str(side)
+    return {"terms": [[c, str(rate)] for rate, c in side.terms], "constant": side.constant}
+
+
+def _read(side: Any) -> Expression | SingleMetric:
+    if isinstance(side, str):
+        metric = read_rate(side)
+        if not isinstance(metric, SingleMetric):
+            raise ValueError(f"{side[:200]} is no ratio or area")
+        return metric
+    terms = []
+    for coefficient, words in side["terms"]:
+        rate = read_rate(words)
+        if not isinstance(rate, Expression):
+            raise ValueError(f"{words[:200]} is no term of a sum")
+        ((one, _),) = rate.terms
+        terms.append((one, as_number(coefficient, "a coefficient")))
+    return Expression(tuple(terms), as_number(side["constant"], "a constant"))

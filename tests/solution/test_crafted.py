@@ -1,0 +1,267 @@
+"""Crafted files, well signed, are refused with one ValueError that names them, or load and decide."""
+
+import copy
+import io
+import json
+import os
+import random
+import zipfile
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load as read_tensors
+from safetensors.numpy import save as write_tensors
+
+import ratebound as rb
+from ratebound.learners.encoding import fit_encoding
+from ratebound.solution import files
+
+rng = np.random.default_rng(4)
+TABLE = pd.DataFrame({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120)})
+GROUP = rng.choice(["a", "b"], 120)
+Y = TABLE["x"].to_numpy() + rng.normal(size=120) > 0
+PROMISES = ['positive_rate(group == "a") <= 0.3', "precision() >= 0.9", 'recall(at="t") >= 0.2']
+ODD = [None, True, -1, 0, 1, 2**70, 1e308, "", "x", [], {}, [[]], ["x"], {"x": 1}, "error_rate()", -0.5]
+
+
+def trained(learner, style="scaled"):
+    encoding = fit_encoding(TABLE, style=style)
+    people = rb.Population(encoding.transform(TABLE), Y, columns={"group": GROUP})
+    compiled = rb.compile(rb.Problem("error_rate()", PROMISES), people)
+    trace = rb.play(compiled, learner, rounds=12, keep_every=4, batch_size=None, progress=False)
+    return replace(rb.average(trace), encoding=encoding, classes=("no", "yes"))
+
+
+def chain():
+    nn = pytest.importorskip("torch", reason="PyTorch is not installed").nn
+    return nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 1))
+
+
+def cells():
+    people = rb.Population(None, Y, columns={"group": GROUP})
+    problem = rb.Problem("error_rate()", PROMISES[:1])
+    return rb.thresholds(problem, TABLE["x"].to_numpy(), people, known=["group"])
+
+
+def nearest():
+    from sklearn.naive_bayes import GaussianNB
+
+    pytest.importorskip("skops", reason="skops is not installed")
+    X = TABLE[["x"]].to_numpy()
+    people = rb.Population(X, Y, columns={"group": GROUP})
+    compiled = rb.compile(rb.Problem("error_rate()", PROMISES[:1]), people)
+    return rb.average(rb.play(compiled, rb.Oracle(GaussianNB()), rounds=3, progress=False))
+
+
+MAKERS = {
+    "linear": lambda: trained(rb.Linear(0.1)),
+    "chain": lambda: trained(rb.Torch(chain)),
+    "lattice": lambda: trained(rb.Lattice(lattices=2, rank=2, keypoints=3, categorical=[1]), "codes"),
+    "cells": cells,
+    "oracle": nearest,
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def saved(request, tmp_path_factory):
+    """A file, its document and its tensors, and rows to decide on."""
+    if request.param in ("chain", "lattice"):
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    mixture = MAKERS[request.param]()
+    path = mixture.save(tmp_path_factory.mktemp(request.param) / "model.safetensors")
+    rows = {"cells": TABLE["x"].to_numpy(), "oracle": TABLE[["x"]].to_numpy()}.get(request.param, TABLE)
+    return path, *opened(path), rows, {"group": GROUP} if request.param == "cells" else None
+
+
+def opened(path):
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])["__metadata__"]
+    return json.loads(header["mixture"]), read_tensors(content)
+
+
+def write(path, document, tensors):
+    """A file with a digest to match, as anyone can make it."""
+    words = document if isinstance(document, str) else json.dumps(document)
+    header = {"format": files.FORMAT, "mixture": words, "digest": files._digest(words, tensors)}
+    path.write_bytes(write_tensors(tensors, metadata=header))
+    return path
+
+
+def refused(path, rows=None, columns=None):
+    """Whether a file is refused with an error that names it, or else decides, or says why it cannot."""
+    try:
+        mixture = rb.load(path)
+    except ValueError as error:
+        return str(path) in str(error)
+    with suppress(ValueError):
+        mixture.predict(rows, columns=columns)
+        mixture.predict_proba(rows, columns=columns)
+        str(mixture)
+    return False
+
+
+def places(part, before=()):
+    """The ways to everything in a document."""
+    inside = (
+        part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    )
+    for key, value in inside:
+        yield (*before, key)
+        yield from places(value, (*before, key))
+
+
+def test_a_changed_document_is_refused_or_decides(saved, tmp_path):
+    path, document, tensors, rows, columns = saved
+    assert not refused(path, rows, columns)
+    ways = [way for way in places(document) if way[0] not in ("audited", "made_with")]
+    chance = random.Random(0)
+    count = 0
+    for *way, last in ways:
+        for value in (*chance.sample(ODD, 3), "gone"):
+            changed = copy.deepcopy(document)
+            part = changed
+            for key in way:
+                part = part[key]
+            if value == "gone":
+                del part[last]
+            else:
+                part[last] = value
+            count += refused(write(tmp_path / "model.safetensors", changed, tensors), rows, columns)
+    assert count > 2 * len(ways)
+
+
+def test_changed_tensors_are_refused_or_decide(saved, tmp_path):
+    _, document, tensors, rows, columns = saved
+    for name, tensor in tensors.items():
+        others = [
+            tensor[:-1], tensor[None], tensor.reshape(-1), np.zeros_like(tensor), -tensor.astype(float),
+            tensor.astype(np.int64), tensor.astype(np.uint8), np.full_like(tensor, 127),
+            np.full(tensor.shape, np.nan), np.empty((0,)), np.ones((3, 3, 3)),
+        ]  # fmt: skip
+        for other in others:
+            changed = tensors | {name: np.ascontiguousarray(other)}
+            refused(write(tmp_path / "model.safetensors", document, changed), rows, columns)
+        rest = {other: value for other, value in tensors.items() if other != name}
+        assert refused(write(tmp_path / "model.safetensors", document, rest))
+
+
+@pytest.mark.parametrize("words", ["", "[]", "null", "1", "{", '{"version": 1}', "[" * 100_000])
+def test_documents_that_are_none_are_refused(saved, tmp_path, words):
+    _, _, tensors, _, _ = saved
+    assert refused(write(tmp_path / "model.safetensors", words, tensors))
+
+
+@pytest.mark.parametrize("version", [0, -1, None, "1", 1.0, True, [1]])
+def test_versions_below_the_first_are_refused(saved, tmp_path, version):
+    _, document, tensors, _, _ = saved
+    path = write(tmp_path / "model.safetensors", document | {"version": version}, tensors)
+    with pytest.raises(ValueError, match="no format version from 1 on"):
+        rb.load(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_pipes_and_devices_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "model.safetensors")
+    for path in (tmp_path, tmp_path / "model.safetensors", "/dev/zero"):
+        with pytest.raises(ValueError, match="is no file"):
+            rb.load(path)
+    os.mkdir(tmp_path / "folder")
+    os.mkdir(tmp_path / "folder" / "model.safetensors")
+    with pytest.raises(ValueError, match="is no file"):
+        rb.load(tmp_path / "folder")
+
+
+# --- sizes that are declared and not there -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [{"layer": "Linear", "in": 40_000, "out": 40_000, "bias": True}],
+        [{"layer": "Linear", "in": 3, "out": 2**40, "bias": True}],
+        [{"layer": "Linear", "in": 3, "out": 4, "bias": True},
+         {"layer": "Linear", "in": 5, "out": 1, "bias": True}],
+        [{"layer": "Linear", "in": 3, "out": 7, "bias": False}],
+        [{"layer": "ReLU"}],
+        [{"layer": "Lattices", "features": [{"kind": "Categorical", "size": 2**40, "order": []}],
+          "subsets": [[0]], "output_bounds": None}],
+        [{"layer": "Lattices", "features": [{"kind": "Numeric", "keypoints": [0, 1], "sign": 0}],
+          "subsets": [[0] * 60], "output_bounds": None}],
+    ],
+)  # fmt: skip
+def test_layers_that_are_not_there_are_never_made(tmp_path, monkeypatch, layers):
+    architecture = pytest.importorskip("ratebound.learners.architecture")
+    path = trained(rb.Torch(chain)).save(tmp_path)
+    document, tensors = opened(path)
+    document["scorer"]["layers"] = layers
+    monkeypatch.setattr(architecture, "build", lambda layers: pytest.fail("it was made"))
+    assert refused(write(path, document, tensors))
+
+
+def archive_of(path, change):
+    """The file's estimator, with its archive written anew."""
+    document, tensors = opened(path)
+    name = "scorer member 0"
+    entries = {}
+    with zipfile.ZipFile(io.BytesIO(tensors[name].tobytes())) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    return document, tensors | {name: np.frombuffer(change(entries), np.uint8)}
+
+
+def zipped(entries, compression=zipfile.ZIP_STORED):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def declaring(shape):
+    """An array that declares a shape and holds nothing."""
+    made = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(made, header)
+    return made.getvalue()
+
+
+def packed_zeros(entries):
+    inner = zipped({"data.npy": declaring((10**7,)) + bytes(8 * 10**7)}, zipfile.ZIP_DEFLATED)
+    return zipped(entries | {"more.npz": inner})
+
+
+ARCHIVES = {
+    "none": lambda entries: b"no archive",
+    "packed": lambda entries: zipped(entries, zipfile.ZIP_DEFLATED),
+    "an array that is not there": lambda entries: zipped(
+        entries | {"more.npy": declaring((40_000, 40_000))}
+    ),
+    "an array of bytes": lambda entries: zipped(entries | {"more.npy": b"x"}),
+    "a matrix packed too well": packed_zeros,
+    "no words": lambda entries: zipped({"schema.json": "{}"}),
+    "deep words": lambda entries: zipped({"schema.json": "[" * 100_000}),
+}
+
+
+@pytest.mark.parametrize("change", ARCHIVES.values(), ids=ARCHIVES)
+def test_crafted_archives_are_refused(tmp_path, change):
+    path = nearest().save(tmp_path)
+    document, tensors = archive_of(path, zipped)
+    assert not refused(write(path, document, tensors), TABLE[["x"]].to_numpy())
+    assert refused(write(path, *archive_of(path, change)))
+
+
+def test_sparse_matrices_are_packed_and_load(tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    pytest.importorskip("skops", reason="skops is not installed")
+    model = nearest()
+    fitted = LogisticRegression().fit(TABLE[["x"]].to_numpy(), Y).sparsify()
+    scorer = replace(model.scorer, members=tuple(fitted for _ in model.scorer.members))
+    mixture = replace(model, scorer=scorer)
+    rows = TABLE[["x"]].to_numpy()
+    again = rb.load(mixture.save(tmp_path), trusted=["scipy.sparse._csr.csr_matrix"])
+    np.testing.assert_array_equal(again.predict(rows), mixture.predict(rows))
