@@ -152,7 +152,10 @@ def plan(
             worst = float((outcome.violations / judging.scale[1:]).max())
             measured[name].append((outcome.objective, worst))
     rows = float(everyone.scale[0])
-    options = {name: Option(name, *np.array(values).T, rows) for name, values in measured.items()}
+    options = {
+        name: Option(name, found[:, 0], found[:, 1], rows)
+        for name, found in ((name, np.array(values)) for name, values in measured.items())
+    }
     recommended = _recommended(list(options.values())).name
     return Plan(problem, tuple(known), options, recommended, _reason(options, recommended, known))
 
