@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/oracle.py
 	$(BIN)/python benchmarks/boosted.py
 	$(BIN)/python benchmarks/thresholds.py
+	$(BIN)/python benchmarks/coverage.py
 
 clean:
 	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

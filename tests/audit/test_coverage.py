@@ -40,3 +40,9 @@ def test_coverage(benchmark, form, rows):
     assert covered >= LEAST
     assert kept_wrongly <= MOST
     assert broken_wrongly <= MOST
+
+
+def test_the_documented_table_names_every_form(benchmark):
+    text = (BENCHMARK.parents[1] / "docs" / "audit.md").read_text()
+    for form in benchmark.FORMS:
+        assert f"| {form} " in text
