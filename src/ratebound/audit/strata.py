@@ -21,6 +21,7 @@ from ratebound.rates.named import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import Subset
 
 ROUNDING = 1e-9  # of values that are sums of a few numbers
+MANY = 10_000  # patterns; among so many, one row more shows nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +164,17 @@ def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
     Had none of twenty rows a positive label, it would seem certain that none has; so one is imagined.
     No pattern is imagined that adds nothing, such as positive rows where an error is an error.
     """
-    overs = sorted({rows.sets.index(over_of(term.atom)) for term in terms})
-    inside = {(rows.sets.index(term.atom.given), rows.sets.index(over_of(term.atom))) for term in terms}
-    possible: dict[tuple[bool, ...], None] = {}
-    for pattern in rows.patterns.tolist():
-        bare = [flag and place in overs for place, flag in enumerate(pattern)]
-        possible.setdefault(tuple(bare))
-        for given, over in sorted(inside):
-            if bare[over]:
-                possible.setdefault((*bare[:given], True, *bare[given + 1 :]))
+    places = [(rows.sets.index(t.atom.given), rows.sets.index(over_of(t.atom))) for t in terms]
+    overs = sorted({over for _, over in places})
+    inside = sorted({(given, over) for given, over in places if given not in overs})
+    bare = np.unique(rows.patterns & np.isin(np.arange(len(rows.sets)), overs), axis=0)
+    if not 0 < len(bare) * len(inside) <= MANY:
+        return rows
+    possible = {tuple(pattern): None for pattern in bare.tolist()}
+    for pattern in list(possible):
+        for given, over in inside:
+            if pattern[over]:
+                possible.setdefault((*pattern[:given], True, *pattern[given + 1 :]))
     both = replace(rows, patterns=np.concatenate([rows.patterns, np.array(list(possible))]))
     of = _values(both, terms, levels)
     seen: dict[tuple[bool, ...], tuple[float, float]] = {}
