@@ -195,11 +195,11 @@ def expected_round(name, weights, scores, multipliers, loss, proxy):
 LAYOUTS = {  # name: device, constants to set
     "dense": (None, {}),
     "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
-    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0}),
-    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "CHUNK": 50}),
+    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
+    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 50}),
     "torch": ("cpu", {}),
     "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
-    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0}),
+    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0}),
 }
 
 

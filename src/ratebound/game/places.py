@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.game.arrays import Array, count, namespace, take, take_rows, tally
-from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.compiled import CHUNK, ONES, Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 
@@ -120,11 +121,14 @@ def _product(flat: Array, matrix: Array) -> Array:
 
 def slice_lists(compiled: Compiled, longest: int) -> Array | None:
     """Each cell's slices as a list (w, cells) filled up with S, or None where one is too long."""
-    inside = compiled.unpacked(slice(None))
-    width = int(inside.sum(axis=1).max())
+    lengths = ONES[compiled.membership].sum(axis=1, dtype=np.int64)
+    width = int(lengths.max())
     if width > longest:
         return None
-    cells, slices = np.nonzero(inside)
+    members = compiled.lists
+    if members is None:
+        members = sparse.csr_array(compiled.unpacked(slice(None)))
     lists = np.full((max(width, 1), compiled.cell_count), compiled.slice_count)
-    lists[np.arange(len(cells)) - np.searchsorted(cells, cells), cells] = slices
+    cells = np.repeat(np.arange(compiled.cell_count), lengths)
+    lists[np.arange(len(cells)) - members.indptr[cells], cells] = members.indices
     return lists

@@ -23,6 +23,7 @@ from ratebound.problem.compiled import Block, Compiled, rounded_up
 DENSE_ON_CPU = 2**16  # entries up to which a dense matrix is the cheapest
 DENSE_ON_GPU = 2**24
 FEW = 4096  # cells up to which going through all of them is cheaper than through the batch's rows
+PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits each as there are slices
 SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
 
 
@@ -45,7 +46,8 @@ class Table:
             self._costs = _Map(np.hstack([compiled.spread(up), compiled.spread(down)]), example)
         else:
             self._costs = _Map(sparse.hstack([up, down]), example)
-            lists = slice_lists(compiled, SHORT) if self.cells <= FEW else None
+            few = self.cells <= max(FEW, PER_SLICE * compiled.slice_count)
+            lists = slice_lists(compiled, SHORT) if few else None
             if lists is not None:
                 self.membership = Lists(compiled.slice_count, _on_device(lists, example))
         if self.membership is None:

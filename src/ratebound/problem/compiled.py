@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.problem.frames import Array, as_array, frame_columns
 from ratebound.problem.population import Population
@@ -15,6 +16,11 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
+DENSE = 2**18  # entries up to which a dense matrix is the cheapest
+SPARSE = 1 / 16  # share of ones up to which a sparse one is
+ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
+    axis=1, dtype=np.uint8
+)  # a byte's
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +119,25 @@ class Compiled:
         """Membership of `cells` as (len(cells), slices) zeros and ones."""
         return np.unpackbits(self.membership[cells], axis=1, count=self.slice_count)
 
+    @cached_property
+    def lists(self) -> sparse.csr_array | None:
+        """Membership (cells, slices) as sparse ones, where few cells lie in a slice; else None.
+
+        Of a thousand groups that share no row each cell lies in two or three, and products with a
+        dense matrix would grow with the square of their number.
+        """
+        size = self.cell_count * self.slice_count
+        if size <= DENSE or ONES[self.membership].sum(dtype=np.int64) > size * SPARSE:
+            return None
+        found = []
+        for start in range(0, self.cell_count, CHUNK):
+            found.append(sparse.csr_array(self.unpacked(slice(start, start + CHUNK)), dtype=np.float64))
+        return sparse.vstack(found, format="csr")
+
     def per_slice(self, per_cell: Array) -> Array:
         """Totals per cell (K, cells) summed to totals per slice (K, slices)."""
+        if self.lists is not None:
+            return (self.lists.T @ per_cell.T).T
         totals = np.zeros((len(per_cell), self.slice_count))
         for start in range(0, self.cell_count, CHUNK):
             chunk = slice(start, start + CHUNK)
@@ -123,6 +146,9 @@ class Compiled:
 
     def spread(self, per_slice: Any) -> Array:
         """Coefficients per slice (r, slices) spread to coefficients per cell (r, cells)."""
+        if self.lists is not None:
+            found = (self.lists @ per_slice.T).T
+            return found.toarray() if sparse.issparse(found) else found
         spread = np.empty((per_slice.shape[0], self.cell_count))
         for start in range(0, self.cell_count, CHUNK):
             chunk = slice(start, start + CHUNK)
