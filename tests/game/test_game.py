@@ -396,6 +396,7 @@ def test_a_loop_of_ones_own_with_torch():
     """The docstring's loop: backward with the game's gradient is backward through the loss."""
     compiled, rows = compiled_of("one group", weighted=False)
     X = torch.tensor(_features(rows), dtype=torch.double)
+    torch.manual_seed(0)
     model = torch.nn.Linear(2, 1).double()
     game = rb.Game(compiled)
     state = started(game, model(X).detach()[:, 0], MIXED[:1, :2])
