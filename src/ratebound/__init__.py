@@ -73,7 +73,6 @@ from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.prices import prices
 from ratebound.solution.solutions import (
     average,
     best_iterate,
@@ -180,7 +179,6 @@ __all__ = [
     "predicted_negatives",
     "predicted_positives",
     "prevalence",
-    "prices",
     "recall",
     "roc_auc",
     "select",

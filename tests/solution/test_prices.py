@@ -98,7 +98,8 @@ def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
 def test_the_estimator_has_prices_and_multipliers_apart(rows):
     X, y, group = rows
     promises = ["predicted_positives() <= 450.0", "recall() >= 0.2"]
-    model = rb.RateConstrainedClassifier(promises, epochs=200, random_state=0)
+    played = {"multiplier_rate": 0.1, "solution": lambda trace: rb.shrink(trace)}  # no threshold moved
+    model = rb.RateConstrainedClassifier(promises, epochs=200, random_state=0, **played)
     model.fit(X, y, columns={"group": group})
     count = next(iter(model.prices_))  # with the number of rows it is out of
     assert list(model.prices_) == list(model.multipliers_) == list(model.constraints_)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 import ratebound as rb
+from ratebound.solution.prices import prices
 
 
 def small_rows(seed=118):
@@ -17,7 +18,12 @@ def small_rows(seed=118):
 def test_rounding_of_a_rate_costs_the_estimator_nothing():
     """Iterates without error break this promise by 5.6e-17."""
     x, y, group = small_rows()
-    model = rb.RateConstrainedClassifier('accuracy(g == "a") >= accuracy()', random_state=0)
+    played = {
+        "game": rb.SwapRegret,
+        "multiplier_rate": (0.01, 0.03, 0.1),
+        "solution": lambda t: rb.shrink(t),
+    }
+    model = rb.RateConstrainedClassifier('accuracy(g == "a") >= accuracy()', random_state=0, **played)
     model.fit(x[:, None], y, columns={"g": group})
     assert 0 < model.trace_.violations[model.trace_.objectives == 0].max() < 1e-15
     assert model.status_.feasible
@@ -70,7 +76,7 @@ def test_a_solver_that_fails_leaves_the_best_iterate(no_solver, promises):
     else:
         assert mixture.violations["train"].max() == worst.min()
     assert "(it is lost): a better mixture may exist" in mixture.status.message
-    assert np.isnan(rb.prices(trace)).all()
+    assert np.isnan(prices(trace)).all()
 
 
 def test_a_solver_that_fails_leaves_thresholds_that_keep_the_promise(no_solver):

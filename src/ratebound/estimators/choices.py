@@ -25,6 +25,9 @@ PLAYERS: dict[str, Callable[..., Player]] = {
     "external": ExternalRegret,
     "lagrangian": Lagrangian,
 }
+MANY = 100  # constraints, from which on swap regret's linear system is dearer than a step of the model
+# A share of the constraints together, so that the cost of starting does not grow with their number.
+OBJECTIVE_WEIGHT = 0.9
 BOOSTING = ("lightgbm", "xgboost")
 SOLUTIONS = {
     "shrink": solutions.shrink,
@@ -132,14 +135,18 @@ def mlp(width: int, hidden: Sequence[int]) -> Any:
     return nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
 
 
-def as_player(game: Any, rates: Any, learner: Any) -> Any:
+def as_player(game: Any, rates: Any, learner: Any, constraints: int) -> Any:
     """The λ-player that `game` names; one given as such keeps its own rates."""
     if isinstance(game, Player | CuttingPlane):
         return game
     if game == "auto" and isinstance(learner, Oracle):
         return CuttingPlane()
+    if game == "auto" and constraints > MANY:
+        game = "external"
     if game in ("auto", "swap"):
-        return SwapRegret(learning_rate=rates, objective_weight=_objective_weight(learner))
+        return SwapRegret(learning_rate=rates, objective_weight=OBJECTIVE_WEIGHT)
+    if game == "external":
+        return ExternalRegret(learning_rate=[10 * rate / max(constraints, 1) for rate in rates])
     if isinstance(game, type) and issubclass(game, Player):
         return game(learning_rate=rates)
     if game not in PLAYERS:
@@ -147,11 +154,6 @@ def as_player(game: Any, rates: Any, learner: Any) -> Any:
     if game == "lagrangian":  # relaxed constraints may be out of reach, so its multipliers must be slow
         return Lagrangian(learning_rate=[rate / 1000 for rate in rates], optimizer="sgd")
     return PLAYERS[game](learning_rate=rates)
-
-
-def _objective_weight(learner: Any) -> float | None:
-    """What the objective starts with; boosted trees have too few rounds for a uniform start."""
-    return learner.multipliers.objective_weight if isinstance(learner, Boosted) else None
 
 
 def as_solution(solution: Any) -> Callable[..., Mixture]:

@@ -22,11 +22,12 @@ from ratebound.estimators.choices import (
     encoding_style,
 )
 from ratebound.estimators.parameters import check_parameters
-from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of
+from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of, trained_plainly
+from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.rounds import play
-from ratebound.game.trace import Trace, scores_on
+from ratebound.game.trace import beside, judged_on
 from ratebound.learners.boosted import Boosted
-from ratebound.learners.encoding import fit_encoding
+from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, unmasked
@@ -34,12 +35,13 @@ from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.prices import prices
-from ratebound.solution.solutions import select
+from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
 from ratebound.solution.thresholds import known_cells, priced_thresholds
 
 Array = NDArray[Any]
 KEPT = 60  # iterates kept of each setting
+FEW = 12  # of them, whose thresholds are moved to choose among settings
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -82,7 +84,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
     prices_ : what the objective on the training rows would fall by, per unit that each constraint is
-        relaxed, among the candidates or thresholds chosen from; see `rb.prices`.
+        relaxed, among the candidates or thresholds chosen from.
     multipliers_ : the weight of each constraint when training ended, the objective's being 1. They steer
         the training, in the units it is played in; what a constraint costs is in `prices_`.
     trace_ : every iterate kept.
@@ -176,51 +178,68 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rates = rate_pairs(self.model, self.game, problem, self.learning_rate, self.multiplier_rate)
         batch_size = None if len(people) <= SMALL else self.batch_size
         precision = "float64" if batch_size is None else "float32"
-        learner = as_learner(
-            self.model, encoding, rates[0], self.hidden, self.monotone or {}, self.l2, precision
-        )
+        learner = self._learner(encoding, rates[0], precision)
         if self.warm_start and isinstance(learner, Oracle | Boosted):
             raise ValueError(
                 "warm_start: boosted trees and scikit-learn classifiers are fitted anew: leave it out"
             )
+        solve = as_solution(self.solution)
+        everyone = compile(problem, people)
         if self.known is not None:
-            known_cells(self.known, compile(problem, people))  # before the training, not after it
-        player = as_player(self.game, rates[1], learner)
+            known_cells(self.known, everyone)  # before the training, not after it
+        player = as_player(self.game, rates[1], learner, len(everyone.constraints))
         patience = self.patience or getattr(learner, "patience", None)
         several = max(learner.settings, player.settings) > 1 or patience is not None
         held_out = self.validation_fraction if several else 0.0
-        train, validation = parted(problem, people, held_out, seed)
+        train, validation = parted(everyone, held_out, seed)
         rounds = rounds_of(learner, self.epochs, len(train.cells), batch_size)
+        watch = {} if validation is None else {"validation": validation}
         on = "train" if validation is None else "validation"
+        how: dict[str, Any] = {
+            "loss": self.loss,
+            "batch_size": batch_size,
+            "start": None if before is None else _heaviest(before),
+            "seed": seed,
+            "progress": None if self.verbose else False,
+        }
         self.trace_ = play(
             train,
             learner,
             multipliers=player,
-            loss=self.loss,
             proxy=self.proxy,
-            batch_size=batch_size,
             rounds=rounds,
             keep_every=max(1, rounds // KEPT),
-            watch={} if validation is None else {"validation": validation},
+            watch=watch,
             stop=None if patience is None else Stalled(patience, on=on),
             max_time=self.max_time,
-            start=None if before is None else _heaviest(before),
-            seed=seed,
-            progress=None if self.verbose else False,
+            **how,
         )
-        solve = as_solution(self.solution)
-        chosen = select(self.trace_, solve, on=on)
+        # Other solutions are of iterates as they were played, and known cells have thresholds anyway.
+        moves = bool(problem.subject_to) and solve in (shrink, best_iterate) and self.known is None
+        searched = self.trace_
+        if moves:
+            searched = with_moved_thresholds(searched, train, watch=watch, at_most=FEW)
+        chosen = select(searched, solve, on=on)
         own = self.trace_.of_setting(chosen.setting)
+        # The promises are to hold on every row given.
+        finalists = own if validation is None else judged_on(own, everyone)
+        if moves and self.trace_.ended not in ("interrupted", "time"):
+            rate = dict(enumerate(rates[0])).get(own.settings[0], rates[0][0])
+            same = self._learner(encoding, [rate], precision)
+            plain = trained_plainly(everyone, same, rounds=int(own.round.max()), **how)
+            finalists = beside(finalists, plain)
         if self.known is not None:
-            chosen, paid = priced_thresholds(problem, own, people, known=self.known)
-        elif validation is not None:  # the promises are to hold on every row given
-            everywhere = _on_all_rows(own, problem, people)
-            chosen, paid = solve(everywhere), prices(everywhere)
+            chosen, paid = priced_thresholds(problem, finalists, people, known=self.known)
         else:
-            paid = prices(own)
+            candidates = with_moved_thresholds(finalists, everyone) if moves else finalists
+            chosen, paid = solve(candidates), prices(candidates)
         negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
         self.solution_: Mixture = replace(
-            chosen, encoding=encoding, classes=(negative, self._yes()), salt=seed
+            chosen,
+            encoding=encoding,
+            classes=(negative, self._yes()),
+            salt=seed,
+            setting=own.settings[0],
         )
         self.status_ = chosen.status
         words = [str(constraint) for constraint in chosen.constraints]
@@ -263,6 +282,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Write the fitted model to a file or folder that `rb.load` reads."""
         check_is_fitted(self)
         return self.solution_.save(path)
+
+    def _learner(self, encoding: Encoding, rates: list[float], precision: str) -> Any:
+        """The learner that plays with these rates, for rows so encoded."""
+        monotone = self.monotone or {}
+        return as_learner(self.model, encoding, rates, self.hidden, monotone, self.l2, precision)
 
     def _yes(self) -> Any:
         if self.positive_label is None:
@@ -315,13 +339,3 @@ def _heaviest(mixture: Mixture) -> Array:
     model = member if mixture.cells is None else mixture.cells.model[member, 0]
     parameters: Array = mixture.parameters[model]
     return parameters
-
-
-def _on_all_rows(trace: Trace, problem: Problem, people: Population) -> Trace:
-    """The candidates of a trace with their exact values on `people` in place of the rows trained on."""
-    everyone = compile(problem, people)
-    scores = scores_on(everyone, trace.scorer, trace.parameters)
-    objectives, violations = everyone.evaluate(scores, trace.thresholds)
-    return replace(
-        trace, objectives=objectives, violations=violations, watched={}, scale=everyone.scale[1:]
-    )

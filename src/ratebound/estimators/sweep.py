@@ -10,16 +10,19 @@ import numpy as np
 from ratebound.estimators.choices import is_boosted, is_estimator, is_learner
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.multipliers import Player
+from ratebound.game.rounds import play
+from ratebound.game.trace import Trace, judged_on
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.named import error_rate
 
 SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
 MODEL_RATES = (0.003, 0.01, 0.03)
-MULTIPLIER_RATES = (0.01, 0.03, 0.1)
+MULTIPLIER_RATES = (0.003, 0.01, 0.03)
+KEPT_PLAIN = 6  # iterates kept of each setting that is trained without promises
 BOOSTED_RATES = (0.01, 0.02, 0.05, 0.1)  # of the multipliers, where a round is a tree
 
 
@@ -44,11 +47,9 @@ def rate_pairs(
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
-def parted(
-    problem: Problem, people: Population, fraction: float, seed: int
-) -> tuple[Compiled, Compiled | None]:
+def parted(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
     """Rows to train on, and rows to choose among settings by; none of those where data is small."""
-    everyone = compile(problem, people)
+    problem, (people,) = everyone.problem, everyone.populations.values()
     if len(people) <= SMALL or not fraction:
         return everyone, None
     random, held_out = np.random.default_rng(seed), np.zeros(len(people), dtype=bool)
@@ -68,3 +69,19 @@ def rounds_of(learner: Any, epochs: int | None, rows: int, batch_size: int | Non
         return epochs if epochs is not None else learner.rounds
     per_epoch = 1 if batch_size is None else max(1, rows // batch_size)
     return max(40 * per_epoch, 1000) if epochs is None else epochs * per_epoch
+
+
+def trained_plainly(train: Compiled, learner: Any, *, rounds: int, **how: Any) -> Trace:
+    """The same model trained for few errors and nothing else, judged by the problem's own rates.
+
+    With its threshold moved it is what a person would try first. As one of the candidates it makes sure
+    that no promise costs more than that.
+    """
+    plain = play(
+        compile(Problem(error_rate()), *train.populations.values()),
+        learner,
+        rounds=rounds,
+        keep_every=max(1, rounds // KEPT_PLAIN),
+        **how,
+    )
+    return judged_on(plain, train)

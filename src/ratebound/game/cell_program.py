@@ -58,6 +58,7 @@ class Ranking:
     at: Array  # (candidates,) the threshold: yes from here on
     first: Array  # (cells + 1,) each known cell's first candidate, and the end
     starts: Array  # (cells + 1,) each known cell's first row in this order, and the end
+    offset: Array  # (1+m,) what the objective and each constraint are before anyone gets a yes
 
     def best(self, costs: Array) -> tuple[Array, Array]:
         """The cheapest candidate of each cell and its cost, at `costs` (compiled cells,) of a yes."""
@@ -100,10 +101,13 @@ class Ranking:
         return self.compiled.per_slice(counted.reshape(len(sizes), -1).astype(float))
 
 
-def rank(compiled: Compiled, scores: Array, known: Array, apart: float = 0.0) -> Ranking:
+def rank(
+    compiled: Compiled, scores: Array, known: Array, apart: float = 0.0, offset: Array | None = None
+) -> Ranking:
     """The ranking of rows by `scores` (n,) within the cells `known` (n,), numbered from 0.
 
     There is no threshold between scores that differ by no more than `apart`: rounding does as much.
+    `offset` (1+m,) stands in for the problem's own, where a model adds to it.
     """
     order = np.argsort(-scores)
     order = order[np.argsort(known[order].astype(np.min_scalar_type(known.max())), kind="stable")]
@@ -124,6 +128,7 @@ def rank(compiled: Compiled, scores: Array, known: Array, apart: float = 0.0) ->
         at=np.insert(between[ends], cut, np.inf),
         first=np.append(cut, len(ends)) + np.arange(len(starts)),
         starts=starts,
+        offset=compiled.offset if offset is None else offset,
     )
 
 
@@ -266,13 +271,14 @@ def _cheapest(rankings: Sequence[Ranking], prices: Array) -> tuple[Array, Array,
     """Model, candidate and cost, (cells,) each, of the cheapest column of each cell at these prices."""
     compiled = rankings[0].compiled
     costs = compiled.spread((prices @ compiled.blocks[0].net)[None])[0]
-    candidate, cost = rankings[0].best(costs)
-    model = np.zeros_like(candidate)
-    for index, ranking in enumerate(rankings[1:], start=1):
+    for index, ranking in enumerate(rankings):
         other, lower = ranking.best(costs)
+        lower[0] += prices @ ranking.offset  # which the columns of the first cell carry
+        if index == 0:
+            model, candidate, cost = np.zeros_like(other), other, lower
+            continue
         won = lower < cost
         model[won], candidate[won], cost[won] = index, other[won], lower[won]
-    cost[0] += prices @ compiled.offset  # which the columns of the first cell carry
     return model, candidate, cost
 
 
@@ -283,7 +289,7 @@ def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Col
         ranking, chosen = rankings[index], np.sort(candidate[model == index])
         values = ranking.values(chosen)
         cell = ranking.known(chosen)
-        values[cell == 0] += ranking.compiled.offset
+        values[cell == 0] += ranking.offset
         parts.append(Columns(cell, np.full(len(chosen), index), chosen, values))
     return reduce(Columns.plus, parts)
 

@@ -130,9 +130,10 @@ class Game:
             )
         first = np.broadcast_to(first, (self.settings, first.shape[-1]))
         thresholds = np.zeros((self.settings, len(compiled.learnable)))
+        spent = compiled.spend_budgets(first, compiled.budgets)
         for j, name in enumerate(compiled.learnable):
-            if name in compiled.budgets:
-                thresholds[:, j] = compiled.spend_budget(name, first)[:, 0]
+            if name in spent:
+                thresholds[:, j] = spent[name][:, 0]
         multipliers = self.player.start(
             len(compiled.constraints),
             settings=self.settings,

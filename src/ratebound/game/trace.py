@@ -18,6 +18,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
 Array = NDArray[Any]
+NO_SETTING = -1  # of a candidate that comes from no setting of the game
 
 
 class Scorer(Protocol):
@@ -34,6 +35,10 @@ class Scorer(Protocol):
 
     def kept(self, parameters: Array) -> tuple[Scorer, Array]:
         """The scorer and parameters that these models need, without what only others do."""
+        ...
+
+    def beside(self, other: Any, parameters: Array) -> tuple[Scorer, Array]:
+        """One scorer for its models and those of another of its kind, whose `parameters` it renames."""
         ...
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -76,6 +81,7 @@ class Trace:
     scorer: Scorer
     swap: bool  # whether the λ-player minimised swap regret, for `average`
     frontier: bool = False  # whether dominated iterates were dropped
+    at: Array | None = None  # (N,) the scores from which yes is said; None where that is 0 for all
     answers: bool = False  # whether each iterate is the best answer found to its own multipliers
     ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
     scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
@@ -93,6 +99,13 @@ class Trace:
         """The settings that have candidates."""
         found: list[int] = np.unique(self.setting).tolist()
         return found
+
+    @property
+    def iterates(self) -> Trace:
+        """The iterates as they were played, without those whose thresholds were moved afterwards."""
+        if self.at is None:
+            return self
+        return replace(self.only(np.flatnonzero(self.at == 0)), at=None)
 
     def of_setting(self, setting: int | None) -> Trace:
         """The candidates of one setting, in order."""
@@ -113,11 +126,12 @@ class Trace:
             thresholds={name: values[chosen] for name, values in self.thresholds.items()},
             setting=self.setting[chosen],
             round=self.round[chosen],
+            at=None if self.at is None else self.at[chosen],
         )
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
-    """One trace with the candidates of all, which come from one game."""
+    """One trace with the candidates of all; thresholds were moved in each of them, or in none."""
     first = traces[0]
 
     def join(field: str) -> Array:
@@ -144,6 +158,48 @@ def joined(traces: Sequence[Trace]) -> Trace:
         thresholds=thresholds,
         setting=join("setting"),
         round=join("round"),
+        at=None if first.at is None else join("at"),
+    )
+
+
+def beside(trace: Trace, other: Trace) -> Trace:
+    """The candidates of a trace, and those of another game that was judged on the same problem.
+
+    The others belong to no setting, and have no multipliers but the objective's. Where the two games
+    ended in models of different kinds, or one has learned thresholds, the trace comes back as it was.
+    """
+    if (
+        type(other.scorer) is not type(trace.scorer)
+        or trace.thresholds.keys() != other.thresholds.keys()
+    ):
+        return trace
+    scorer, parameters = trace.scorer.beside(other.scorer, other.parameters)
+    multipliers = np.zeros((len(other), trace.multipliers.shape[1]))
+    multipliers[:, 0] = 1.0
+    placed = replace(
+        other, parameters=parameters, multipliers=multipliers, setting=np.full(len(other), NO_SETTING)
+    )
+    return joined([replace(trace, scorer=scorer), placed])
+
+
+def judged_on(trace: Trace, compiled: Compiled) -> Trace:
+    """The same iterates with their exact values on other rows, or for another problem.
+
+    The thresholds of areas are known from the scores there; others are those that were learned.
+    """
+    scores = scores_on(compiled, trace.scorer, trace.parameters)
+    known = compiled.spend_budgets(scores, compiled.budgets)
+    thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
+    objectives, violations = compiled.evaluate(scores, thresholds)
+    return replace(
+        trace,
+        problem=compiled.problem,
+        constraints=compiled.constraints,
+        objectives=objectives,
+        violations=violations,
+        thresholds=thresholds,
+        watched={},
+        scale=compiled.scale[1:],
     )
 
 

@@ -107,6 +107,10 @@ class BoostedScorer:
         short = [self.ensembles[one].cut(count) for one, count in zip(used, last, strict=True)]
         return BoostedScorer(short), np.column_stack([index, counts]).astype(np.float64)
 
+    def beside(self, other: Any, parameters: Array) -> tuple[BoostedScorer, Array]:
+        numbered_on = np.array([len(self.ensembles), 0])
+        return BoostedScorer(self.ensembles + other.ensembles), parameters + numbered_on
+
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         names = {kind: name for name, kind in LIBRARIES.items()}
         arrays = {

@@ -78,6 +78,9 @@ class LinearScorer:
     def kept(self, parameters: Array) -> tuple[LinearScorer, Array]:
         return self, parameters
 
+    def beside(self, other: Any, parameters: Array) -> tuple[LinearScorer, Array]:
+        return self, parameters
+
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         return {"kind": "linear", "dtype": self.dtype}, {}
 

@@ -85,6 +85,9 @@ class OracleScorer:
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
         return OracleScorer(tuple(self.members[index] for index in used)), where[:, None]
 
+    def beside(self, other: Any, parameters: Array) -> tuple[OracleScorer, Array]:
+        return OracleScorer(self.members + other.members), parameters + len(self.members)
+
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, bool)}
         constants = [each if isinstance(each, bool) else None for each in self.members]

@@ -104,6 +104,9 @@ class TorchScorer:
     def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
         return self, parameters
 
+    def beside(self, other: Any, parameters: Array) -> tuple[TorchScorer, Array]:
+        return self, parameters
+
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """The layers of a plain chain; of another module only its name, never its code."""
         name = type(self.module).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -167,13 +167,17 @@ class Compiled:
         stacked = self._stack(scores)
         single = stacked.ndim == 1
         stacked = np.atleast_2d(stacked)
+        given = {
+            name: np.reshape(np.asarray(at, float), (-1, 1)) for name, at in (thresholds or {}).items()
+        }
+        known = self.spend_budgets(stacked, self.budgets.keys() - given.keys()) | given
         values = np.tile(self.offset, (len(stacked), 1))
         for block in self.blocks:
-            at = self._threshold(block.at, stacked, thresholds or {})
-            values += (block.net @ self.per_slice(self._yes_weight(stacked >= at)).T).T
+            at = self._threshold(block.at, known, stacked.dtype)
+            values += (block.net @ self.per_slice(self.yes_weight(stacked >= at)).T).T
         return (values[0, 0], values[0, 1:]) if single else (values[:, 0], values[:, 1:])
 
-    def _yes_weight(self, yes: Array) -> Array:
+    def yes_weight(self, yes: Array) -> Array:
         """Weight of the yeses in each cell, (K, cells)."""
         weighed = yes if self.weights is None else yes * self.weights
         counted = [np.bincount(self.cells, row, self.cell_count) for row in weighed]
@@ -197,32 +201,32 @@ class Compiled:
             raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
         return stacked
 
-    def _threshold(self, at: float | str, scores: Array, given: Mapping[str, Any]) -> Any:
+    def _threshold(self, at: float | str, known: Mapping[str, Array], dtype: Any) -> Any:
         if not isinstance(at, str):
-            return rounded_up(at, scores.dtype)
-        if at in given:
-            return np.reshape(np.asarray(given[at], dtype=float), (-1, 1))
-        if at not in self.budgets:
+            return rounded_up(at, dtype)
+        if at not in known:
             raise ValueError(
                 f"threshold {at!r} is learned with the model: pass thresholds={{{at!r}: ...}}"
             )
-        return self.spend_budget(at, scores)
+        return known[at]
 
-    def spend_budget(self, at: str, scores: Array) -> Array:
-        """The lowest thresholds (K, 1) whose false positives stay within the budget of `at`."""
-        index, budget = self.budgets[at]
-        inside = bit(self.membership, index)[self.cells].astype(bool)
-        weights = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
-        found = []
-        for row in scores[:, inside].astype(float):
-            order = np.argsort(-row, kind="stable")
-            spent = np.cumsum(weights[order])
-            too_many = int(np.searchsorted(spent, budget * weights.sum() * (1 + 1e-12), side="right"))
-            # The first score that may not pass; ties with it may not pass either.
-            found.append(
-                np.nextafter(row[order[too_many]], np.inf) if too_many < len(row) else row.min()
-            )
-        return np.array(found)[:, None]
+    def spend_budgets(self, scores: Array, names: Iterable[str]) -> dict[str, Array]:
+        """The lowest thresholds (K, 1) at which false positives stay within the budgets of `names`."""
+        found = {name: np.empty((len(scores), 1)) for name in sorted(names)}
+        for index in {self.budgets[name][0] for name in found}:
+            inside = bit(self.membership, index)[self.cells].astype(bool)
+            weights = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
+            own = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
+            allowed = np.array(list(own.values())) * weights.sum() * (1 + 1e-12)
+            for k, row in enumerate(scores[:, inside].astype(float)):
+                order = np.argsort(-row, kind="stable")
+                too_many = np.searchsorted(np.cumsum(weights[order]), allowed, side="right")
+                for name, first in zip(own, too_many.tolist(), strict=True):
+                    # The first score that may not pass; ties with it may not pass either.
+                    found[name][k] = (
+                        np.nextafter(row[order[first]], np.inf) if first < len(row) else row.min()
+                    )
+        return found
 
 
 def rounded_up(at: float, dtype: Any) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.trace import Scorer, Trace
+from ratebound.game.trace import NO_SETTING, Scorer, Trace
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
@@ -170,7 +170,11 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
     p = weights[chosen] / weights[chosen].sum()
-    scorer, parameters = trace.scorer.kept(members.parameters)
+    models, cells = members.parameters, None
+    if members.at is not None and members.at.any():  # members are thresholds on the scores of models
+        models, model = np.unique(models, axis=0, return_inverse=True)
+        cells = Cells((), ((),), p, model.reshape(-1, 1), members.at[:, None])
+    scorer, parameters = trace.scorer.kept(models)
     violations = p @ members.violations
     settings = members.settings
     return Mixture(
@@ -188,8 +192,9 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
             "train": violations,
             **{name: p @ values.violations for name, values in members.watched.items()},
         },
-        setting=settings[0] if len(settings) == 1 else None,
+        setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
         status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
+        cells=cells,
     )
 
 

@@ -59,13 +59,16 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
-    if mixture.cells is not None:
+    if mixture.cells is not None and mixture.cells.columns:
         raise ValueError(
             "to_onnx writes models, and this mixture has thresholds by known cell: export the models "
             "its scores come from, and apply the thresholds, mixture.cells, to their scores"
         )
     graph = _Graph(_import_onnx())
     width, scores = _scores(graph, mixture)
+    if mixture.cells is not None:  # thresholds for everyone on the scores of models
+        scores = graph("Gather", graph.cast(scores, "float64"), mixture.cells.model[:, 0], axis=1)
+        scores = graph("Sub", scores, mixture.cells.at[:, 0])
     graph.cast(scores, "float32", "scores")
     yes = graph("GreaterOrEqual", graph.cast(scores, "float64"), np.zeros(1))
     share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(mixture.weights, float)[:, None])

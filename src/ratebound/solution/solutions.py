@@ -18,6 +18,7 @@ Array = NDArray[Any]
 def last_iterate(trace: Trace) -> Mixture:
     """The model training ended with."""
     _one_setting(trace, "last_iterate")
+    trace = trace.iterates
     return mixture(trace, _only(len(trace), int(np.argmax(trace.round))))
 
 
@@ -40,6 +41,7 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
     what the paper's tables show. For the other games both are uniform.
     """
     _one_setting(trace, "average")
+    trace = trace.iterates
     if trace.frontier:
         raise ValueError("this trace keeps only the frontier; average needs all: play(frontier=False)")
     if weighting not in ("theorem", "uniform"):

@@ -18,7 +18,8 @@ from ratebound.game.cell_program import (
     policy_prices,
     rank,
 )
-from ratebound.game.trace import Trace, scores_on
+from ratebound.game.moving import apart
+from ratebound.game.trace import NO_SETTING, Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import FIRST, compile
@@ -35,7 +36,6 @@ from ratebound.solution.status import status_in
 Array = NDArray[Any]
 FEW = 20  # cells that are never too many
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
-APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
 SCORES = Search(
     "No threshold on these scores",
@@ -204,7 +204,7 @@ class Base:
     scores: Array  # (B, n)
     scorer: Any  # a Scorer
     parameters: Array  # (B, P)
-    settings: Array  # (B,) the settings of a game they come from, -1 for none
+    settings: Array  # (B,) the settings of a game they come from, NO_SETTING for none
     given: bool = False  # whether the scores are all there is
     options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
 
@@ -212,11 +212,12 @@ class Base:
         """How far two scores must lie apart to be told apart again when they are computed anew."""
         if self.given:
             return 0.0
-        return float(APART * np.finfo(self.scores.dtype).eps * np.abs(scores).max())
+        return apart(scores)
 
 
 def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
+        scores = scores.iterates
         found = scores_on(compiled, scores.scorer, scores.parameters)
         base = Base(found, scores.scorer, scores.parameters, scores.setting)
     elif isinstance(scores, Mixture):
@@ -233,19 +234,19 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
 
 
 def _members(mixture: Mixture, compiled: Compiled) -> Base:
-    if mixture.cells is not None:
+    if mixture.cells is not None and mixture.cells.columns:
         raise ValueError("this mixture has thresholds by cell already: give what they were set for")
     found = []
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X for the mixture's models to score")
         found.append(mixture.scorer.scores(mixture.parameters, mixture.features(population.X)))
-    setting = -1 if mixture.setting is None else mixture.setting
+    setting = NO_SETTING if mixture.setting is None else mixture.setting
     return Base(
         np.concatenate(found, axis=1),
         mixture.scorer,
         mixture.parameters,
-        np.full(len(mixture), setting),
+        np.full(len(mixture.parameters), setting),
         options={"classes": mixture.classes, "encoding": mixture.encoding, "salt": mixture.salt},
     )
 
@@ -274,7 +275,7 @@ def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     stacked = np.concatenate(parts, axis=1).astype(float)
     count = len(stacked)
     identity = np.column_stack([np.eye(count), np.zeros(count)])
-    return Base(stacked, LinearScorer("float64"), identity, np.full(count, -1), given=True)
+    return Base(stacked, LinearScorer("float64"), identity, np.full(count, NO_SETTING), given=True)
 
 
 # --- what comes back -------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def _mixture(
         scorer=scorer,
         objectives={FIRST: float(found[0])},
         violations={FIRST: found[1:]},
-        setting=int(settings[0]) if len(settings) == 1 and settings[0] >= 0 else None,
+        setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         status=status_in(
             SCORES,
             compiled.constraints,

@@ -1,0 +1,115 @@
+"""Moved thresholds: from each iterate's scores, in order, every decision rule that an offset reaches.
+
+An iterate decides at 0, which is where its training happened to leave it. Its scores order the rows, and
+a threshold anywhere in that order is a candidate as good as the iterate itself. There is one for every
+distinct score, far too many to keep, and no need to: the program of `cell_program`, with everyone in one
+cell, finds those that the best mixture of all of them is made of. So one rate that is capped or floored
+can always be kept, and no mixture is worse than the best threshold on one of its models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.cell_program import best_policy, rank
+from ratebound.game.trace import Trace, Values, joined, judged_on, scores_on
+from ratebound.problem.compiled import Compiled
+
+Array = NDArray[Any]
+LARGEST = 2**25  # scores held at once; beyond it, some iterates of each setting stand for the others
+APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
+
+
+def with_moved_thresholds(
+    trace: Trace,
+    compiled: Compiled,
+    *,
+    watch: Mapping[str, Compiled] | None = None,
+    at_most: int | None = None,
+) -> Trace:
+    """The trace, and beside its iterates the moved thresholds that the best mixtures are made of.
+
+    `compiled` holds the rows the trace was judged on, `watch` the other populations it was evaluated on.
+    For each setting, none of the mixtures of its iterates at any thresholds is better than `rb.shrink`
+    finds among these. `at_most` iterates of each setting, evenly spaced and the last among them, are
+    moved; by default all, as far as memory allows. Where a rate has a threshold of its own (``at=``)
+    the trace comes back as it was: one threshold cannot move without the other.
+
+    >>> import ratebound as rb
+    >>> X = np.arange(100.0)[:, None] / 100
+    >>> people = rb.Population(X, np.arange(100) >= 30)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.25])
+    >>> compiled = rb.compile(problem, people)
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=10, batch_size=None)
+    >>> rb.shrink(trace).objectives["train"] > 0.5
+    True
+    >>> moved = rb.shrink(with_moved_thresholds(trace, compiled))
+    >>> moved.status.feasible, round(moved.objectives["train"], 6)
+    (True, 0.45)
+    """
+    if any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks):
+        return trace
+    whole = trace.iterates
+    pieces = [
+        _moved(whole.of_setting(setting), compiled, dict(watch or {}), at_most)
+        for setting in whole.settings
+    ]
+    return joined([replace(whole, at=np.zeros(len(whole))), *pieces])
+
+
+def _moved(own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: int | None) -> Trace:
+    """The candidates of the best mixture of one setting's iterates at any thresholds."""
+    count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
+    # Counted back from the last, which is always among them.
+    own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
+    scores = scores_on(compiled, own.scorer, own.parameters)
+    own = judged_on(own, compiled)
+    everyone = np.zeros(len(compiled.cells), dtype=int)
+    rankings = [
+        rank(compiled, row.astype(float), everyone, apart(row), offset)
+        for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
+    ]
+    used = best_policy(rankings).columns
+    at = np.array([rankings[b].at[i] for b, i in zip(used.model, used.candidate, strict=True)])
+    # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
+    far = 2 * np.abs(scores).max(axis=1)[used.model].astype(float) + 1
+    moved = _at(own.only(used.model), np.clip(at, -far, far))
+    values = {
+        name: Values(*rows.evaluate(*_shifted(moved, rows)), rows.scale[1:])
+        for name, rows in watch.items()
+    }
+    objectives, violations = compiled.evaluate(*_shifted(moved, compiled))
+    return replace(moved, objectives=objectives, violations=violations, watched=values)
+
+
+def _at(trace: Trace, at: Array) -> Trace:
+    """Iterates that say yes from `at` (N,); thresholds they have learned move along."""
+    return replace(trace, at=at, thresholds={n: t - at for n, t in trace.thresholds.items()})
+
+
+def _shifted(moved: Trace, rows: Compiled) -> tuple[Array, dict[str, Array]]:
+    """Scores (N, n) on some rows from their thresholds, and the thresholds that were learned."""
+    assert moved.at is not None
+    scores = scores_on(rows, moved.scorer, moved.parameters).astype(float) - moved.at[:, None]
+    return scores, {n: t for n, t in moved.thresholds.items() if n not in rows.budgets}
+
+
+def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
+    """What decisions at learned thresholds and the problem's constants add, (B, 1+m).
+
+    Learned thresholds move along with the scores, so that none of it changes.
+    """
+    yes = compiled.per_slice(compiled.yes_weight(scores >= 0))
+    at_zero = (compiled.blocks[0].net @ yes.T).T
+    values: Array = np.column_stack([own.objectives, own.violations]) - at_zero
+    return values
+
+
+def apart(scores: Array) -> float:
+    """How far two scores of a model must lie apart to be told apart again when computed anew."""
+    return float(APART * np.finfo(scores.dtype).eps * np.abs(scores).max())
