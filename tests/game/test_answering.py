@@ -421,3 +421,30 @@ def test_cutting_planes_need_whole_fits():
 def test_players_check_their_numbers(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+# --- what is averaged ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "player", [rb.ExternalRegret(0.2, "sgd", radius=5.0), rb.SwapRegret(1.0, "sgd")]
+)
+def test_the_average_is_of_the_answers_that_moved_the_multipliers(player):
+    """Shallow trees often answer worse than an earlier tree does, which then is the answer."""
+    random = np.random.default_rng(0)
+    X, group = random.normal(size=(400, 3)), random.choice(["a", "b"], 400)
+    y = X[:, 0] * X[:, 1] + 0.5 * (group == "a") + 0.5 * random.normal(size=400) > 0
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.2])
+    compiled = rb.compile(problem, rb.Population(X, y, columns={"group": group}))
+    oracle = rb.Oracle(DecisionTreeClassifier(max_depth=2), tolerance=0.0)
+    trace = rb.play(compiled, oracle, multipliers=player, rounds=60)
+    values = np.column_stack([trace.objectives, trace.violations])
+    lagrangians = trace.multipliers @ values.T  # rounds x fits
+    answers = [t if row[: t + 1].min() >= row[t] - 1e-12 else int(row[: t + 1].argmin())
+               for t, row in enumerate(lagrangians)]  # fmt: skip
+    assert len(set(answers)) < 50
+    weights = trace.multipliers[:, 0] if trace.swap else np.ones(len(trace))
+    expected = weights @ values[answers] / weights.sum()
+    found = rb.average(trace)
+    assert found.objectives["train"] == pytest.approx(expected[0], abs=1e-9)
+    assert found.violations["train"] == pytest.approx(expected[1:], abs=1e-9)

@@ -6,7 +6,8 @@ that cost is negative, and whose weight is its size: any classifier that takes w
 no proxy is needed.
 
 An oracle need not be exact, so what counts as the answer to λ is the best, by the Lagrangian at λ, of
-the new fit and all earlier iterates; the multipliers move by its violations. Every fit is kept.
+the new fit and the earlier ones of its setting. The multipliers move by the violations of the answer,
+and `rb.average` averages the answers; every fit is kept, as a candidate for the other solutions.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def answer(
     keeper = Keeper(compiled, fit, dict(watch), frontier, isinstance(player, SwapRegret))
     asking = _Asking.first(compiled, player, total)
     bar = tqdm(total=total, disable=None if progress is None else not progress, unit="round")
-    ended, done = "rounds", 0
+    ended, done, answers = "rounds", 0, list[Array]()
     deadline = None if max_time is None else time.monotonic() + max_time
     with bar:
         try:
@@ -63,6 +64,7 @@ def answer(
                 done += 1
                 keeper.keep(_in_units_of_trace(compiled, asking.weights), done)
                 asking = asking.answered(_played_values(compiled, keeper.latest))
+                answers.append(asking.best())
                 gap = asking.gap(player)
                 bar.update()
                 bar.set_postfix_str(f"{keeper.summary()}, gap {gap:.2g}", refresh=False)
@@ -79,7 +81,19 @@ def answer(
                 raise
             ended = "interrupted"
     trace: Trace = fit.settled(replace(keeper.finished(ended), answers=True))
-    return trace
+    if frontier or isinstance(player, CuttingPlane):  # which moves by all fits, not by one answer
+        return trace
+    return replace(trace, answered=_answered(np.concatenate(answers), trace.multipliers[:, 0]))
+
+
+def _answered(best: Array, weights: Array) -> Array:
+    """For each fit (N, 2): in how many rounds it was the answer, and the objective's weight in them.
+
+    `best` are the answers round by round, `weights` (N,) the objective's as the fits were made. A game
+    that was interrupted may have kept a last fit without comparing it.
+    """
+    rounds = np.ones(len(best)), weights[: len(best)]
+    return np.column_stack([np.bincount(best, each, len(weights)) for each in rounds])
 
 
 @dataclass(frozen=True)
@@ -111,12 +125,20 @@ class _Asking:
         if isinstance(player, CuttingPlane):
             return replace(self, weights=player.next(self.values, self.tried)[None])
         assert self.multipliers is not None
-        lagrangians = self.weights @ self.values.T
-        own = np.arange(len(self.values) - len(self.weights), len(self.values))
-        beaten = lagrangians.min(axis=1) < lagrangians[np.arange(len(own)), own] - NEW
-        best = np.where(beaten, lagrangians.argmin(axis=1), own)
-        multipliers = player.step(self.multipliers, self.values[best, 1:])
+        multipliers = player.step(self.multipliers, self.values[self.best(), 1:])
         return replace(self, weights=multipliers.weights, multipliers=multipliers)
+
+    def best(self) -> Array:
+        """The answer (K,) to each setting's weights: its latest fit, or a better one before it."""
+        settings = len(self.weights)
+        fits = np.arange(len(self.values)).reshape(-1, settings).T  # (K, rounds)
+        values = self.values[fits]
+        lagrangians = (values @ self.weights[:, :, None])[:, :, 0]
+        beaten = lagrangians.min(axis=1) < lagrangians[:, -1] - NEW
+        best: Array = np.where(
+            beaten, fits[np.arange(settings), lagrangians.argmin(axis=1)], fits[:, -1]
+        )
+        return best
 
     def gap(self, player: Player | CuttingPlane) -> float:
         """How far the best mixture may be from the best there is, violations fined by the radius."""

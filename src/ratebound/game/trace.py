@@ -82,7 +82,10 @@ class Trace:
     swap: bool  # whether the λ-player minimised swap regret, for `average`
     frontier: bool = False  # whether dominated iterates were dropped
     at: Array | None = None  # (N,) the scores from which yes is said; None where that is 0 for all
-    answers: bool = False  # whether each iterate is the best answer found to its own multipliers
+    answers: bool = False  # whether iterates are an oracle's fits to their own multipliers
+    answered: Array | None = (
+        None  # (N, 2) rounds each fit was the answer in, and the objective's weight there
+    )
     ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
     scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
 
@@ -127,6 +130,7 @@ class Trace:
             setting=self.setting[chosen],
             round=self.round[chosen],
             at=None if self.at is None else self.at[chosen],
+            answered=None if self.answered is None else self.answered[chosen],
         )
 
 
@@ -159,6 +163,7 @@ def joined(traces: Sequence[Trace]) -> Trace:
         setting=join("setting"),
         round=join("round"),
         at=None if first.at is None else join("at"),
+        answered=None,  # of one game; pieces of it are joined before it is known
     )
 
 

@@ -46,9 +46,13 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
         raise ValueError("this trace keeps only the frontier; average needs all: play(frontier=False)")
     if weighting not in ("theorem", "uniform"):
         raise ValueError(f"weighting must be 'theorem' or 'uniform', got {weighting!r}")
-    weights = np.ones(len(trace))
-    if weighting == "theorem" and trace.swap:
-        weights = trace.multipliers[:, 0] + 1e-300  # an objective never weighed at all is uniform again
+    by_theorem = weighting == "theorem" and trace.swap
+    if trace.answered is not None:  # of an oracle's fits, those that were answers
+        weights = trace.answered[:, int(by_theorem)]
+    else:
+        weights = trace.multipliers[:, 0] if by_theorem else np.ones(len(trace))
+    if not weights.any():  # an objective that was never weighed at all
+        weights = np.ones(len(trace))
     return mixture(trace, weights / weights.sum())
 
 
