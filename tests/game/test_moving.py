@@ -1,0 +1,130 @@
+"""Moved thresholds against every threshold there is, and what they promise of traces and mixtures."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import linprog
+
+import ratebound as rb
+from ratebound.game.moving import with_moved_thresholds
+from ratebound.game.trace import beside, judged_on
+from ratebound.problem.compiled import Compiled
+
+calm = settings(derandomize=True, deadline=None, max_examples=40)
+
+PROMISES = {
+    "cap": [rb.positive_rate() <= 0.2],
+    "floor": [rb.recall() >= 0.9],
+    "precision": [rb.precision() >= 0.85],
+    "groups": [rb.recall(g=k) >= 0.9 * rb.recall() for k in (0, 1)],
+    "count": [rb.predicted_positives() <= 15, rb.recall(g=1) >= 0.3],
+    "at odds": [rb.positive_rate() <= 0.1, rb.recall() >= 0.9],
+    "area": [rb.roc_auc(bins=3) >= 0.6, rb.positive_rate() <= 0.2],
+}
+
+
+def people(seed, rows=60, ties=False):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, 2))
+    y = X[:, 0] + random.normal(size=rows) > 0.3
+    X = np.round(X) if ties else X
+    return rb.Population(X, y, columns={"g": random.integers(0, 2, rows)})
+
+
+def played(problem, rows, **options):
+    compiled = rb.compile(problem, rows)
+    options = {"rounds": 12, "keep_every": 4, "batch_size": None} | options
+    return compiled, rb.play(compiled, rb.Linear(0.3, dtype="float64"), **options)
+
+
+def all_thresholds(compiled: Compiled, scores):
+    """Objectives and violations, in their units, of every iterate at every threshold."""
+    found = []
+    for row in scores:
+        cuts = np.unique(row)
+        for at in [*cuts, cuts[-1] + 1]:
+            objective, violations = compiled.evaluate(row - at)
+            found.append([objective, *violations / compiled.scale[1:]])
+    return np.array(found)
+
+
+def best_mixture(values):
+    """The least worst violation of any mixture, and the best objective at it."""
+    f, G = values[:, 0], values[:, 1:]
+    one = np.ones((1, len(f)))
+    least = linprog(np.append(0 * f, 1.0), np.column_stack([G.T, -np.ones(G.shape[1])]), 0 * G[0],
+                    np.append(one, [[0.0]], axis=1), [1.0])  # fmt: skip
+    t = max(least.fun, 0.0)
+    return t, linprog(f, G.T, np.full(G.shape[1], t + 1e-9), one, [1.0]).fun
+
+
+@calm
+@given(st.integers(0, 10**6), st.sampled_from(sorted(PROMISES)), st.booleans())
+def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
+    problem = rb.Problem(rb.error_rate(), PROMISES[name])
+    compiled, trace = played(problem, people(seed, ties=ties))
+    found = rb.shrink(with_moved_thresholds(trace, compiled))
+    scores = trace.scorer.scores(trace.parameters, compiled.features)
+    violation, objective = best_mixture(all_thresholds(compiled, scores))
+    worst = (found.violations["train"] / compiled.scale[1:]).max()
+    assert max(worst, 0.0) == pytest.approx(violation, abs=1e-7)
+    assert found.objectives["train"] <= objective + 1e-6  # iterates with learned thresholds may be better
+    if name != "area":
+        assert found.objectives["train"] == pytest.approx(objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_mixture_does_what_its_record_says(name, tmp_path):
+    rows = people(3)
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES[name]), rows)
+    mixture = rb.shrink(with_moved_thresholds(trace, compiled))
+    for model in (mixture, rb.load(mixture.save(tmp_path))):
+        objectives, violations = compiled.evaluate(model.member_scores(rows.X).T)
+        assert model.weights @ objectives == pytest.approx(mixture.objectives["train"], abs=1e-12)
+        np.testing.assert_allclose(model.weights @ violations, mixture.violations["train"], atol=1e-12)
+
+
+def test_the_iterates_are_still_there():
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0))
+    moved = with_moved_thresholds(trace, compiled)
+    assert len(moved) > len(trace)
+    np.testing.assert_array_equal(moved.iterates.parameters, trace.parameters)
+    assert rb.last_iterate(moved).cells is None
+    assert rb.average(moved).objectives == rb.average(trace).objectives
+    again = with_moved_thresholds(moved, compiled)
+    assert len(again) == len(moved)
+
+
+def test_watched_rows_are_decided_at_the_moved_thresholds_too():
+    problem, other = rb.Problem(rb.error_rate(), PROMISES["groups"]), people(1)
+    watch = {"validation": rb.compile(problem, other)}
+    compiled, trace = played(problem, people(0), watch=watch)
+    mixture = rb.shrink(with_moved_thresholds(trace, compiled, watch=watch))
+    objectives, violations = watch["validation"].evaluate(mixture.member_scores(other.X).T)
+    assert mixture.objectives["validation"] == pytest.approx(mixture.weights @ objectives)
+    np.testing.assert_allclose(mixture.violations["validation"], mixture.weights @ violations)
+
+
+def test_a_threshold_that_was_asked_for_is_not_moved():
+    compiled, trace = played(rb.Problem(rb.error_rate(), [rb.recall(at=0.5) >= 0.5]), people(0))
+    assert with_moved_thresholds(trace, compiled) is trace
+
+
+def test_few_iterates_stand_for_many():
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0), keep_every=1)
+    few = with_moved_thresholds(trace, compiled, at_most=1)
+    assert set(few.round[few.at != 0]) == {12}  # the last
+
+
+def test_another_games_candidates_stand_beside():
+    rows = people(0)
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), rows)
+    _, plain = played(rb.Problem(rb.error_rate()), rows)
+    both = beside(trace, judged_on(plain, compiled))
+    assert len(both) == len(trace) + len(plain)
+    scores = both.scorer.scores(both.parameters, rows.X)
+    objectives, violations = compiled.evaluate(scores)
+    np.testing.assert_allclose(both.objectives, objectives)
+    np.testing.assert_allclose(both.violations, violations)
+    assert rb.shrink(both).objectives["train"] <= rb.shrink(trace).objectives["train"] + 1e-9
