@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from ratebound.problem.grid import Grid, grid_of
 from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
 
 ROWS = 20_000
@@ -84,8 +85,10 @@ def test_numbers_never_change():
         [uniform_from_key([42], 0)[0], uniform_from_key(["42"], 0)[0]],
         [float.fromhex("0x1.366cfc7b273dap-2"), float.fromhex("0x1.0f5143a79d898p-4")],
     )
-    found = uniform_from_features(np.array([[0.5, -1.0]]), 9)[0]
-    assert found == float.fromhex("0x1.516875596bda8p-2")
+    row = np.array([[0.5, -1.0]])
+    assert uniform_from_features(row, 9)[0] == float.fromhex("0x1.bab18a186ea9ep-2")
+    grid = Grid((0.0, 0.1), (1.0, 0.5))
+    assert uniform_from_features(row, 9, grid)[0] == float.fromhex("0x1.7a32d9a8ac834p-3")
 
 
 @pytest.mark.parametrize(
@@ -118,19 +121,56 @@ def test_features_choose_as_often_as_weights_say(features):
     assert agreement(uniform, uniform_from_features(features[first], 4)) < 3 / np.sqrt(len(first))
 
 
-def test_equal_rows_are_equal_and_noise_in_the_last_digits_does_not_matter():
-    uniform = uniform_from_features(FEATURES, 3)
-    doubled = uniform_from_features(np.tile(FEATURES, (2, 1)), 3)
+SCALES = {
+    "usual": FEATURES,
+    "small": 1e-7 * FEATURES,
+    "tiny": 1e-200 * FEATURES,
+    "huge": 1e200 * FEATURES,
+    "one small feature": 1e-9 * FEATURES[:, :1],
+    "far from 0": 20 + FEATURES,
+    "long tails": np.exp(5 * FEATURES),
+    "mostly zeros": FEATURES * (np.arange(ROWS)[:, None] % 5 == 0) + 1e-3 * FEATURES[:, :1],
+    "one far out": np.vstack([FEATURES[:-1], np.full((1, 6), 1e160)]),
+    "many": np.random.default_rng(5).normal(size=(ROWS, 60)),
+}
+
+
+@pytest.mark.parametrize("features", SCALES.values(), ids=SCALES)
+def test_features_of_any_scale_choose_as_weights_say_and_withstand_noise(features):
+    grid = grid_of(features)
+    uniform = uniform_from_features(features, 3, grid)
+    chosen = choose(WEIGHTS, uniform)
+    distinct = len(np.unique(uniform))
+    assert distinct > ROWS / 8
+    assert chi_square(chosen) < 16 * ROWS / distinct
+    draw = np.random.default_rng(2)
+    noisy = features * (1 + 1e-6 * draw.uniform(-1, 1, features.shape))
+    least = 0.95 if features is SCALES["far from 0"] else 0.997
+    assert np.mean(uniform_from_features(noisy, 3, grid) == uniform) > least
+    alone = [uniform_from_features(features[i : i + 1], 3, grid)[0] for i in range(20)]
+    np.testing.assert_array_equal(alone, uniform[:20])
+
+
+def test_without_a_grid_features_are_rounded_relative_to_their_size():
+    for by in (1e-100, 1e-4, 1.0, 1e100):
+        uniform = uniform_from_features(by * FEATURES, 3)
+        assert len(np.unique(uniform)) == ROWS
+        noise = 1 + 1e-7 * np.random.default_rng(2).uniform(-1, 1, FEATURES.shape)
+        assert np.mean(uniform_from_features(by * FEATURES * noise, 3) == uniform) > 0.998
+
+
+def test_equal_rows_are_equal_and_whole_numbers_withstand_noise():
+    grid = grid_of(FEATURES)
+    uniform = uniform_from_features(FEATURES, 3, grid)
+    doubled = uniform_from_features(np.tile(FEATURES, (2, 1)), 3, grid)
     np.testing.assert_array_equal(doubled, np.tile(uniform, 2))
-    noise = np.random.default_rng(2).uniform(-1e-7, 1e-7, FEATURES.shape)
-    assert np.mean(uniform_from_features(FEATURES + noise, 3) == uniform) > 0.998
-    assert np.mean(uniform_from_features(FEATURES.astype(np.float32), 3) == uniform) > 0.998
-    # Values on the grid, such as one-hot and whole numbers, are not moved at all.
-    noise = noise[:, :2]
-    np.testing.assert_array_equal(
-        uniform_from_features(COUNTS + noise, 3), uniform_from_features(COUNTS, 3)
-    )
-    assert np.mean(uniform_from_features(FEATURES + 0.01, 3) == uniform) == 0
+    assert np.mean(uniform_from_features(FEATURES.astype(np.float32), 3, grid) == uniform) > 0.998
+    assert np.mean(uniform_from_features(FEATURES + 0.01, 3, grid) == uniform) == 0
+    hot = np.column_stack([np.eye(7)[np.arange(ROWS) % 7], COUNTS])
+    noise = 1e-7 * np.random.default_rng(2).uniform(-1, 1, hot.shape)
+    whole = uniform_from_features(hot, 3, grid_of(hot))
+    assert len(np.unique(whole)) == len(np.unique(hot, axis=0))
+    assert np.mean(uniform_from_features(hot + noise, 3, grid_of(hot)) == whole) > 0.99
 
 
 def test_any_number_has_a_place():

@@ -97,7 +97,7 @@ def refused(path, rows=None, columns=None):
         mixture = rb.load(path)
     except ValueError as error:
         return str(path) in str(error)
-    with suppress(ValueError):
+    with suppress(ValueError, UserWarning):
         mixture.predict(rows, columns=columns)
         mixture.predict_proba(rows, columns=columns)
         str(mixture)

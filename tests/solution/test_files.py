@@ -55,7 +55,7 @@ def assert_same(one, other, rows=X):
     assert list(one.violations) == list(other.violations)
     for name, values in one.violations.items():
         np.testing.assert_array_equal(values, other.violations[name])
-    for name in ("classes", "encoding", "salt", "vote", "audited"):
+    for name in ("classes", "encoding", "grid", "salt", "vote", "audited"):
         assert getattr(one, name) == getattr(other, name), name
     assert list(map(type, one.classes)) == list(map(type, other.classes))
     assert str(one) == str(other)

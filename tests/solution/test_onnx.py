@@ -11,7 +11,7 @@ import pytest
 import ratebound as rb
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
-from ratebound.solution.choosing import uniform_from_features, uniform_from_key
+from ratebound.solution.choosing import uniform_from_key
 from ratebound.solution.onnx import ACTIVATIONS, _import_onnx, to_onnx
 from ratebound.solution.status import Status
 
@@ -126,9 +126,9 @@ def test_the_hash_is_that_of_predict_for_every_key(run):
 def test_a_uniform_number_chooses_for_ids_that_are_texts(run, kind):
     mixture = kind(5, salt=3)
     names = [f"customer {i}" for i in range(ROWS)]
-    found = run(mixture, X, choose="uniform", uniform=uniform_from_key(names, mixture.salt))
+    found = run(mixture, X, choose="uniform", uniform=mixture.uniform(X, key=names))
     assert_agrees(mixture, found, X, names)
-    found = run(mixture, X, choose="uniform", uniform=uniform_from_features(X, mixture.salt))
+    found = run(mixture, X, choose="uniform", uniform=mixture.uniform(X))
     assert_agrees(mixture, found, X, None)
 
 

@@ -75,6 +75,7 @@ class Keeper:
             setting=sound,
             round=np.full(len(sound), done),
             scorer=self.fit.scorer,
+            grid=self.compiled.grid,
             swap=self.swap,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],

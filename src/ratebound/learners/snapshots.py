@@ -56,6 +56,7 @@ def trace_of(
         setting=np.zeros(len(stacked), dtype=int),
         round=np.arange(1, len(stacked) + 1),
         scorer=scorer,
+        grid=compiled.grid,
         swap=False,
         scale=compiled.scale[1:],
     )

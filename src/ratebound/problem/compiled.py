@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.problem.frames import Array, as_array, frame_columns
+from ratebound.problem.grid import Grid, grid_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -99,6 +100,11 @@ class Compiled:
                 "several populations of tables cannot be stacked: encode them as arrays of numbers first"
             )
         return self.features
+
+    @cached_property
+    def grid(self) -> Grid:
+        """How large the features usually are, in the first population."""
+        return grid_of(next(iter(self.populations.values())).X)
 
     @cached_property
     def cell_weight(self) -> Array:

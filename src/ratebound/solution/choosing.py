@@ -2,24 +2,29 @@
 
 Each row becomes a number in [0, 1) that looks random and never changes; the member whose stretch of
 cumulative weight it falls into decides. An entity's id is the best key. Without one the features are
-hashed, rounded first, since the last digits of floats vary from machine to machine.
+hashed, rounded first, since the last digits of floats vary from machine to machine. How far they are
+rounded goes by how large each feature usually is, as it was in training: no unit is too small.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from numbers import Number
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.problem.frames import as_array, frame_columns, is_missing
+from ratebound.problem.frames import as_array, is_missing
+from ratebound.problem.grid import Grid, columns_of, numbers_of
 
 Array = NDArray[Any]
-GRID = 1024.0  # features are rounded to multiples of 1/1024 before they are hashed
-FARTHEST = 2.0**62  # and cut off here, where NaN is put as well
+STEPS = 4096.0  # in which a feature is rounded, shared by all features, of which noise may move any
+FEWEST = 32.0  # of them for one feature
+TINY = (
+    1e-150  # the scale of features of which nothing is known: these are rounded relative to their size
+)
+NOWHERE = 2.0**62  # where NaN is put
 HALF = 0.5 - 1e-12  # of the weight decides a vote: yes wins a tie, to rounding
 
 
@@ -39,47 +44,71 @@ def uniform_from_key(key: Any, salt: int) -> Array:
         values = np.array([int(value) % 2**64 for value in values], dtype=np.uint64)
     if values.dtype.kind in "iu":
         return _uniform(_mixed(values.astype(np.uint64) ^ _mixed_int(salt)))
-    prefix = salt.to_bytes(8, "little")
-    digests = [hashlib.blake2b(prefix + str(v).encode(), digest_size=8).digest() for v in values]
-    return _uniform(np.frombuffer(b"".join(digests), dtype="<u8"))
+    return _uniform(_hashed_texts(values, salt))
 
 
-def uniform_from_features(features: Any, salt: int) -> Array:
-    """A number in [0, 1) for each row of features (n, ...), the same for rows equal when rounded."""
-    if names := frame_columns(features):
-        features = np.column_stack([_as_numbers(as_array(features[name])) for name in names])
-    flat = np.asarray(features, dtype=np.float64).reshape(len(features), math.prod(features.shape[1:]))
-    rounded = np.nan_to_num(np.rint(flat * GRID), nan=-FARTHEST)
-    whole = np.clip(rounded, -FARTHEST, FARTHEST).astype(np.int64).astype(np.uint64)
-    state = np.full(len(flat), _mixed_int(salt), dtype=np.uint64)
-    for column in whole.T:
-        state = _mixed(state ^ column)
+def uniform_from_features(features: Any, salt: int, grid: Grid | None = None) -> Array:
+    """A number in [0, 1) for each row of features (n, ...), the same for rows equal when rounded.
+
+    `grid` says how large the features usually are.
+    """
+    columns = columns_of(features)
+    grid = grid or Grid((0.0,) * len(columns), (TINY,) * len(columns))
+    steps = max(STEPS / max(len(columns), 1), FEWEST)
+    state = np.full(len(features), _mixed_int(salt), dtype=np.uint64)
+    for column, center, scale in zip(columns, grid.center, grid.scale, strict=True):
+        state = _mixed(state ^ _rounded(column, center, scale, steps))
     return _uniform(state)
 
 
-def _as_numbers(values: Array) -> Array:
-    """A table's column as numbers: times in microseconds, of texts and all else a hash of each.
+def _rounded(column: Array, center: float, scale: float, steps: float) -> Array:
+    """Whole numbers (n,) for the values of a column, which depend on each value alone.
 
-    What a value becomes depends on that value alone, not on the others of its column.
+    Values as far from the center as usual are rounded to equal steps, those far out relative to their
+    distance. Texts and all else that is no number are hashed.
     """
-    if values.dtype.kind in "mM":
-        values = values.astype(f"{values.dtype.kind}8[us]").astype(np.int64)
-    if values.dtype.kind in "buif":
-        return values.astype(float)
-    missing = is_missing(values)
-    counted = np.array([isinstance(value, Number | np.bool_) for value in values], bool) & ~missing
-    found = np.full(len(values), np.nan)
-    found[counted] = values[counted].astype(float)
-    rest = ~counted & ~missing
-    texts = np.array([str(value) for value in values[rest]], dtype=object)
-    found[rest] = uniform_from_key(texts, 0) * 2.0**40  # so that rounding keeps different texts apart
+    values = numbers_of(column)
+    with np.errstate(over="ignore"):
+        places = np.rint(steps * np.arcsinh((values - center) / scale))
+    found = np.clip(np.nan_to_num(places, nan=-NOWHERE), -NOWHERE, NOWHERE).astype(np.int64)
+    found = found.astype(np.uint64)
+    if column.dtype.kind in "OUS":
+        others = np.isnan(values) & ~is_missing(column)
+        found[others] = _hashed_texts(column[others], 0)
     return found
+
+
+def uniform_from_scores(scores: Array, salt: int) -> Array:
+    """A number in [0, 1) for each row of bare scores (n, B), by seven digits: there is nothing else."""
+    state = np.full(len(scores), _mixed_int(salt), dtype=np.uint64)
+    for column in (np.asarray(scores, np.float32) + 0).view(np.int32).T:
+        state = _mixed(state ^ column.astype(np.int64).astype(np.uint64))
+    return _uniform(state)
 
 
 def choose(weights: Array, uniform: Array) -> Array:
     """Which member decides each row, (n,)."""
     ends = np.cumsum(weights)
     return np.minimum(np.searchsorted(ends, uniform * ends[-1], side="right"), len(weights) - 1)
+
+
+def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
+    """Warn where most rows share a number, so that a member decides far more or fewer than it weighs.
+
+    Far is five times what it would differ by if all numbers were different.
+    """
+    rows = max(len(chosen), 1)
+    shares, meant = np.bincount(chosen, minlength=len(weights)) / rows, weights / weights.sum()
+    beyond = np.abs(shares - meant) - 5 * np.sqrt(meant * (1 - meant) / rows)
+    worst = int(np.argmax(beyond))
+    if beyond[worst] > 0 and 2 * (distinct := len(np.unique(uniform))) <= rows:
+        warnings.warn(
+            f"{rows:,} rows have only {distinct:,} different features to choose a member by, and equal "
+            f"ones share a fate: member {worst} decides {shares[worst]:.1%} of them where "
+            f"{meant[worst]:.1%} is meant. Pass key=, an id for each row, to keep what was promised",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def voted_scores(weights: Array, scores: Array) -> Array:
@@ -92,6 +121,12 @@ def voted_scores(weights: Array, scores: Array) -> Array:
     held = np.cumsum(weights[order], axis=0)
     middle = np.argmax(held >= HALF * held[-1], axis=0)
     return np.take_along_axis(scores, np.take_along_axis(order, middle[None], axis=0), axis=0)[0]
+
+
+def _hashed_texts(values: Array, salt: int) -> Array:
+    prefix = salt.to_bytes(8, "little")
+    digests = [hashlib.blake2b(prefix + str(v).encode(), digest_size=8).digest() for v in values]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def _mixed(state: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import platform
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ratebound.game.trace import Scorer
 from ratebound.learners.encoding import Encoding
+from ratebound.problem.grid import Grid
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import demands
@@ -35,6 +37,7 @@ def document_of(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
         "scorer": scorer,
         "classes": [_plain(value) for value in mixture.classes],
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
+        "grid": None if mixture.grid is None else asdict(mixture.grid),
         "salt": mixture.salt,
         "vote": mixture.vote,
         "thresholds": list(mixture.thresholds),
@@ -95,6 +98,7 @@ def mixture_of(document: dict[str, Any], tensors: dict[str, Array], scorer: Scor
         status=_status(document["status"], constraints),
         classes=_classes(document["classes"]),
         encoding=None if encoding is None else Encoding.from_json(encoding),
+        grid=_grid(document["grid"]),
         salt=salt,
         audited=audited,
         vote=_flag(document["vote"]),
@@ -113,6 +117,16 @@ def _members(tensors: dict[str, Array]) -> tuple[Array, Array]:
     if not np.isfinite(parameters).all():
         raise ValueError("its parameters hold NaN or infinite values")
     return weights, parameters
+
+
+def _grid(data: dict[str, Any] | None) -> Grid | None:
+    if data is None:
+        return None
+    size = (len(data["center"]),)
+    center, scale = (_numbers(data[name], size, name) for name in ("center", "scale"))
+    if (scale <= 0).any():
+        raise ValueError("its features have no scale above 0")
+    return Grid(tuple(center.tolist()), tuple(scale.tolist()))
 
 
 def _describe_cells(cells: Cells) -> dict[str, Any]:

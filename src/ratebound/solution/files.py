@@ -112,6 +112,8 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
     encoding = mixture.encoding
     if encoding is not None and encoding.style != "table" and width not in (None, len(encoding.names)):
         raise ValueError(f"its models take {width} features, and its encoding has {len(encoding.names)}")
+    if mixture.grid is not None and width not in (None, len(mixture.grid.center)):
+        raise ValueError(f"its models take {width} features, and its grid {len(mixture.grid.center)}")
     return mixture
 
 

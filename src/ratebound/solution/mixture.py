@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 from ratebound.game.trace import NO_SETTING, Scorer, Trace
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.grid import Grid
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.cells import Cells
-from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
+from ratebound.solution.choosing import (
+    choose,
+    uniform_from_features,
+    uniform_from_key,
+    uniform_from_scores,
+    voted_scores,
+    warn_of_shared_keys,
+)
 from ratebound.solution.status import Status, status_of
 
 Array = NDArray[Any]
@@ -43,6 +51,7 @@ class Mixture:
     status: Status
     classes: tuple[Any, Any] = (False, True)  # what no and yes are called
     encoding: Encoding | None = None
+    grid: Grid | None = None  # how large the features were in training, to be rounded by and hashed
     salt: int = 0  # of the hash that chooses members; another salt, another draw
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     vote: bool = False  # whether the members decide by majority, not one of them by chance
@@ -110,15 +119,19 @@ class Mixture:
         """A decision for each row, the same one for the same row every time.
 
         A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
-        the rounded features. `random_state` draws members afresh instead. A vote needs neither.
-        Thresholds on bare scores have only these to hash, so that equal scores share a fate: give ids.
+        the features, rounded to a small part of what they usually differ by. `random_state` draws
+        members afresh instead. A vote needs neither. Thresholds on bare scores have only these to hash,
+        so that equal scores share a fate: give ids.
         """
         features = self.features(X)
         scores = self._scores(X, features, columns)
         if self.vote:
             decisive = voted_scores(self.weights, scores)
         else:
-            chosen = choose(self.weights, self._uniform(features, key, random_state))
+            uniform = self._uniform(features, key, random_state)
+            chosen = choose(self.weights, uniform)
+            if key is None and random_state is None:
+                warn_of_shared_keys(self.weights, chosen, uniform)
             decisive = scores[chosen, np.arange(len(features))]
         return np.asarray(self.classes)[(decisive >= 0).astype(int)]
 
@@ -142,14 +155,18 @@ class Mixture:
             )
         return wide
 
+    def uniform(self, X: Any, *, key: Any = None) -> Array:
+        """The number in [0, 1) that chooses each row's member in `predict`, (n,)."""
+        return self._uniform(self.features(X), key, None)
+
     def _uniform(self, features: Any, key: Any, random_state: Any) -> Array:
         """The number in [0, 1) that chooses each row's member, (n,)."""
         if random_state is not None:
             return np.random.default_rng(random_state).random(len(features))
         if key is None:
-            if self.cells is not None and self.cells.given:  # small differences are all there is
-                features = (np.asarray(features, np.float32) + 0).view(np.int32)  # seven digits
-            return uniform_from_features(features, self.salt)
+            if self.cells is not None and self.cells.given:
+                return uniform_from_scores(features, self.salt)
+            return uniform_from_features(features, self.salt, self.grid)
         uniform = uniform_from_key(key, self.salt)
         if len(uniform) != len(features):
             raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
@@ -184,6 +201,7 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
         parameters=parameters,
         thresholds=members.thresholds,
         scorer=scorer,
+        grid=trace.grid,
         objectives={
             "train": float(p @ members.objectives),
             **{name: float(p @ values.objectives) for name, values in members.watched.items()},

@@ -43,8 +43,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     - ``key`` (n,) int64 with ``choose="key"``: an entity's whole-number id, hashed in the graph just as
       ``mixture.predict(X, key=ids)`` hashes it.
     - ``uniform`` (n,) float64 in [0, 1) with ``choose="uniform"``: the number that chooses the member,
-      for ids that are texts. `choosing.uniform_from_key(ids, mixture.salt)` gives the one `predict`
-      uses with a key, and `choosing.uniform_from_features` the one it uses without.
+      for ids that are texts. ``mixture.uniform(X, key=ids)`` gives the one `predict` uses with a key,
+      and ``mixture.uniform(X)`` the one it uses without.
 
     A vote chooses no member: its file takes the features alone, whatever `choose` is.
 

@@ -219,7 +219,8 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
         scores = scores.iterates
         found = scores_on(compiled, scores.scorer, scores.parameters)
-        base = Base(found, scores.scorer, scores.parameters, scores.setting)
+        options = {"grid": scores.grid}
+        base = Base(found, scores.scorer, scores.parameters, scores.setting, options=options)
     elif isinstance(scores, Mixture):
         base = _members(scores, compiled)
     else:
@@ -247,7 +248,7 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
         mixture.scorer,
         mixture.parameters,
         np.full(len(mixture.parameters), setting),
-        options={"classes": mixture.classes, "encoding": mixture.encoding, "salt": mixture.salt},
+        options={name: getattr(mixture, name) for name in ("classes", "encoding", "grid", "salt")},
     )
 
 

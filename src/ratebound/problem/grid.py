@@ -1,0 +1,70 @@
+"""How large the features usually are, so that they can be rounded alike whatever their units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.frames import Array, as_array, frame_columns, is_missing
+
+ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The middle of every feature, and how far from it values usually are."""
+
+    center: tuple[float, ...]  # (d,)
+    scale: tuple[float, ...]  # (d,) > 0
+
+
+def grid_of(features: Any) -> Grid:
+    """The grid of these rows, an array (n, ...) or a table.
+
+    >>> grid_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
+    Grid(center=(0.0, 30.0), scale=(1.0, 15.0))
+    """
+    found = [_usual(column) for column in columns_of(features)]
+    return Grid(tuple(center for center, _ in found), tuple(scale for _, scale in found))
+
+
+def columns_of(features: Any) -> list[Array]:
+    """The columns of a table, or of an array whose rows are laid flat."""
+    if names := frame_columns(features):
+        return [as_array(features[name]) for name in names]
+    array = np.asarray(features)
+    return list(array.reshape(len(array), int(np.prod(array.shape[1:]))).T)
+
+
+def numbers_of(column: Array) -> Array:
+    """A column as numbers: times in microseconds, NaN for texts and all else that is no number."""
+    if column.dtype.kind in "mM":
+        gone = np.isnat(column)
+        counted = column.astype(f"{column.dtype.kind}8[us]").astype(np.int64)
+        return np.where(gone, np.nan, counted)
+    if column.dtype.kind in "buif":
+        return column.astype(float)
+    missing = is_missing(column)
+    is_number = np.array([isinstance(value, Number | np.bool_) for value in column], bool) & ~missing
+    found = np.full(len(column), np.nan)
+    found[is_number] = column[is_number].astype(float)
+    return found
+
+
+def _usual(column: Array) -> tuple[float, float]:
+    """The median, and the median distance from it of those that are not there.
+
+    Neither minds a few values that are far out, nor a column that is mostly zeros.
+    """
+    values = numbers_of(column[:: max(1, len(column) // ENOUGH)])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 1.0
+    center = float(np.median(values))
+    with np.errstate(over="ignore"):
+        away = np.abs(values - center)
+    away = away[(away > 0) & np.isfinite(away)]
+    return center, float(np.median(away)) if len(away) else abs(center) or 1.0
