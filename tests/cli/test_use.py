@@ -44,7 +44,7 @@ def mixed(model, tmp_path_factory):
     parameters = np.zeros((2, whole.parameters.shape[1]), dtype=whole.parameters.dtype)
     parameters[:, -1] = [-1.0, 1.0]  # the bias
     folder = tmp_path_factory.mktemp("mixed")
-    replace(whole, parameters=parameters, weights=np.array([0.3, 0.7])).save(folder)
+    replace(whole, parameters=parameters, weights=np.array([0.3, 0.7]), cells=None).save(folder)
     return folder
 
 
