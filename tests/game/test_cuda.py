@@ -125,3 +125,24 @@ def test_orders_of_categories_are_kept_in_replayed_rounds():
     problem = rb.compile(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), people)
     trace = rb.play(problem, learner, rounds=60, batch_size=256, progress=False)
     assert rb.check_monotone(rb.last_iterate(trace))
+
+
+@pytest.mark.parametrize("settings", [1, 3])
+@pytest.mark.parametrize("kind", ["chain", "lattice"])
+def test_scores_kept_on_the_device_are_those_that_are_deployed(kind, settings):
+    """To the last bit, but for those that rounding in double precision leaves on an edge."""
+    rates = [0.01] * settings
+    learner = {
+        "chain": rb.Torch(
+            lambda: torch.nn.Sequential(torch.nn.Linear(8, 7), torch.nn.GELU(), torch.nn.Linear(7, 1)),
+            learning_rate=rates,
+            device="cuda",
+        ),
+        "lattice": rb.Lattice(learning_rate=rates, device="cuda"),
+    }[kind]
+    X = np.random.default_rng(0).normal(size=(4000, 8))
+    fit = learner.start(X, settings, 0)
+    for _ in range(5):
+        fit.descend(torch.randn_like(fit.scores(None)) / 4000)
+    differ = fit.all_scores() != fit.scorer.scores(fit.parameters(), X)
+    assert differ.mean() < 1e-3

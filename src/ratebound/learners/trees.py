@@ -147,8 +147,10 @@ class LightGBM:
         within = {"start_iteration": first, "num_iteration": last - first}
         leaves = self.booster.predict(rows, pred_leaf=True, **within).reshape(len(rows), -1).astype(int)
         for tree, leaf in enumerate(leaves.T, start=first):
-            values = [self.booster.get_leaf_output(tree, i) for i in range(leaf.max(initial=-1) + 1)]
-            scores = scores + np.array(values)[leaf]
+            values = np.zeros(leaf.max(initial=0) + 1)
+            for used in np.flatnonzero(np.bincount(leaf)):
+                values[used] = self.booster.get_leaf_output(tree, int(used))
+            scores = scores + values[leaf]
         return scores
 
     def cut(self, count: int) -> LightGBM:
