@@ -20,7 +20,9 @@ ASKS = {
 # The libraries' own estimators would start from the share of positives; ours start from 0.
 MODELS = {
     "linear": lambda: "linear",
-    "lightgbm": lambda: LGBMClassifier(n_estimators=20, n_jobs=1, verbosity=-1, boost_from_average=False),
+    "lightgbm": lambda: LGBMClassifier(
+        n_estimators=20, n_jobs=1, verbosity=-1, boost_from_average=False
+    ),
     "xgboost": lambda: XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1, base_score=0.5),
     "logistic": LogisticRegression,
     "forest": lambda: RandomForestClassifier(20, max_depth=4, random_state=0),

@@ -69,7 +69,9 @@ def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
     violation, objective = best_mixture(all_thresholds(compiled, scores))
     worst = (found.violations["train"] / compiled.scale[1:]).max()
     assert max(worst, 0.0) == pytest.approx(violation, abs=1e-7)
-    assert found.objectives["train"] <= objective + 1e-6  # iterates with learned thresholds may be better
+    assert (
+        found.objectives["train"] <= objective + 1e-6
+    )  # iterates with learned thresholds may be better
     if name != "area":
         assert found.objectives["train"] == pytest.approx(objective, abs=1e-6)
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import ratebound as rb
-from ratebound.learners.checking_trees import checked_lightgbm, checked_xgboost
+from ratebound.learners.checking_lightgbm import checked_lightgbm
+from ratebound.learners.checking_xgboost import checked_xgboost
 from ratebound.learners.trees import LIBRARIES
 
 rng = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from ratebound.learners import interpolation  # noqa: E402
 from ratebound.learners.architecture import build, describe  # noqa: E402
 from ratebound.learners.interpolation import coefficients, interpolate  # noqa: E402
 from ratebound.learners.lattices import Categorical, Lattices, Numeric  # noqa: E402
-from ratebound.learners.torch import TorchScorer  # noqa: E402
+from ratebound.learners.torch_scorer import TorchScorer  # noqa: E402
 
 FREE = rb.Problem(rb.error_rate())
 SIGNS = {0: 1, 1: -1}

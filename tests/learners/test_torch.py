@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-import ratebound.learners.torch as torch_learner
+import ratebound.learners.torch_scorer as torch_scorer
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -230,7 +230,7 @@ def test_rows_may_be_images(rates):
 def test_scoring_in_chunks_is_scoring_at_once(monkeypatch):
     _, trace = trained(rb.Torch(made("chain"), (0.1, 0.2)), 5)
     whole = trace.scorer.scores(trace.parameters, X)
-    monkeypatch.setattr(torch_learner, "CHUNK", 32)
+    monkeypatch.setattr(torch_scorer, "CHUNK", 32)
     np.testing.assert_allclose(trace.scorer.scores(trace.parameters, X), whole, rtol=1e-5)
     _, again = trained(rb.Torch(made("chain"), (0.1, 0.2)), 5)
     np.testing.assert_allclose(again.objectives, trace.objectives, atol=1e-12)

@@ -66,7 +66,7 @@ def linear(members, columns=3, **options):
 
 def chain(members, *layers, **options):
     torch = pytest.importorskip("torch", reason="pip install 'ratebound[torch]' to export its modules")
-    from ratebound.learners.torch import TorchScorer
+    from ratebound.learners.torch_scorer import TorchScorer
 
     scorer = TorchScorer(torch.nn.Sequential(*layers) if len(layers) != 1 else layers[0])
     size = sum(shape.numel() for shape in scorer.shapes.values())

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ratebound.base.checks import check_number, check_whole
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.extras import import_torch
-from ratebound.learners.torch import Torch, TorchFit, stacked_state
+from ratebound.learners.torch import Torch, TorchFit
+from ratebound.learners.torch_scorer import stacked_state
 
 if TYPE_CHECKING:
     from ratebound.learners.lattices import Feature, Lattices

@@ -14,10 +14,18 @@ from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.game.settings import checked_rates, settings_of
-from ratebound.learners.architecture import describe
 from ratebound.learners.descent import Descent
 from ratebound.learners.extras import import_torch
 from ratebound.learners.stacking import Stacked, stacked_forward
+from ratebound.learners.torch_scorer import (
+    CHUNK,
+    TorchScorer,
+    by_name,
+    one_per_row,
+    rounded,
+    unflatten,
+    writable,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +33,6 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
-CHUNK = 32_768  # rows scored at a time outside training
-BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
 
 
 @dataclass(frozen=True)
@@ -72,66 +78,6 @@ class Torch:
         return TorchFit(self, copy.deepcopy(made), features, settings)
 
 
-class TorchScorer:
-    """Scores of modules of one architecture from their flat parameters (and float buffers).
-
-    Matrix products add up in an order that depends on their shape, yet a row's score may not depend on
-    the rows beside it. So plain chains and lattices are computed in double precision and their scores
-    rounded, which hides the order; other modules, which may not know double precision, are given blocks
-    of one size, the last one filled up.
-    """
-
-    tables = False
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        self.module = copy.deepcopy(module).to("cpu").eval()
-        held = self.module.state_dict()  # without buffers that are constants
-        buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
-        self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
-        plain = describe(self.module) is not None
-        self.in_double: Any = copy.deepcopy(self.module).double() if plain else None
-
-    def scores(self, parameters: Array, X: Array) -> Array:
-        """(M, n) scores of M models (M, P) on rows (n, ...)."""
-        torch = import_torch()
-        rows = torch.as_tensor(_writable(X))
-        flat = torch.as_tensor(_writable(parameters))
-        score = self._in_blocks if self.in_double is None else self._in_double
-        with torch.no_grad():
-            found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
-        return found
-
-    def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
-        return self, parameters
-
-    def beside(self, other: Any, parameters: Array) -> tuple[TorchScorer, Array]:
-        return self, parameters
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """The layers of a plain chain; of another module only its name, never its code."""
-        name = type(self.module).__name__
-        return {"kind": "torch", "layers": describe(self.module), "module": name}, {}
-
-    def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
-        wide = flat.double()
-        parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
-        return _rounded(import_torch().cat(parts), flat.numpy())
-
-    def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
-        found = []
-        for part in rows.split(BLOCK):
-            block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
-            block[: len(part)] = part
-            found.append(self._called(self.module, flat, block)[: len(part)])
-        return import_torch().cat(found)
-
-    def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        state = unflatten(flat, self.shapes)
-        output = import_torch().func.functional_call(module, state, (rows,))
-        found: torch.Tensor = one_per_row(output, len(rows))
-        return found
-
-
 class TorchFit:
     """Modules being trained; `scores` for a batch, then `descend` its gradient."""
 
@@ -146,7 +92,7 @@ class TorchFit:
         self.scorer = TorchScorer(module)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
-        self.X = torch.as_tensor(_writable(features)).to(self.target)
+        self.X = torch.as_tensor(writable(features)).to(self.target)
         self._watched: dict[int, Any] = {}  # rows of other problems, on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -205,7 +151,7 @@ class TorchFit:
         if self.device is None:
             return self.scorer.scores(self.parameters(), other.features)
         if id(other) not in self._watched:
-            rows = import_torch().as_tensor(_writable(other.features)).to(self.target)
+            rows = import_torch().as_tensor(writable(other.features)).to(self.target)
             self._watched[id(other)] = rows
         return self._all_scores(self._watched[id(other)])
 
@@ -225,7 +171,7 @@ class TorchFit:
 
     def _state(self) -> dict[str, Any]:
         """Views of every setting's parameters by name, (K, ...)."""
-        parts = _parts(self.flat, self.shapes)
+        parts = by_name(self.flat, self.shapes)
         return {name: part.view(self.settings, *self.shapes[name]) for name, part in parts}
 
     def descend(self, gradient: torch.Tensor) -> None:
@@ -250,10 +196,10 @@ class TorchFit:
     def restore(self, parameters: Array) -> None:
         """Take over parameters and float buffers (K, P), as `parameters` gives them."""
         torch = import_torch()
-        given = dict(_parts(torch.as_tensor(_writable(parameters)).to(self.target), self.scorer.shapes))
+        given = dict(by_name(torch.as_tensor(writable(parameters)).to(self.target), self.scorer.shapes))
         buffers = dict(self.module.named_buffers())
         with torch.no_grad():
-            for name, part in _parts(self.flat, self.shapes):
+            for name, part in by_name(self.flat, self.shapes):
                 part.copy_(given[name])
             for name in given.keys() & buffers.keys():
                 buffers[name].copy_(given[name][0].view(buffers[name].shape))
@@ -262,7 +208,7 @@ class TorchFit:
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
-        trained = dict(_parts(self.flat.detach(), self.shapes))
+        trained = dict(by_name(self.flat.detach(), self.shapes))
         fixed = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         parts = [
             trained[name]
@@ -295,54 +241,10 @@ class TorchFit:
     def _in_double(self, rows: torch.Tensor) -> torch.Tensor:
         state = {name: part.double() for name, part in self._state().items()}
         scores = one_per_row(self._wide(state, rows.double()), len(rows), self.settings)
-        return _rounded(scores, self.parameters())
+        return rounded(scores, self.parameters())
 
     @cached_property
     def _wide(self) -> Stacked:
         """The scorer's module in double precision, where the rows are."""
         module = copy.deepcopy(self.scorer.in_double).to(self.target)
         return stacked_forward(module, set(self.shapes))
-
-
-def _parts(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The columns of flat parameters (..., P) that belong to each name."""
-    sizes = [shape.numel() for shape in shapes.values()]
-    return list(zip(shapes, flat.split(sizes, dim=-1), strict=True))
-
-
-def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
-    """One model's flat parameters (P,) as named tensors, without copying."""
-    return {name: part.view(shapes[name]) for name, part in _parts(flat, shapes)}
-
-
-def stacked_state(scorer: TorchScorer, parameters: Array) -> dict[str, Any]:
-    """Flat parameters (M, P) of M models as named tensors (M, ...)."""
-    parts = _parts(import_torch().as_tensor(_writable(parameters)), scorer.shapes)
-    return {name: part.reshape(len(parameters), *scorer.shapes[name]) for name, part in parts}
-
-
-def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
-    """Scores (b,) or (K, b) from a module's output, which may have one trailing column."""
-    wanted = (rows,) if settings is None else (settings, rows)
-    if tuple(output.shape) not in (wanted, (*wanted, 1)):
-        raise ValueError(
-            f"the module must give one score per row: expected shape {wanted} or {(*wanted, 1)}, "
-            f"got {tuple(output.shape)}"
-        )
-    return output.reshape(wanted)
-
-
-def _rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
-    """Scores (..., n) of models (..., P) in single precision, with no digits that rounding has made.
-
-    Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
-    of 2^-32 times the model's largest parameter, that rounded up to a power of two.
-    """
-    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, keepdims=True, initial=0.0))
-    steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)
-    return ((scores / steps).round() * steps).float()
-
-
-def _writable(values: Array) -> Array:
-    """Single-precision values torch may share, copied only where they cannot be."""
-    return np.require(values, dtype=np.float32, requirements=["C", "W"])

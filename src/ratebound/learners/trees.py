@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.learners.checking_trees import checked_lightgbm, checked_xgboost
+from ratebound.learners.checking_lightgbm import checked_lightgbm
+from ratebound.learners.checking_xgboost import checked_xgboost
 from ratebound.learners.extras import import_extra
 
 Array = NDArray[Any]

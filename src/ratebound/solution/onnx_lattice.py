@@ -17,7 +17,7 @@ Array = NDArray[Any]
 def lattice_scores(graph: Any, features: str, scorer: Any, parameters: Array) -> tuple[int, str]:
     """The number of columns of `features`, and every member's scores (n, M)."""
     from ratebound.learners.interpolation import coefficients
-    from ratebound.learners.torch import stacked_state
+    from ratebound.learners.torch_scorer import stacked_state
 
     module, members = scorer.module, len(parameters)
     state = stacked_state(scorer, parameters)

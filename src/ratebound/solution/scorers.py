@@ -44,7 +44,7 @@ def read_scorer(
 
 def _torch_scorer(description: dict[str, Any], size: int, module: Any) -> tuple[Scorer, int | None]:
     from ratebound.learners.architecture import build, measured
-    from ratebound.learners.torch import TorchScorer
+    from ratebound.learners.torch_scorer import TorchScorer
 
     width = None
     if module is None:

@@ -1,0 +1,165 @@
+"""An XGBoost model's JSON from a file, checked; see `checking_trees`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ratebound.learners.checking_trees import Array, Tree, demand, reached, sized, whole, wholes, within
+
+LARGEST_CODE = 2**24  # XGBoost knows no category above it
+ROOT = 2**31 - 1  # what it calls the parent of a root
+
+
+def checked_xgboost(raw: bytes) -> bytes:
+    """An XGBoost model's JSON with nothing in it that prediction does not need.
+
+    ValueError where anything in it is not as XGBoost writes it.
+    """
+    document = json.loads(raw.decode("utf-8"))
+    learner = document["learner"]
+    given, booster = learner["learner_model_param"], learner["gradient_booster"]
+    width = whole(given["num_feature"], 0, 2**31 - 1, "num_feature")
+    expected = {"num_class": "0", "num_target": "1"}
+    demand({name: given.get(name) for name in expected} == expected, "it has more than one output")
+    demand(float(str(given["base_score"]).strip("[]")) == 0.5, "its base_score is not 0.5")
+    demand(booster["name"] == "gbtree", f"its booster is {booster['name']!r}")
+    demand(learner["objective"]["name"] == "binary:logistic", "it is no binary classifier")
+    model = booster["model"]
+    trees = [_xgboost_tree(tree, index, width) for index, tree in enumerate(model["trees"])]
+    demand(_bits(trees) <= 2**23 + 1000 * len(raw), "its codes of categories are far above their number")
+    info, parallel = model["tree_info"], model["gbtree_model_param"]["num_parallel_tree"]
+    demand(list(info) == [0] * len(trees), "tree_info does not fit its trees")
+    ends = wholes(model["iteration_indptr"], 0, len(trees), "iteration_indptr")
+    in_order = len(ends) > 1 and ends[0] == 0 and ends[-1] == len(trees) and (np.diff(ends) > 0).all()
+    demand(bool(in_order), "iteration_indptr does not fit its trees")
+    count = {"num_parallel_tree": str(whole(parallel, 1, len(trees), "num_parallel_tree")),
+             "num_trees": str(len(trees))}  # fmt: skip
+    found = {
+        "cats": _xgboost_categories(model.get("cats"), width),
+        "gbtree_model_param": count,
+        "iteration_indptr": ends.tolist(),
+        "tree_info": [0] * len(trees),
+        "trees": trees,
+    }
+    texts = {name: _texts(learner.get(name, []), width) for name in ("feature_names", "feature_types")}
+    learner_param = {"base_score": given["base_score"], "boost_from_average": "0",
+                     "num_feature": str(width), **expected}  # fmt: skip
+    objective = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
+    rebuilt = {"attributes": {}, **texts, "learner_model_param": learner_param, "objective": objective}
+    rebuilt["gradient_booster"] = {"name": "gbtree", "model": found}
+    version = wholes(document["version"], 0, 999, "version")
+    demand(len(version) == 3, "its version has three numbers")
+    return json.dumps({"learner": rebuilt, "version": version.tolist()}, allow_nan=False).encode()
+
+
+def _xgboost_tree(given: Any, index: int, width: int) -> Tree:
+    """The tree's arrays, an entry a node; leaves have no children, -1. Nodes pruned away are dropped."""
+    where = f"tree {index}"
+    size = whole(given["tree_param"]["num_nodes"], 1, 2**31 - 2, f"{where}: num_nodes")
+    left, right = (
+        sized(wholes(given[name], -1, size - 1, f"{where}: {name}"), size, f"{where}: {name}")
+        for name in ("left_children", "right_children")
+    )
+    kept = reached(left, right, where)
+    demand(bool(((left < 0) == (right < 0))[kept].all()), f"{where}: a node has one child")
+    place = np.full(size + 1, -1)  # the last for no child
+    place[kept] = np.arange(len(kept))
+    left, right = place[left[kept]], place[right[kept]]
+    parents = np.full(len(kept), ROOT)
+    for children in (left, right):
+        parents[children[children >= 0]] = np.flatnonzero(children >= 0)
+    tree: Tree = {"id": index, "left_children": left, "right_children": right, "parents": parents}
+    largest = {"split_indices": max(width - 1, 0), "default_left": 1, "split_type": 1}
+    for name, most in largest.items():
+        said = [int(value) if isinstance(value, bool) else value for value in given[name]]
+        values = wholes(said, -ROOT, ROOT, f"{where}: {name}")
+        values = sized(values, size, f"{where}: {name}")[kept]
+        demand(within(values, 0, most), f"{where}: {name} is out of range")
+        tree[name] = values
+    conditions = np.array(given["split_conditions"], dtype=float)[: size + 1]
+    conditions = np.where(np.abs(conditions) <= np.finfo(np.float32).max, conditions, np.nan)
+    tree["split_conditions"] = sized(conditions, size, f"{where}: split_conditions")[kept]
+    for name in ("base_weights", "loss_changes", "sum_hessian"):  # kept of training, and not asked for
+        tree[name] = np.zeros(len(kept))
+    tree |= _xgboost_splits(given, place, (tree["split_type"] == 1) & (left >= 0), where)
+    tree = {name: value if name == "id" else value.tolist() for name, value in tree.items()}
+    count = {"num_deleted": "0", "num_feature": str(width), "num_nodes": str(len(kept))}
+    return tree | {"tree_param": {**count, "size_leaf_vector": "1"}}
+
+
+def _xgboost_splits(given: Any, place: Array, by_category: Array, where: str) -> Tree:
+    """Which categories go right at the nodes that split by category; nodes have new places."""
+    codes = wholes(given["categories"], 0, LARGEST_CODE, f"{where}: categories")
+    names = ("categories_nodes", "categories_segments", "categories_sizes")
+    largest = (len(place) - 2, len(codes), len(codes))
+    nodes, starts, sizes = (
+        wholes(given[name], 0, most, f"{where}: {name}")
+        for name, most in zip(names, largest, strict=True)
+    )
+    fits = len(nodes) == len(starts) == len(sizes) and sizes.sum() == len(codes)
+    fits = fits and (starts == np.cumsum(sizes) - sizes).all()
+    demand(bool(fits), f"{where}: its categories do not fit its nodes")
+    own = [codes[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    pairs = [(int(place[node]), part) for node, part in zip(nodes, own, strict=True) if place[node] >= 0]
+    pairs.sort(key=lambda pair: pair[0])
+    known = np.array([node for node, _ in pairs], dtype=int)
+    fits = np.array_equal(known, np.flatnonzero(by_category))
+    demand(fits, f"{where}: its categories do not fit its splits")
+    sizes = np.array([len(part) for _, part in pairs], dtype=int)
+    return {
+        "categories": np.concatenate([*(part for _, part in pairs), np.empty(0, int)]),
+        "categories_nodes": known,
+        "categories_segments": np.cumsum(sizes) - sizes,
+        "categories_sizes": sizes,
+    }
+
+
+def _bits(trees: Sequence[Tree]) -> int:
+    """The size of XGBoost's sets of categories, one bit for every code up to the largest in it."""
+    found = 0
+    for tree in trees:
+        codes = np.array(tree["categories"] or [0])
+        starts = np.array(tree["categories_segments"], dtype=int)
+        if len(starts):
+            found += int((1 + np.maximum.reduceat(codes, np.minimum(starts, len(codes) - 1))).sum())
+    return found
+
+
+def _xgboost_categories(given: Any, width: int) -> dict[str, Any]:
+    """What the categories of a table's columns are called, as XGBoost keeps them."""
+    if not given or not given["enc"]:
+        return {"enc": [], "feature_segments": [], "sorted_idx": []}
+    demand(len(given["enc"]) == width, "its names of categories do not fit its features")
+    found, counts = [], []
+    for names in given["enc"]:
+        if "offsets" in names:
+            values = wholes(names["values"], -128, 127, "a category's name")
+            ends = wholes(names["offsets"], 0, len(values), "where a category's name begins")
+            right = ends[[0, -1]].tolist() == [0, len(values)] if len(ends) else not len(values)
+            demand(right and bool((np.diff(ends) >= 0).all()), "its names of categories do not fit")
+            found.append({"offsets": ends.tolist(), "values": values.tolist()})
+            counts.append(max(len(ends) - 1, 0))
+        else:
+            kind = whole(names["type"], 12, 19, "the type of a category")  # of whole numbers
+            values = wholes(names["values"], -(2**62), 2**62, "a category")
+            found.append({"type": kind, "values": values.tolist()})
+            counts.append(len(values))
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(int).tolist()
+    order = wholes(given["sorted_idx"], 0, max(counts), "sorted_idx")
+    demand(list(given["feature_segments"]) == ends, "feature_segments do not fit its categories")
+    sized(order, ends[-1], "sorted_idx")
+    for start, end in pairwise(ends):
+        alike = np.array_equal(np.sort(order[start:end]), np.arange(end - start))
+        demand(alike, "sorted_idx is no order of its categories")
+    return {"enc": found, "feature_segments": ends, "sorted_idx": order.tolist()}
+
+
+def _texts(given: Any, width: int) -> list[str]:
+    right = isinstance(given, list) and all(isinstance(text, str) for text in given)
+    demand(right and len(given) in (0, width), "its features' names do not fit them")
+    return list(given)

@@ -1,0 +1,123 @@
+"""Scores of PyTorch modules from flat parameters: what is deployed of a trained module."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.learners.architecture import describe
+from ratebound.learners.extras import import_torch
+
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[Any]
+CHUNK = 32_768  # rows scored at a time outside training
+BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
+
+
+class TorchScorer:
+    """Scores of modules of one architecture from their flat parameters (and float buffers).
+
+    Matrix products add up in an order that depends on their shape, yet a row's score may not depend on
+    the rows beside it. So plain chains and lattices are computed in double precision and their scores
+    rounded, which hides the order; other modules, which may not know double precision, are given blocks
+    of one size, the last one filled up.
+    """
+
+    tables = False
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = copy.deepcopy(module).to("cpu").eval()
+        held = self.module.state_dict()  # without buffers that are constants
+        buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
+        self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
+        plain = describe(self.module) is not None
+        self.in_double: Any = copy.deepcopy(self.module).double() if plain else None
+
+    def scores(self, parameters: Array, X: Array) -> Array:
+        """(M, n) scores of M models (M, P) on rows (n, ...)."""
+        torch = import_torch()
+        rows = torch.as_tensor(writable(X))
+        flat = torch.as_tensor(writable(parameters))
+        score = self._in_blocks if self.in_double is None else self._in_double
+        with torch.no_grad():
+            found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
+        return found
+
+    def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
+        return self, parameters
+
+    def beside(self, other: Any, parameters: Array) -> tuple[TorchScorer, Array]:
+        return self, parameters
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """The layers of a plain chain; of another module only its name, never its code."""
+        name = type(self.module).__name__
+        return {"kind": "torch", "layers": describe(self.module), "module": name}, {}
+
+    def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+        wide = flat.double()
+        parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
+        return rounded(import_torch().cat(parts), flat.numpy())
+
+    def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+        found = []
+        for part in rows.split(BLOCK):
+            block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
+            block[: len(part)] = part
+            found.append(self._called(self.module, flat, block)[: len(part)])
+        return import_torch().cat(found)
+
+    def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        state = unflatten(flat, self.shapes)
+        output = import_torch().func.functional_call(module, state, (rows,))
+        found: torch.Tensor = one_per_row(output, len(rows))
+        return found
+
+
+def by_name(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The columns of flat parameters (..., P) that belong to each name."""
+    sizes = [shape.numel() for shape in shapes.values()]
+    return list(zip(shapes, flat.split(sizes, dim=-1), strict=True))
+
+
+def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
+    """One model's flat parameters (P,) as named tensors, without copying."""
+    return {name: part.view(shapes[name]) for name, part in by_name(flat, shapes)}
+
+
+def stacked_state(scorer: TorchScorer, parameters: Array) -> dict[str, Any]:
+    """Flat parameters (M, P) of M models as named tensors (M, ...)."""
+    parts = by_name(import_torch().as_tensor(writable(parameters)), scorer.shapes)
+    return {name: part.reshape(len(parameters), *scorer.shapes[name]) for name, part in parts}
+
+
+def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
+    """Scores (b,) or (K, b) from a module's output, which may have one trailing column."""
+    wanted = (rows,) if settings is None else (settings, rows)
+    if tuple(output.shape) not in (wanted, (*wanted, 1)):
+        raise ValueError(
+            f"the module must give one score per row: expected shape {wanted} or {(*wanted, 1)}, "
+            f"got {tuple(output.shape)}"
+        )
+    return output.reshape(wanted)
+
+
+def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
+    """Scores (..., n) of models (..., P) in single precision, with no digits that rounding has made.
+
+    Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
+    of 2^-32 times the model's largest parameter, that rounded up to a power of two.
+    """
+    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, keepdims=True, initial=0.0))
+    steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)
+    return ((scores / steps).round() * steps).float()
+
+
+def writable(values: Array) -> Array:
+    """Single-precision values torch may share, copied only where they cannot be."""
+    return np.require(values, dtype=np.float32, requirements=["C", "W"])
