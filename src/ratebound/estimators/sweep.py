@@ -21,6 +21,7 @@ from ratebound.rates.named import error_rate
 
 SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
 MODEL_RATES = (0.003, 0.01, 0.03)
+LINEAR_RATES = (0.01, 0.02, 0.04)
 MULTIPLIER_RATES = (0.003, 0.01, 0.03)
 KEPT_PLAIN = 6  # iterates kept of each setting that is trained without promises
 BOOSTED_RATES = (0.01, 0.02, 0.05, 0.1)  # of the multipliers, where a round is a tree
@@ -39,7 +40,8 @@ def rate_pairs(
 
     # Learners and players given as such bring their own rates, and need no search.
     own_rates = is_learner(model) or is_boosted(model) or is_estimator(model)
-    for_model = MODEL_RATES[: 1 if own_rates else None]
+    linear = isinstance(model, str) and model == "linear"
+    for_model = (LINEAR_RATES if linear else MODEL_RATES)[: 1 if own_rates else None]
     alone = isinstance(game, Player | CuttingPlane) or not problem.subject_to
     trees = isinstance(model, Boosted) or is_boosted(model)
     for_multipliers = (BOOSTED_RATES if trees else MULTIPLIER_RATES)[: 1 if alone else None]
