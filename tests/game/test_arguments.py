@@ -106,7 +106,6 @@ def test_what_a_learner_has_no_use_for_is_ignored():
         (lambda: rb.Grid(points=2.5), f"points {WHOLE}"),
         (lambda: rb.CuttingPlane(radius="a"), "radius takes a number"),
     ],
-    ids=str,
 )
 def test_learners_and_players_check_their_own(make, words):
     with pytest.raises((ValueError, TypeError), match=words):

@@ -40,7 +40,6 @@ ROWWISE = "takes a value for each row, as a list, an array or a column, got"
         ({"models": ["live"]}, "models takes a mapping from names to models, got list"),
         ({"models": {"live": "model.pkl"}}, "model 'live' has no predict"),
     ],
-    ids=lambda given: str(given)[:50],
 )
 def test_populations(given, words):
     with pytest.raises((ValueError, TypeError), match=words):
@@ -103,7 +102,6 @@ def test_columns_that_cannot_be_so_compared(name):
         (pd.Series([True, False] * 30, dtype="boolean"), "d == True", [True, False] * 30),
         (np.arange(N), "d < 1" + "0" * 30, np.ones(N)),
     ],
-    ids=str,
 )
 def test_columns_that_can(column, condition, expected):
     problem = rb.Problem("error_rate()", [f"predicted_positives({condition}) <= 0"])
@@ -174,9 +172,7 @@ def test_lists_of_promises_that_hold_themselves():
          "known: .*there is no column 5"),
         (lambda: rb.load("model", trusted="sklearn.tree.Tree"), r"trusted=\['sklearn.tree.Tree'\]"),
         (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), level="a"), "level"),
-    ],
-    ids=str,
-)  # fmt: skip
+    ])  # fmt: skip
 def test_other_slips(make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         make()

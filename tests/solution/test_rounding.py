@@ -20,6 +20,7 @@ def test_rounding_of_a_rate_costs_the_estimator_nothing():
     x, y, group = small_rows()
     played = {
         "game": rb.SwapRegret,
+        "learning_rate": (0.003, 0.01, 0.03),
         "multiplier_rate": (0.01, 0.03, 0.1),
         "solution": lambda t: rb.shrink(t),
     }
