@@ -173,7 +173,7 @@ def best_threshold(plain, train, objective, promise):
     """The single threshold on training rows with the lowest objective of those that keep the promise."""
     scores = plain.predict_proba(train.X)[:, 1]
     cuts = np.append(np.unique(np.quantile(scores, np.linspace(0, 1, 2001))), 2.0)
-    compiled = rb.compile(rb.Problem(rb.parse(objective), [rb.parse(promise)]), train)
+    compiled = rb.compile(rb.Problem(objective, promise), train)
     objectives, violations = compiled.evaluate(scores - cuts[:, None])
     worst = violations.max(axis=1).clip(min=0)
     return cuts[np.lexsort((objectives, worst))[0]]

@@ -1,4 +1,4 @@
-"""One rate capped or floored: every model keeps it, at no more than the plain model's best threshold costs."""
+"""One rate capped or floored: kept by every model, at no more than a plain model's threshold costs."""
 
 import numpy as np
 import pytest

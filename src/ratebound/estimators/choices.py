@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,14 +21,14 @@ from ratebound.learners.torch import Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 
-PLAYERS: dict[str, Callable[..., Player]] = {
-    "swap": SwapRegret,
-    "external": ExternalRegret,
-    "lagrangian": Lagrangian,
-}
-MANY = 100  # constraints, from which on swap regret's linear system is dearer than a step of the model
-# A share of the constraints together, so that the cost of starting does not grow with their number.
+# Leaves a tenth to all constraints together: what the start costs does not grow with their number.
 OBJECTIVE_WEIGHT = 0.9
+PLAYERS: dict[str, Callable[..., Player]] = {
+    "swap": partial(SwapRegret, objective_weight=OBJECTIVE_WEIGHT),
+    "external": ExternalRegret,
+    "lagrangian": partial(Lagrangian, optimizer="sgd"),
+}
+MANY = 100  # constraints
 BOOSTING = ("lightgbm", "xgboost")
 SOLUTIONS = {
     "shrink": solutions.shrink,
@@ -135,24 +136,28 @@ def mlp(width: int, hidden: Sequence[int]) -> Any:
     return nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
 
 
-def as_player(game: Any, rates: Any, learner: Any, constraints: int) -> Any:
+def game_named(game: Any, model: Any, constraints: int) -> Any:
+    """What "auto" stands for; anything else stands for itself.
+
+    The linear system of swap regret grows with the cube of the number of constraints, and is solved
+    every round: among many, a model of small steps would mostly wait for it.
+    """
+    if not (isinstance(game, str) and game == "auto"):
+        return game
+    if isinstance(model, Oracle) or (is_estimator(model) and not is_boosted(model)):
+        return CuttingPlane()
+    few = constraints <= MANY or isinstance(model, Boosted) or is_boosted(model)
+    return "swap" if few else "external"
+
+
+def as_player(game: Any, rates: Any) -> Any:
     """The λ-player that `game` names; one given as such keeps its own rates."""
     if isinstance(game, Player | CuttingPlane):
         return game
-    if game == "auto" and isinstance(learner, Oracle):
-        return CuttingPlane()
-    if game == "auto" and constraints > MANY:
-        game = "external"
-    if game in ("auto", "swap"):
-        return SwapRegret(learning_rate=rates, objective_weight=OBJECTIVE_WEIGHT)
-    if game == "external":
-        return ExternalRegret(learning_rate=[10 * rate / max(constraints, 1) for rate in rates])
     if isinstance(game, type) and issubclass(game, Player):
         return game(learning_rate=rates)
     if game not in PLAYERS:
         raise ValueError(f"game must be one of auto, {', '.join(PLAYERS)}, or a player, got {game!r}")
-    if game == "lagrangian":  # relaxed constraints may be out of reach, so its multipliers must be slow
-        return Lagrangian(learning_rate=[rate / 1000 for rate in rates], optimizer="sgd")
     return PLAYERS[game](learning_rate=rates)
 
 

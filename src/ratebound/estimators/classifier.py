@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from ratebound.estimators.choices import (
     as_player,
     as_solution,
     encoding_style,
+    game_named,
 )
 from ratebound.estimators.parameters import check_parameters
 from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of, trained_plainly
@@ -61,8 +63,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     monotone : for "lattice", columns with which the score may only rise (1) or only fall (-1), all
         else being equal, as in ``{"income": 1, "debt": -1}``; so does the probability of yes.
     game : "swap", "external", "lagrangian", or a player such as ``rb.SwapRegret(...)``; "auto" is
-        "swap", and cutting planes for scikit-learn classifiers.
-    solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`.
+        "swap", "external" where a model of small steps has more than 100 constraints, and cutting
+        planes for scikit-learn classifiers. "swap" starts with a weight of .9 for the objective, not
+        uniform as `rb.SwapRegret` does, which with many constraints spends its rounds on getting there.
+    solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`. "shrink" and
+        "best" choose among the iterates at any threshold, and the same model trained without promises
+        at any threshold, so that one rate can always be kept and never costs more than that model's
+        best threshold; the others are of iterates as they were played.
     features : columns of a DataFrame the model may see; all by default. Constraints may speak of others.
     known : columns that may be looked at when deciding, besides the model's score: thresholds are then
         set for each combination of their values. `predict` needs them, in `X` or in `columns`.
@@ -171,11 +178,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight))
         encoding = fit_encoding(X, weights, self.features, encoding_style(self.model))
         people = self._population(encoding.transform(X), labels, X, columns, weights)
-        problem = compile(
-            Problem(self.objective, self.constraints), people
-        ).problem  # counts of all rows
+        everyone = compile(Problem(self.objective, self.constraints), people)
+        problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rates = rate_pairs(self.model, self.game, problem, self.learning_rate, self.multiplier_rate)
+        game = game_named(self.game, self.model, len(problem.subject_to))
+        rates = rate_pairs(self.model, game, problem, self.learning_rate, self.multiplier_rate)
         batch_size = None if len(people) <= SMALL else self.batch_size
         precision = "float64" if batch_size is None else "float32"
         learner = self._learner(encoding, rates[0], precision)
@@ -184,10 +191,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 "warm_start: boosted trees and scikit-learn classifiers are fitted anew: leave it out"
             )
         solve = as_solution(self.solution)
-        everyone = compile(problem, people)
         if self.known is not None:
             known_cells(self.known, everyone)  # before the training, not after it
-        player = as_player(self.game, rates[1], learner, len(everyone.constraints))
+        player = as_player(game, rates[1])
         patience = self.patience or getattr(learner, "patience", None)
         several = max(learner.settings, player.settings) > 1 or patience is not None
         held_out = self.validation_fraction if several else 0.0
@@ -202,6 +208,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             "seed": seed,
             "progress": None if self.verbose else False,
         }
+        started = time.monotonic()
         self.trace_ = play(
             train,
             learner,
@@ -223,10 +230,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         own = self.trace_.of_setting(chosen.setting)
         # The promises are to hold on every row given.
         finalists = own if validation is None else judged_on(own, everyone)
-        if moves and self.trace_.ended not in ("interrupted", "time"):
+        left = None if self.max_time is None else self.max_time - (time.monotonic() - started)
+        if moves and self.trace_.ended != "interrupted" and (left is None or left > 0):
             rate = dict(enumerate(rates[0])).get(own.settings[0], rates[0][0])
             same = self._learner(encoding, [rate], precision)
-            plain = trained_plainly(everyone, same, rounds=int(own.round.max()), **how)
+            plain = trained_plainly(everyone, same, rounds=int(own.round.max()), max_time=left, **how)
             finalists = beside(finalists, plain)
         if self.known is not None:
             chosen, paid = priced_thresholds(problem, finalists, people, known=self.known)

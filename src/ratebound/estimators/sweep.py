@@ -22,7 +22,11 @@ from ratebound.rates.named import error_rate
 SMALL = 2000  # rows up to which all are used in every round, and to choose among settings
 MODEL_RATES = (0.003, 0.01, 0.03)
 LINEAR_RATES = (0.01, 0.02, 0.04)
-MULTIPLIER_RATES = (0.003, 0.01, 0.03)
+MULTIPLIER_RATES = {
+    "swap": (0.003, 0.01, 0.03),
+    "external": (0.03, 0.1, 0.3),  # of all together
+    "lagrangian": (1e-5, 3e-5, 1e-4),  # relaxed constraints may be out of reach
+}
 KEPT_PLAIN = 6  # iterates kept of each setting that is trained without promises
 BOOSTED_RATES = (0.01, 0.02, 0.05, 0.1)  # of the multipliers, where a round is a tree
 
@@ -44,7 +48,11 @@ def rate_pairs(
     for_model = (LINEAR_RATES if linear else MODEL_RATES)[: 1 if own_rates else None]
     alone = isinstance(game, Player | CuttingPlane) or not problem.subject_to
     trees = isinstance(model, Boosted) or is_boosted(model)
-    for_multipliers = (BOOSTED_RATES if trees else MULTIPLIER_RATES)[: 1 if alone else None]
+    named = game if isinstance(game, str) and game in MULTIPLIER_RATES else "swap"
+    found: tuple[float, ...] = BOOSTED_RATES if trees else MULTIPLIER_RATES[named]
+    if game == "external":  # where all multipliers rise at once, their sum should not rise faster with m
+        found = tuple(rate / max(len(problem.subject_to), 1) for rate in found)
+    for_multipliers = found[: 1 if alone else None]
     pairs = list(product(options(learning_rate, for_model), options(multiplier_rate, for_multipliers)))
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
