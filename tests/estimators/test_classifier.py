@@ -71,6 +71,24 @@ def test_what_the_model_may_not_see_does_not_move_it(frame):
     np.testing.assert_array_equal(model.predict(as_frame), model.predict(swapped))
 
 
+@pytest.mark.parametrize(
+    ("no", "yes"), [("good", "bad"), ("bad", "good"), (1, 0), (0, 1), (1, -1), (2, 1), (True, False)]
+)
+def test_decisions_spelled_as_the_labels_are(no, yes):
+    X, y = table()
+    rng = np.random.default_rng(1)
+    labels = np.where(y, yes, no)
+    live = np.where(rng.random(len(y)) < 0.2, np.where(y, no, yes), labels)
+    promise = 'churn(versus="live") <= 0.25'
+    model = rb.RateConstrainedClassifier(promise, positive_label=yes, features=["score"], random_state=0)
+    model.fit(X, labels, columns={"live": live})
+    chance = model.predict_proba(X)[:, list(model.classes_).index(yes)]
+    churn = np.where(live == yes, 1 - chance, chance).mean()
+    assert model.constraints_[promise] == pytest.approx(churn - 0.25, abs=1e-9)
+    report = model.audit(X, labels, columns={"live": live})
+    assert report.promises[0].value == pytest.approx(churn, abs=1e-9)
+
+
 def test_columns_beside_an_array():
     X, y = table()
     numbers = X[["score", "noise"]].to_numpy()

@@ -241,11 +241,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         else:
             candidates = with_moved_thresholds(finalists, everyone) if moves else finalists
             chosen, paid = solve(candidates), prices(candidates)
-        negative = self.classes_[0] if self.classes_[1] == self._yes() else self.classes_[1]
         self.solution_: Mixture = replace(
             chosen,
             encoding=encoding,
-            classes=(negative, self._yes()),
+            classes=self._no_and_yes(),
             salt=seed,
             setting=own.settings[0],
         )
@@ -303,6 +302,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"positive_label {self.positive_label!r} is not among y's {self.classes_}")
         return self.positive_label
 
+    def _no_and_yes(self) -> tuple[Any, Any]:
+        yes = self._yes()
+        return (self.classes_[0] if self.classes_[1] == yes else self.classes_[1]), yes
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
         if frame_columns(X):
@@ -338,7 +341,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
     ) -> Population:
         spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
-        return Population(model_X, labels, columns=spoken_of, weights=weights)
+        # Labels go by their names, so that an existing model's decisions may be spelled as they are.
+        no, yes = self._no_and_yes()
+        named = np.where(labels, yes, no)
+        return Population(model_X, named, columns=spoken_of, weights=weights, positive=yes)
 
 
 def _heaviest(mixture: Mixture) -> Array:
