@@ -68,7 +68,8 @@ def _moved(own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: 
     # Counted back from the last, which is always among them.
     own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
     scores = scores_on(compiled, own.scorer, own.parameters)
-    own = judged_on(own, compiled)
+    if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
+        own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
     rankings = [
         rank(compiled, row.astype(float), everyone, apart(row), offset)
