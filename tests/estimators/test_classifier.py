@@ -234,3 +234,17 @@ def test_a_loaded_model_answers_as_the_estimator(tmp_path, positive):
     np.testing.assert_array_equal(loaded.predict_proba(X)[:, column], loaded.yes_probability(X))
     rising = np.corrcoef(loaded.decision_function(X), loaded.predict_proba(X)[:, 1])[0, 1]
     assert rising > 0.3
+
+
+def test_missing_labels_are_counted():
+    X, _ = table()
+    y = np.array(["good", None, "bad", np.nan] * (len(X) // 4), dtype=object)
+    with pytest.raises(ValueError, match=f"y has {len(y) // 2:,} missing labels"):
+        rb.RateConstrainedClassifier().fit(X.iloc[: len(y)], y)
+
+
+def test_an_area_is_said_to_be_measured_by_bins():
+    X, y = table()
+    model = rb.RateConstrainedClassifier("roc_auc() >= 0.6", features=["score"], random_state=0)
+    assert "an audit measures them exactly" in str(model.fit(X, y).status_)
+    assert "audit" not in str(rb.RateConstrainedClassifier(random_state=0).fit(X[["score"]], y).status_)

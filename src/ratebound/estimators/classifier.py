@@ -32,7 +32,7 @@ from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.learners.oracle import Oracle
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import frame_columns, unmasked
+from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture
@@ -232,8 +232,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         finalists = own if validation is None else judged_on(own, everyone)
         left = None if self.max_time is None else self.max_time - (time.monotonic() - started)
         if moves and self.trace_.ended != "interrupted" and (left is None or left > 0):
-            rate = dict(enumerate(rates[0])).get(own.settings[0], rates[0][0])
-            same = self._learner(encoding, [rate], precision)
+            same = self._learner(encoding, sorted(set(rates[0])), precision)
             plain = trained_plainly(everyone, same, rounds=int(own.round.max()), max_time=left, **how)
             finalists = beside(finalists, plain)
         if self.known is not None:
@@ -308,6 +307,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
+        labels = as_array(y)
+        if labels.dtype.kind == "O" and labels.ndim == 1 and (missing := int(is_missing(labels).sum())):
+            raise ValueError(f"y has {missing:,} missing labels: leave those rows out")
         if frame_columns(X):
             validate_data(self, X, skip_check_array=True)
             y = column_or_1d(y, warn=True)

@@ -16,7 +16,7 @@ from ratebound.base.linear_program import (
     least_violation,
     worst_violation,
 )
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Area, Constraint
 from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
 
 Array = NDArray[Any]
@@ -78,6 +78,8 @@ def status_in(
     note = unsolved and f" The linear program failed ({unsolved}): a better mixture may exist."
     if not broken:
         said = "feasible: every constraint is kept on the training rows"
+        if any(isinstance(constraint.left, Area) for constraint in constraints):
+            said += ", areas to the width of their bins: an audit measures them exactly"
         return Status(True, 0.0, (), (), said + (f".{note}" if note else ""))
     message = broken_message(constraints, own, broken) + "." + note
     conflict: list[int] = []
