@@ -133,6 +133,9 @@ RANKS = {  # objectives, worst violations, the clipped choice, the literal choic
     "kept but for rounding is kept": ([0.1, 0.2, 0.3], [0.5, 1e-16, -0.1], 1, 1),
     "ties in rank go to the objective": ([0.1, 0.2], [0.2, 0.1], 0, 0),
     "ties share the lowest rank": ([0.1, 0.1, 0.1], [0.3, 0.0, 0.3], 1, 1),
+    "rounding makes no ranks": ([0.1, 0.2, 0.3], [2e-17, 1e-17, 0.0], 0, 0),
+    "nor where nothing is kept": ([0.1, 0.2, 0.3], [0.1 + 9e-10, 0.1 + 4e-10, 0.1], 0, 0),
+    "more than the tolerance does": ([0.1, 0.2, 0.3], [0.1 + 4e-9, 0.1 + 2e-9, 0.1], 1, 1),
     "equal in all": ([0.1, 0.1], [0.2, 0.2], 0, 0),
     "one": ([0.7], [3.0], 0, 0),
     "all broken": ([0.3, 0.2, 0.1], [0.1, 0.2, 0.3], 1, 1),
@@ -179,6 +182,15 @@ def test_ranks_equal_those_by_counting(values, ranking):
     assert not ((objectives < objectives[chosen]) & (shown < shown[chosen])).any()
 
 
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(pairs, st.integers(0, 2**32 - 1), st.sampled_from(["clipped", "literal"]))
+def test_rounding_of_violations_changes_no_choice(values, seed, ranking):
+    """Distinct objectives, so that only ranks can decide."""
+    objectives, worst = np.array(list(dict(values).items()), float).T
+    rounded = worst + np.random.default_rng(seed).uniform(-4e-10, 4e-10, len(worst))
+    assert best_by_rank(objectives, rounded, ranking) == best_by_rank(objectives, worst, ranking)
+
+
 # --- choosing a setting --------------------------------------------------------------------------
 
 
@@ -218,6 +230,15 @@ def test_select_prefers_what_is_kept_on_validation():
         watched=([0.10, 0.11, 0.12], [[0.3], [-0.1], [0.2]]),
     )
     assert rb.select(worse).setting == 1
+
+
+def test_mixtures_at_the_bound_are_told_apart_by_their_objectives():
+    """The violations of mixtures that just keep a constraint differ by rounding alone."""
+    violations = [[0.1 + 0.2 - 0.3], [0.0], [-1e-17]]
+    trace = trace_of(
+        [0.1, 0.2, 0.3], violations, setting=[0, 1, 2], watched=([0.1, 0.2, 0.3], violations)
+    )
+    assert rb.select(trace, ranking="literal").setting == 0
 
 
 def test_a_promise_kept_by_some_settings_is_kept_by_the_one_selected():

@@ -98,8 +98,9 @@ def best_by_rank(
 ) -> int:
     """Which candidate minimises max(rank of objective, rank of worst violation), in units.
 
-    Ties share the lowest rank. Unless `ranking` is "literal", candidates that keep every constraint go
-    before all others, by objective: ranks among few say too little to throw a kept promise away.
+    Ties share the lowest rank; violations within `TOLERANCE` are ties. Unless `ranking` is "literal",
+    candidates that keep every constraint go before all others, by objective: ranks among few say too
+    little to throw a kept promise away.
 
     >>> best_by_rank(np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.1, -0.4]))
     1
@@ -108,12 +109,13 @@ def best_by_rank(
         raise ValueError(f"ranking must be 'clipped' or 'literal', got {ranking!r}")
     if ranking == "clipped" and (worst <= TOLERANCE).any():
         return int(np.argmin(np.where(worst <= TOLERANCE, objectives, np.inf)))
-    rank = np.maximum(_ranks(objectives), _ranks(worst))
+    rank = np.maximum(_ranks(objectives), _ranks(worst, TOLERANCE))
     return int(np.lexsort((worst, objectives, rank))[0])
 
 
-def _ranks(values: Array) -> Array:
-    return np.searchsorted(np.sort(values), values, side="left")
+def _ranks(values: Array, tolerance: float = 0.0) -> Array:
+    """How many are lower by more than `tolerance`."""
+    return np.searchsorted(np.sort(values), values - tolerance, side="left")
 
 
 def _worst(violations: Array, scale: Array | float) -> Array:
