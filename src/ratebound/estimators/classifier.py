@@ -27,7 +27,7 @@ from ratebound.estimators.parameters import check_parameters
 from ratebound.estimators.sweep import SMALL, parted, rate_pairs, rounds_of, trained_plainly
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.rounds import play
-from ratebound.game.trace import beside, judged_on
+from ratebound.game.trace import Trace, beside, judged_on
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.learners.oracle import Oracle
@@ -240,16 +240,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         else:
             candidates = with_moved_thresholds(finalists, everyone) if moves else finalists
             chosen, paid = solve(candidates), prices(candidates)
-        self.solution_: Mixture = replace(
-            chosen,
-            encoding=encoding,
-            classes=self._no_and_yes(),
-            salt=seed,
-            setting=own.settings[0],
-        )
-        self.status_ = chosen.status
-        words = [str(constraint) for constraint in chosen.constraints]
-        self.constraints_ = dict(zip(words, chosen.violations["train"].tolist(), strict=True))
+        chosen = replace(chosen, encoding=encoding, classes=self._no_and_yes(), salt=seed)
+        return self._fitted(replace(chosen, setting=own.settings[0]), own, paid)
+
+    def _fitted(self, solution: Mixture, own: Trace, paid: Array) -> RateConstrainedClassifier:
+        """Itself with what was found: the solution, the trace of its setting, the prices (m,)."""
+        self.solution_, self.status_ = solution, solution.status
+        words = [str(constraint) for constraint in solution.constraints]
+        self.constraints_ = dict(zip(words, solution.violations["train"].tolist(), strict=True))
         self.prices_ = dict(zip(words, paid.tolist(), strict=True))
         ended = own.multipliers[-1, 1:] / max(own.multipliers[-1, 0], 1e-12)
         self.multipliers_ = dict(zip(words, ended.tolist(), strict=True))
