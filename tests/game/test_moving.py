@@ -130,3 +130,12 @@ def test_another_games_candidates_stand_beside():
     np.testing.assert_allclose(both.objectives, objectives)
     np.testing.assert_allclose(both.violations, violations)
     assert rb.shrink(both).objectives["train"] <= rb.shrink(trace).objectives["train"] + 1e-9
+
+
+def test_a_threshold_that_stays_is_no_candidate_of_its_own():
+    rows = rb.Population([[-1.0], [1.0]] * 10, [0, 1] * 10)
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.6]), rows)
+    trace = rb.play(compiled, rb.Linear(0.1, dtype="float64"), rounds=5, batch_size=None)
+    moved = with_moved_thresholds(trace, compiled)  # where 0 is the middle between the two scores
+    assert len(moved.iterates) == len(trace)
+    assert rb.average(moved).weights == pytest.approx(rb.average(trace).weights)

@@ -55,15 +55,16 @@ def with_moved_thresholds(
     if any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks):
         return trace
     whole = trace.iterates
-    pieces = [
-        _moved(whole.of_setting(setting), compiled, dict(watch or {}), at_most)
-        for setting in whole.settings
-    ]
-    return joined([replace(whole, at=np.zeros(len(whole))), *pieces])
+    pieces = [replace(whole, at=np.zeros(len(whole)))]
+    for setting in whole.settings:
+        pieces += _moved(whole.of_setting(setting), compiled, dict(watch or {}), at_most)
+    return joined(pieces)
 
 
-def _moved(own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: int | None) -> Trace:
-    """The candidates of the best mixture of one setting's iterates at any thresholds."""
+def _moved(
+    own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: int | None
+) -> list[Trace]:
+    """What the best mixture of one setting's iterates at any thresholds is made of, where that is not 0."""
     count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
@@ -79,13 +80,17 @@ def _moved(own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: 
     at = np.array([rankings[b].at[i] for b, i in zip(used.model, used.candidate, strict=True)])
     # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
     far = 2 * np.abs(scores).max(axis=1)[used.model].astype(float) + 1
-    moved = _at(own.only(used.model), np.clip(at, -far, far))
+    at = np.clip(at, -far, far)
+    elsewhere = np.flatnonzero(at)  # at 0 it is the iterate itself
+    if not len(elsewhere):
+        return []
+    moved = _at(own.only(used.model[elsewhere]), at[elsewhere])
     values = {
         name: Values(*rows.evaluate(*_shifted(moved, rows)), rows.scale[1:])
         for name, rows in watch.items()
     }
     objectives, violations = compiled.evaluate(*_shifted(moved, compiled))
-    return replace(moved, objectives=objectives, violations=violations, watched=values)
+    return [replace(moved, objectives=objectives, violations=violations, watched=values)]
 
 
 def _at(trace: Trace, at: Array) -> Trace:
