@@ -64,7 +64,7 @@ def with_moved_thresholds(
 def _moved(
     own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: int | None
 ) -> list[Trace]:
-    """What the best mixture of one setting's iterates at any thresholds is made of, where that is not 0."""
+    """What the best mixture of one setting's iterates, at thresholds other than 0, is made of."""
     count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
