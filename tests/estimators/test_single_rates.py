@@ -59,6 +59,7 @@ def test_one_rate_is_always_kept(kind, ask):
 @pytest.mark.parametrize("ask", ASKS)
 @pytest.mark.parametrize("kind", ["lightgbm", "xgboost", "logistic"])
 @pytest.mark.parametrize("count", [500, 2500], ids=["few rows", "rows held out"])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM's own, at times
 def test_the_plain_models_best_threshold_is_never_better(kind, ask, count):
     X, y = rows(count, seed=1)
     objective, promise = ASKS[ask]

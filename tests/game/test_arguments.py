@@ -98,15 +98,26 @@ def test_what_a_learner_has_no_use_for_is_ignored():
         (lambda: rb.Linear(l2="a"), "l2 takes a number"),
         (lambda: rb.Linear(radius=0), "radius takes a number that is above 0"),
         (lambda: rb.Linear(dtype="half"), "dtype must be one of float32, float64"),
-        (lambda: rb.Torch(None), "Torch takes a module"),
-        (lambda: rb.Torch(lambda: None, l2=-1), "l2 takes a number"),
-        (lambda: rb.Lattice(rank=2.5), f"rank {WHOLE}"),
-        (lambda: rb.Lattice(l2=-1), "l2 takes a number"),
         (lambda: rb.Oracle(DecisionTreeClassifier(), tolerance="a"), "tolerance takes a number"),
         (lambda: rb.Grid(points=2.5), f"points {WHOLE}"),
         (lambda: rb.CuttingPlane(radius="a"), "radius takes a number"),
     ],
 )
 def test_learners_and_players_check_their_own(make, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: rb.Torch(None), "Torch takes a module"),
+        (lambda: rb.Torch(lambda: None, l2=-1), "l2 takes a number"),
+        (lambda: rb.Lattice(rank=2.5), f"rank {WHOLE}"),
+        (lambda: rb.Lattice(l2=-1), "l2 takes a number"),
+    ],
+)
+def test_networks_and_lattices_check_their_own(make, words):
+    pytest.importorskip("torch")
     with pytest.raises((ValueError, TypeError), match=words):
         make()

@@ -194,6 +194,7 @@ def test_pipes_and_devices_are_no_files(tmp_path):
     ],
 )  # fmt: skip
 def test_layers_that_are_not_there_are_never_made(tmp_path, monkeypatch, layers):
+    pytest.importorskip("torch")
     architecture = pytest.importorskip("ratebound.learners.architecture")
     path = trained(rb.Torch(chain)).save(tmp_path)
     document, tensors = opened(path)
