@@ -105,8 +105,7 @@ def judged(model, problem, X, y, columns):
     table = X if isinstance(X, pd.DataFrame) else {}
     spoken = {**{name: table[name] for name in table}, **(columns or {})}
     compiled = rb.compile(problem, rb.Population(None, y, columns=spoken))
-    members = getattr(model.solution_, "member_scores", model.solution_.decision_function)
-    objectives, violations = compiled.evaluate(np.asarray(members(X)).T)
+    objectives, violations = compiled.evaluate(model.solution_.member_scores(X).T)
     weights = model.solution_.weights
     return weights @ objectives, (weights @ violations).max()
 
