@@ -128,7 +128,7 @@ def promises_table(folder, seeds):
     rows = []
     for name, load in PROBLEMS.items():
         if folder is None and not name.startswith("Adult"):
-            rows.append([name, "needs --data", *[""] * 5])
+            rows.append([name, "needs --data", *[""] * 4])
             continue
         found = np.array([promises_measured(load, folder, seed) for seed in range(seeds)])
         pairs = [pair(found[:, i], found[:, i + 1]) for i in range(0, 8, 2)]

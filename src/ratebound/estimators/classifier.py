@@ -91,7 +91,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
     prices_ : what the objective on the training rows would fall by, per unit that each constraint is
-        relaxed, among the candidates or thresholds chosen from.
+        relaxed, among the candidates or thresholds chosen from; NaN where not all can be kept.
     multipliers_ : the weight of each constraint when training ended, the objective's being 1. They steer
         the training, in the units it is played in; what a constraint costs is in `prices_`.
     trace_ : every iterate kept.

@@ -177,6 +177,7 @@ def _check(compiled: Compiled, player: Player | CuttingPlane) -> None:
             row = int(np.flatnonzero(np.diff(block.net.indptr))[0])
             what = compiled.constraints[row - 1] if row else compiled.problem.minimize
             raise ValueError(
-                f"{what}: decisions at the threshold {block.at!r} cannot be asked of an oracle, which "
-                "decides at 0 alone: train a model that descends, such as rb.Linear() or rb.Torch(...)"
+                f"{what}: decisions at the threshold {block.at!r} cannot be asked of a scikit-learn "
+                "classifier (rb.Oracle), which decides at 0 alone: use a linear model (rb.Linear), a "
+                "network (rb.Torch) or boosted trees (rb.Boosted)"
             )
