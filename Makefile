@@ -23,7 +23,7 @@ lowest:
 	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt --editable '.[dev]'
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests --ignore tests/experiments \
-		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/cli/test_reproduce.py
+		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -22,7 +22,7 @@ PUBLIC = {
     "learners": "Boosted Lattice Linear Oracle Torch check_monotone trace_of",
     "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
         load select shrink thresholds""",
-    "audit": "Audit audit plot_calibrators plot_convergence plot_trade_off",
+    "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "estimators": "Plan RateConstrainedClassifier plan",
     "data": "datasets",
 }

@@ -16,7 +16,7 @@ ROOMS = [
     "game",
     "learners",
     "solution",
-    "audit",
+    "auditing",
     "estimators",
     "datasets",
     "",

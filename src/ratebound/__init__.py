@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ratebound import datasets
-from ratebound.audit import Audit, audit
-from ratebound.audit.plots import plot_calibrators, plot_convergence, plot_trade_off
+from ratebound.auditing import Audit, audit
+from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_trade_off
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
-from ratebound.game.multipliers import ExternalRegret, Lagrangian, SwapRegret
+from ratebound.game.players import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
 from ratebound.learners.boosted import Boosted

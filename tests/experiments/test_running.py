@@ -13,10 +13,10 @@ from ratebound.experiments.business_entity import BUSINESS_ENTITY
 from ratebound.experiments.compas import COMPAS
 from ratebound.experiments.experiment import Rates, compiled_on
 from ratebound.experiments.kept import ARRAYS
-from ratebound.experiments.models import lattices, linear, network
+from ratebound.experiments.model_kinds import lattices, linear, network
 from ratebound.experiments.published import published
-from ratebound.experiments.rows import VALUES
 from ratebound.experiments.running import rows, run
+from ratebound.experiments.table_rows import VALUES
 from ratebound.experiments.thresholding import THRESHOLDING
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population

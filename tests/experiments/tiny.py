@@ -4,7 +4,7 @@ import numpy as np
 
 from ratebound.datasets.splits import Splits
 from ratebound.experiments.experiment import Experiment, Rates, compiled_on
-from ratebound.experiments.models import linear
+from ratebound.experiments.model_kinds import linear
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate, recall

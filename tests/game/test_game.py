@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.game import places, tables
-from ratebound.game.arrays import as_like
+from ratebound.base.arrays import as_like
+from ratebound.game import costs, places
 
 torch = pytest.importorskip("torch")
 PROXY = {
@@ -206,9 +206,9 @@ LAYOUTS = {  # name: device, constants to set
 def game_with(layout, monkeypatch, compiled, player=None, **options):
     device, constants = LAYOUTS[layout]
     for constant, value in constants.items():
-        monkeypatch.setattr(places if constant == "CHUNK" else tables, constant, value)
+        monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
     game = rb.Game(compiled, player, device=device, **options)
-    for table in game.tables:
+    for table in game.blocks:
         assert (table.membership is None) == ("bits" in layout)
         assert isinstance(table.membership, places.Lists) == ("lists" in layout)
     return game

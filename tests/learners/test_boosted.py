@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners import extras
+from ratebound.base import extras
 from ratebound.learners.boosted import BoostedScorer
 from ratebound.solution.stalling import Stalled
 

@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 from ratebound.learners import interpolation  # noqa: E402
 from ratebound.learners.architecture import build, describe  # noqa: E402
 from ratebound.learners.interpolation import coefficients, interpolate  # noqa: E402
-from ratebound.learners.lattices import Categorical, Lattices, Numeric  # noqa: E402
+from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 from ratebound.learners.torch_scorer import TorchScorer  # noqa: E402
 
 FREE = rb.Problem(rb.error_rate())

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.game.costs import Costs
 from ratebound.game.places import Lists
-from ratebound.game.tables import Table
 from ratebound.problem import compiled as module
 from ratebound.problem import frames, population
 from ratebound.problem.compiled import Compiled
@@ -98,7 +98,7 @@ def test_overlapping_groups_stay_packed():
 def test_a_round_goes_through_short_lists_of_slices(groups):
     """What a round holds grows with the groups, and not with rows or groups times groups."""
     compiled = rb.compile(problem(groups), people(groups))
-    table = Table(compiled, compiled.blocks[0], np.empty(0, dtype=np.float32))
+    table = Costs(compiled, compiled.blocks[0], np.empty(0, dtype=np.float32))
     assert isinstance(table.membership, Lists)
     assert table.membership.lists.size <= 3 * compiled.cell_count <= 3 * (2 * groups + 2)
     stored = [m.sparse.nnz for m in (table._costs, table._net, table._both)]

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ratebound.problem.grid import Grid, grid_of
+from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
 
 ROWS = 20_000
@@ -87,8 +87,8 @@ def test_numbers_never_change():
     )
     row = np.array([[0.5, -1.0]])
     assert uniform_from_features(row, 9)[0] == float.fromhex("0x1.bab18a186ea9ep-2")
-    grid = Grid((0.0, 0.1), (1.0, 0.5))
-    assert uniform_from_features(row, 9, grid)[0] == float.fromhex("0x1.7a32d9a8ac834p-3")
+    feature_scale = FeatureScale((0.0, 0.1), (1.0, 0.5))
+    assert uniform_from_features(row, 9, feature_scale)[0] == float.fromhex("0x1.7a32d9a8ac834p-3")
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ SCALES = {
 
 @pytest.mark.parametrize("features", SCALES.values(), ids=SCALES)
 def test_features_of_any_scale_choose_as_weights_say_and_withstand_noise(features):
-    grid = grid_of(features)
-    uniform = uniform_from_features(features, 3, grid)
+    feature_scale = feature_scale_of(features)
+    uniform = uniform_from_features(features, 3, feature_scale)
     chosen = choose(WEIGHTS, uniform)
     distinct = len(np.unique(uniform))
     assert distinct > ROWS / 8
@@ -146,8 +146,8 @@ def test_features_of_any_scale_choose_as_weights_say_and_withstand_noise(feature
     draw = np.random.default_rng(2)
     noisy = features * (1 + 1e-6 * draw.uniform(-1, 1, features.shape))
     least = 0.95 if features is SCALES["far from 0"] else 0.997
-    assert np.mean(uniform_from_features(noisy, 3, grid) == uniform) > least
-    alone = [uniform_from_features(features[i : i + 1], 3, grid)[0] for i in range(20)]
+    assert np.mean(uniform_from_features(noisy, 3, feature_scale) == uniform) > least
+    alone = [uniform_from_features(features[i : i + 1], 3, feature_scale)[0] for i in range(20)]
     np.testing.assert_array_equal(alone, uniform[:20])
 
 
@@ -160,17 +160,19 @@ def test_without_a_grid_features_are_rounded_relative_to_their_size():
 
 
 def test_equal_rows_are_equal_and_whole_numbers_withstand_noise():
-    grid = grid_of(FEATURES)
-    uniform = uniform_from_features(FEATURES, 3, grid)
-    doubled = uniform_from_features(np.tile(FEATURES, (2, 1)), 3, grid)
+    feature_scale = feature_scale_of(FEATURES)
+    uniform = uniform_from_features(FEATURES, 3, feature_scale)
+    doubled = uniform_from_features(np.tile(FEATURES, (2, 1)), 3, feature_scale)
     np.testing.assert_array_equal(doubled, np.tile(uniform, 2))
-    assert np.mean(uniform_from_features(FEATURES.astype(np.float32), 3, grid) == uniform) > 0.998
-    assert np.mean(uniform_from_features(FEATURES + 0.01, 3, grid) == uniform) == 0
+    assert (
+        np.mean(uniform_from_features(FEATURES.astype(np.float32), 3, feature_scale) == uniform) > 0.998
+    )
+    assert np.mean(uniform_from_features(FEATURES + 0.01, 3, feature_scale) == uniform) == 0
     hot = np.column_stack([np.eye(7)[np.arange(ROWS) % 7], COUNTS])
     noise = 1e-7 * np.random.default_rng(2).uniform(-1, 1, hot.shape)
-    whole = uniform_from_features(hot, 3, grid_of(hot))
+    whole = uniform_from_features(hot, 3, feature_scale_of(hot))
     assert len(np.unique(whole)) == len(np.unique(hot, axis=0))
-    assert np.mean(uniform_from_features(hot + noise, 3, grid_of(hot)) == whole) > 0.99
+    assert np.mean(uniform_from_features(hot + noise, 3, feature_scale_of(hot)) == whole) > 0.99
 
 
 def test_any_number_has_a_place():

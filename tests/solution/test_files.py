@@ -15,8 +15,9 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
+from ratebound.base import writing
 from ratebound.learners.encoding import fit_encoding
-from ratebound.solution import documents, files, writing
+from ratebound.solution import documents, files
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(200, 3))
@@ -55,7 +56,7 @@ def assert_same(one, other, rows=X):
     assert list(one.violations) == list(other.violations)
     for name, values in one.violations.items():
         np.testing.assert_array_equal(values, other.violations[name])
-    for name in ("classes", "encoding", "grid", "salt", "vote", "audited"):
+    for name in ("classes", "encoding", "feature_scale", "salt", "vote", "audited"):
         assert getattr(one, name) == getattr(other, name), name
     assert list(map(type, one.classes)) == list(map(type, other.classes))
     assert str(one) == str(other)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ratebound.audit import audit as audit_on
-from ratebound.commands.models import load_model, table_for, truths
+from ratebound.auditing import audit as audit_on
+from ratebound.base.writing import write_whole
+from ratebound.commands.folders import check_file
 from ratebound.commands.rows import with_classes
-from ratebound.commands.writing import check_file
-from ratebound.solution.writing import write_whole
+from ratebound.commands.saved import load_model, table_for, truths
 
 
 def audit(

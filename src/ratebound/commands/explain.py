@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.audit import audit
+from ratebound.auditing import audit
 from ratebound.commands.findings import PERFECT, Findings, as_text
 from ratebound.commands.possible import Least, least_violation
 from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from ratebound.audit import Audit
-from ratebound.audit.report import Promise
-from ratebound.audit.text import aligned, number
+from ratebound.auditing import Audit
+from ratebound.auditing.report import Promise
+from ratebound.auditing.wording import number
+from ratebound.base.layout import aligned
 from ratebound.commands.possible import Least
 from ratebound.commands.rows import Rows
 from ratebound.problem.masks import masker

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.commands.models import load_model, table_for, truths
+from ratebound.base.writing import write_whole
+from ratebound.commands.folders import check_file
+from ratebound.commands.saved import load_model, table_for, truths
 from ratebound.commands.tables import Table
-from ratebound.commands.writing import check_file
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 WHOLE = re.compile(r"-?[0-9]+")

@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ratebound.base.extras import import_torch
+from ratebound.base.writing import write_whole
+from ratebound.commands.folders import check_file, check_folder
 from ratebound.commands.tables import nearest
-from ratebound.commands.writing import check_file, check_folder
+from ratebound.experiments.all_tables import page
+from ratebound.experiments.charts import oscillation, png, trade_off
 from ratebound.experiments.experiment import Experiment, needed
-from ratebound.experiments.figures import oscillation, png, trade_off
-from ratebound.experiments.page import page
 from ratebound.experiments.published import published
 from ratebound.experiments.registry import EXPERIMENTS
+from ratebound.experiments.reproduced import Reproduced, from_json, reproduced, text, to_json
 from ratebound.experiments.running import Played, run
-from ratebound.experiments.tables import Reproduced, from_json, reproduced, text, to_json
-from ratebound.learners.extras import import_torch
-from ratebound.solution.writing import write_whole
 
 INTERRUPTED = 130
 ALL = "all"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.audit.groups import rates_of
+from ratebound.auditing.groups import rates_of
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import Kind, Table, nearest
 from ratebound.problem.compiling import FIRST

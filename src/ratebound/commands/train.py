@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.audit import Audit, audit
-from ratebound.audit.text import summary
+from ratebound.auditing import Audit, audit
+from ratebound.auditing.wording import summary
+from ratebound.base.writing import write_whole
+from ratebound.commands.folders import check_folder, whole_folder
 from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import read_table
-from ratebound.commands.writing import check_folder, whole_folder
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import held_out
 from ratebound.problem.problem import Problem
-from ratebound.solution.writing import write_whole
 
 INTERRUPTED = 130
 FILES = ("model.safetensors", "report.html", "audit.json")

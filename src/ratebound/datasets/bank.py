@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ratebound.base.writing import write_whole
 from ratebound.datasets.features import (
     Block,
     Column,
@@ -29,7 +30,6 @@ from ratebound.datasets.features import (
 from ratebound.datasets.files import DataFile, columns_of, embedded
 from ratebound.datasets.splits import Rows, Splits, in_tenths, split
 from ratebound.problem import Population
-from ratebound.solution.writing import write_whole
 
 __all__ = ["fetch_bank", "load_bank"]
 

@@ -8,12 +8,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from ratebound.base.extras import import_torch
 from ratebound.game.cutting_plane import CuttingPlane
-from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.columns import Style
 from ratebound.learners.encoding import Encoding
-from ratebound.learners.extras import import_torch
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.oracle import Oracle

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ratebound.audit import Audit, audit
+from ratebound.auditing import Audit, audit
 from ratebound.estimators.choices import (
     as_learner,
     as_player,

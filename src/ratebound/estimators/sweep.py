@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.estimators.choices import is_boosted, is_estimator, is_learner
 from ratebound.game.cutting_plane import CuttingPlane
-from ratebound.game.multipliers import Player
+from ratebound.game.players import Player
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace, judged_on
 from ratebound.learners.boosted import Boosted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ratebound.datasets import load_adult
 from ratebound.experiments.experiment import Data, Experiment, Rates, compiled_on
-from ratebound.experiments.models import linear
+from ratebound.experiments.model_kinds import linear
 from ratebound.problem.problem import Problem
 from ratebound.rates.goals import equal_opportunity
 from ratebound.rates.named import error_rate

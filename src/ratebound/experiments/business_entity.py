@@ -8,7 +8,7 @@ import numpy as np
 
 from ratebound.datasets import load_business_entity
 from ratebound.experiments.experiment import Data, Experiment, compiled_on, needed
-from ratebound.experiments.models import network
+from ratebound.experiments.model_kinds import network
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import accuracy, error_rate, recall
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ratebound.datasets import load_compas
 from ratebound.experiments.experiment import Data, Experiment, compiled_on
-from ratebound.experiments.models import network
+from ratebound.experiments.model_kinds import network
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate, recall
 

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from ratebound.experiments.models import Model
-from ratebound.game.multipliers import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.experiments.model_kinds import Model
+from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.extras import import_torch
 from ratebound.datasets import load_filtering
 from ratebound.datasets.splits import Splits
 from ratebound.experiments.experiment import POPULATIONS, Data, Experiment, Rates, compiled_on, needed
-from ratebound.experiments.models import KEYPOINTS, lattices
-from ratebound.learners.extras import import_torch
+from ratebound.experiments.model_kinds import KEYPOINTS, lattices
 from ratebound.learners.lattice import Lattice
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate, loss_only_churn

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.writing import write_whole
 from ratebound.experiments.experiment import POPULATIONS, Data
 from ratebound.game.trace import Trace, Values
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array
-from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 FORMAT = "ratebound game 2"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ratebound.datasets import load_map_intent
 from ratebound.experiments.experiment import Data, Experiment, Rates, compiled_on, needed
-from ratebound.experiments.models import lattices
+from ratebound.experiments.model_kinds import lattices
 from ratebound.problem.problem import Problem
 from ratebound.rates.goals import not_worse_off
 from ratebound.rates.named import error_rate

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # i
 
 from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
 from ratebound.experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
-from ratebound.experiments.rows import Row
+from ratebound.experiments.table_rows import Row
 from ratebound.game.rounds import play
 from ratebound.game.trace import Trace
 from ratebound.learners.linear import LinearScorer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ratebound.datasets import load_thresholding
 from ratebound.experiments.experiment import Data, Experiment, compiled_on, needed
-from ratebound.experiments.models import network
+from ratebound.experiments.model_kinds import network
 from ratebound.problem.compiling import compile
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import accuracy, error_rate

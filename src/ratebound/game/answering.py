@@ -25,7 +25,7 @@ from ratebound.game.cutting_plane import NEW, CuttingPlane, elastic, lower_bound
 from ratebound.game.game import Game, GameState
 from ratebound.game.grid import Grid
 from ratebound.game.keeping import Keeper
-from ratebound.game.multipliers import Multipliers, Player, SwapRegret
+from ratebound.game.players import Multipliers, Player, SwapRegret
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 

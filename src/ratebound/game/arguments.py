@@ -8,7 +8,7 @@ from typing import Any, get_args
 from ratebound.base.checks import check_number, check_whole, check_word
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.estimates import Estimate
-from ratebound.game.multipliers import Player
+from ratebound.game.players import Player
 from ratebound.game.proxies import PROXIES
 from ratebound.problem.compiled import Compiled
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ratebound.game.arrays import Array, namespace
+from ratebound.base.arrays import Array, namespace
 
 Estimate = Literal["running", "unbiased"]
 

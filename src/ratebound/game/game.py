@@ -17,14 +17,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ratebound.base.arrays import Array, as_like, namespace, tally
 from ratebound.base.checks import check_number, check_whole, check_word
-from ratebound.game.arrays import Array, as_like, namespace, tally
 from ratebound.game.bounding import largest_violations
+from ratebound.game.costs import Costs
 from ratebound.game.estimates import Estimate, RunningMeans, running_means
-from ratebound.game.multipliers import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.places import Places
+from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.proxies import Proxy, proxy_named
-from ratebound.game.tables import Table
 from ratebound.problem.compiled import Compiled
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
@@ -95,7 +95,7 @@ class Game:
         self.example = _example(device, precision)
         self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
-        self.tables = [Table(compiled, b, self.example) for b in compiled.blocks]
+        self.blocks = [Costs(compiled, b, self.example) for b in compiled.blocks]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
         self.relaxes = self.player.watches == "proxies"
 
@@ -142,18 +142,18 @@ class Game:
             bound=self.bound() if self.player.learning_rate == "theorem" else None,
         )
         means = tuple(
-            tuple(self._exact_means(table, values) for values in self._shown(shifted))
-            for table, shifted in zip(self.tables, self._shifted(thresholds, first), strict=True)
+            tuple(self._exact_means(block, values) for values in self._shown(shifted))
+            for block, shifted in zip(self.blocks, self._shifted(thresholds, first), strict=True)
         )
         return GameState(multipliers, means, as_like(thresholds, self.example))
 
-    def _exact_means(self, table: Table, values: Array) -> RunningMeans:
+    def _exact_means(self, block: Costs, values: Array) -> RunningMeans:
         """Means to start from, of NumPy values (K, n) on all rows."""
         compiled = self.compiled
         weighed = values if compiled.weights is None else values * compiled.weights
         totals = compiled.per_slice(tally(weighed, compiled.cells, compiled.cell_count))
-        exact = as_like(totals, self.example) / (table.slice_weight + (table.slice_weight == 0))
-        return running_means(exact, table.slice_weight, table.slice_rows, self.window)
+        exact = as_like(totals, self.example) / (block.slice_weight + (block.slice_weight == 0))
+        return running_means(exact, block.slice_weight, block.slice_rows, self.window)
 
     def bound(self) -> float:
         """A bound on the violations shown to the λ-player, for the theorems' step sizes.
@@ -208,16 +208,16 @@ class Game:
         weights = as_like(state.multipliers.weights, self.example)
         factor = batch.weight * batch.share
         gradient, values, means, slopes = None, self.offset, [], []
-        for j, (table, shifted) in enumerate(
-            zip(self.tables, self._shifted(state.thresholds, own), strict=True)
+        for j, (block, shifted) in enumerate(
+            zip(self.blocks, self._shifted(state.thresholds, own), strict=True)
         ):
-            places = table.places(batch.cells)
-            slope = self._slope(table, places, weights, shifted) * factor
+            places = block.places(batch.cells)
+            slope = self._slope(block, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
-            shown, estimates = self._estimated(state.means[j], table, places, shifted, batch)
+            shown, estimates = self._estimated(state.means[j], block, places, shifted, batch)
             values = values + shown
             means.append(estimates)
-            if isinstance(table.at, str):
+            if isinstance(block.at, str):
                 slopes.append(-slope.sum(-1)[:, None])
         multipliers = self.player.step(state.multipliers, values[:, 1:])
         moved = GameState(multipliers, tuple(means), state.thresholds, state.threshold_moments)
@@ -233,35 +233,35 @@ class Game:
         own = self._as_scores(scores).reshape(self.settings, -1)
         weights = as_like(state.multipliers.weights, self.example)
         found: Array = 0.0
-        for table, shifted in zip(self.tables, self._shifted(state.thresholds, own), strict=True):
-            for proxy, costs in self._relaxed(table, table.places(batch.cells), weights):
+        for block, shifted in zip(self.blocks, self._shifted(state.thresholds, own), strict=True):
+            for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
                 found = found + costs.sum(1) * proxy.curvature(shifted)
         factor = batch.weight * batch.share
         return self._as_given((found * factor).clip(min=FLATTEST), scores)
 
-    def _slope(self, table: Table, places: Places, weights: Array, shifted: Array) -> Array:
+    def _slope(self, block: Costs, places: Places, weights: Array, shifted: Array) -> Array:
         """Derivative of the θ-player's loss by each score, (K, b)."""
         slopes = []
-        for proxy, costs in self._relaxed(table, places, weights):
+        for proxy, costs in self._relaxed(block, places, weights):
             rise, fall = proxy.slopes(shifted)
             slopes.append(costs[:, 0] * rise - costs[:, 1] * fall)
         return slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1]
 
-    def _relaxed(self, table: Table, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
+    def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
         """Each proxy the model descends, and the costs (K, 2, b) of yes and no it stands in for."""
         if self.loss is self.proxy:
-            return [(self.proxy, places.spread(table.costs(weights)))]
+            return [(self.proxy, places.spread(block.costs(weights)))]
         objective = 0 * weights
         objective[:, 0] = weights[:, 0]
         return [
-            (self.proxy, places.spread(table.costs(weights - objective))),
-            (self.loss, places.spread(table.costs(objective))),
+            (self.proxy, places.spread(block.costs(weights - objective))),
+            (self.loss, places.spread(block.costs(objective))),
         ]
 
     def _estimated(
         self,
         means: tuple[RunningMeans, ...],
-        table: Table,
+        block: Costs,
         places: Places,
         shifted: Array,
         batch: Batch,
@@ -281,7 +281,7 @@ class Game:
                 own.seen(places.total(values), sizes) for own, values in zip(means, weighed, strict=True)
             )
             totals = [own.totals() for own in means]
-        return table.relaxed(*totals) if self.relaxes else table.rates(totals[0]), means
+        return block.relaxed(*totals) if self.relaxes else block.rates(totals[0]), means
 
     def _shown(self, shifted: Array) -> list[Array]:
         """What is totalled for the λ-player: yes-decisions, or a proxy of yeses and of noes."""
@@ -293,11 +293,11 @@ class Game:
         """The scores relative to each block's threshold."""
         learned = iter(range(len(self.compiled.learnable)))
         shifted = []
-        for table in self.tables:
-            if isinstance(table.at, str):
+        for block in self.blocks:
+            if isinstance(block.at, str):
                 shifted.append(scores - thresholds[:, next(learned)][:, None])
             else:
-                shifted.append(scores - table.at if table.at else scores)
+                shifted.append(scores - block.at if block.at else scores)
         return shifted
 
     def _move_thresholds(self, state: GameState, slopes: list[Array]) -> GameState:

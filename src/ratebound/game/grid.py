@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.checks import check_whole
-from ratebound.game.arrays import Array, as_like, namespace
-from ratebound.game.multipliers import ExternalRegret, LearningRate, Multipliers, Optimizer
+from ratebound.game.players import ExternalRegret, LearningRate, Multipliers, Optimizer
 
 DECADES = 4  # that the sums of the multipliers go down from the radius
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.arrays import namespace
+from ratebound.base.arrays import namespace
 from ratebound.game.game import GameState
 from ratebound.game.trace import Trace, Values, joined, on_frontier, scores_on
 from ratebound.problem.compiled import Compiled
@@ -75,7 +75,7 @@ class Keeper:
             setting=sound,
             round=np.full(len(sound), done),
             scorer=self.fit.scorer,
-            grid=self.compiled.grid,
+            feature_scale=self.compiled.feature_scale,
             swap=self.swap,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],

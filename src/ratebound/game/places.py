@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ratebound.game.arrays import Array, count, namespace, take, take_rows, tally
+from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally
 from ratebound.problem.compiled import CHUNK, ONES, Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ratebound.base.arrays import Array, namespace
 from ratebound.base.checks import check_word
-from ratebound.game.arrays import Array, namespace
 
 
 @dataclass(frozen=True)

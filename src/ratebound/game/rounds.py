@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ratebound.base.arrays import as_like, namespace
 from ratebound.game.answering import answer
 from ratebound.game.arguments import check_play
-from ratebound.game.arrays import as_like, namespace
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.estimates import Estimate
 from ratebound.game.game import Game
 from ratebound.game.keeping import Keeper
-from ratebound.game.multipliers import Player, SwapRegret
+from ratebound.game.players import Player, SwapRegret
 from ratebound.game.trace import Trace
 from ratebound.game.turns import turns
 from ratebound.problem.compiled import Compiled

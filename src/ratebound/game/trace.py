@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.grid import Grid
+from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
@@ -87,7 +87,7 @@ class Trace:
     answered: Array | None = (
         None  # (N, 2) rounds each fit was the answer in, and the objective's weight there
     )
-    grid: Grid | None = None  # how large the features usually are
+    feature_scale: FeatureScale | None = None  # how large the features usually are
     ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
     scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from ratebound.game.arrays import Array, namespace
+from ratebound.base.arrays import Array, namespace
 from ratebound.game.game import Game, GameState
 
 FIRST = 3  # rounds before recording: libraries set themselves up in them

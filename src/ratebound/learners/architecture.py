@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.learners.extras import import_torch
+from ratebound.base.extras import import_torch
 
 ACTIVATIONS = ("ReLU", "Tanh", "Sigmoid", "GELU", "SiLU", "ELU", "Softplus", "Identity")
 
@@ -16,7 +16,7 @@ def describe(module: Any) -> list[dict[str, Any]] | None:
     """
     nn = import_torch().nn
     if hasattr(module, "is_monotone"):
-        from ratebound.learners.lattices import Lattices
+        from ratebound.learners.lattice_network import Lattices
 
         return [{"layer": "Lattices", **module.describe()}] if type(module) is Lattices else None
     layers = list(module._modules.values()) if type(module) is nn.Sequential else [module]
@@ -44,7 +44,7 @@ def measured(layers: Any) -> tuple[int, int]:
     a few words can declare any size.
     """
     if layers and layers[0]["layer"] == "Lattices":
-        from ratebound.learners.lattices import measured as measured_lattices
+        from ratebound.learners.lattice_network import measured as measured_lattices
 
         return measured_lattices(layers[0])
     first, width, count = None, None, 0
@@ -72,7 +72,7 @@ def build(layers: list[dict[str, Any]]) -> Any:
         if entry["layer"] == "Linear":
             made.append(nn.Linear(int(entry["in"]), int(entry["out"]), bias=bool(entry["bias"])))
         elif entry["layer"] == "Lattices":
-            from ratebound.learners.lattices import built
+            from ratebound.learners.lattice_network import built
 
             made.append(built(entry))
         elif entry["layer"] in ACTIVATIONS:

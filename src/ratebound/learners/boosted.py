@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.multipliers import SwapRegret
+from ratebound.game.players import SwapRegret
 from ratebound.learners.trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population

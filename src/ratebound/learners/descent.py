@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ratebound.game.arrays import Array, as_like, namespace
+from ratebound.base.arrays import Array, as_like, namespace
 
 Optimizer = Literal["sgd", "adam"]
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_whole
+from ratebound.base.extras import import_torch
 from ratebound.game.settings import checked_rates, settings_of
-from ratebound.learners.extras import import_torch
 from ratebound.learners.torch import Torch, TorchFit
 from ratebound.learners.torch_scorer import stacked_state
 
 if TYPE_CHECKING:
-    from ratebound.learners.lattices import Feature, Lattices
+    from ratebound.learners.lattice_network import Feature, Lattices
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
@@ -108,7 +108,7 @@ class Lattice:
 
     def module(self, features: Array) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
-        from ratebound.learners.lattices import Lattices
+        from ratebound.learners.lattice_network import Lattices
 
         if features.ndim != 2:
             raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
@@ -127,7 +127,7 @@ class Lattice:
         )
 
     def _feature(self, index: int, values: Array) -> Feature:
-        from ratebound.learners.lattices import Categorical, Numeric
+        from ratebound.learners.lattice_network import Categorical, Numeric
 
         if index not in self.categorical:
             if np.abs(values[np.isfinite(values)]).max(initial=0.0) > LARGEST:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
+from ratebound.base.extras import import_extra
 from ratebound.game.trace import Trace
 from ratebound.learners.archives import check_archive
-from ratebound.learners.extras import import_extra
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ratebound.learners.extras import import_torch
+from ratebound.base.extras import import_torch
 
 Pair = tuple[int, int]  # (a, b): value a is to be at most value b
 SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py says what they leave

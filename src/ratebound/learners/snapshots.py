@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ratebound.base.extras import import_torch
 from ratebound.game.trace import Trace, Values, scores_on
-from ratebound.learners.extras import import_torch
 from ratebound.learners.torch_scorer import TorchScorer
 from ratebound.problem.compiled import Compiled
 
@@ -56,7 +56,7 @@ def trace_of(
         setting=np.zeros(len(stacked), dtype=int),
         round=np.arange(1, len(stacked) + 1),
         scorer=scorer,
-        grid=compiled.grid,
+        feature_scale=compiled.feature_scale,
         swap=False,
         scale=compiled.scale[1:],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ratebound.learners.extras import import_torch
+from ratebound.base.extras import import_torch
 
 if TYPE_CHECKING:
     import torch

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
+from ratebound.base.extras import import_torch
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.descent import Descent
-from ratebound.learners.extras import import_torch
 from ratebound.learners.stacking import Stacked, stacked_forward
 from ratebound.learners.torch_scorer import (
     CHUNK,

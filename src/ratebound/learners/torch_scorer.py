@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.extras import import_torch
 from ratebound.learners.architecture import describe
-from ratebound.learners.extras import import_torch
 
 if TYPE_CHECKING:
     import torch

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.extras import import_extra
 from ratebound.learners.checking_lightgbm import checked_lightgbm
 from ratebound.learners.checking_xgboost import checked_xgboost
-from ratebound.learners.extras import import_extra
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import Array, as_array, frame_columns
-from ratebound.problem.grid import Grid, grid_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -102,9 +102,9 @@ class Compiled:
         return self.features
 
     @cached_property
-    def grid(self) -> Grid:
+    def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
-        return grid_of(next(iter(self.populations.values())).X)
+        return feature_scale_of(next(iter(self.populations.values())).X)
 
     @cached_property
     def cell_weight(self) -> Array:

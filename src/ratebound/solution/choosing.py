@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
 from ratebound.problem.frames import as_array, is_missing
-from ratebound.problem.grid import Grid, columns_of, numbers_of
 
 Array = NDArray[Any]
 STEPS = 4096.0  # in which a feature is rounded, shared by all features, of which noise may move any
@@ -47,16 +47,16 @@ def uniform_from_key(key: Any, salt: int) -> Array:
     return _uniform(_hashed_texts(values, salt))
 
 
-def uniform_from_features(features: Any, salt: int, grid: Grid | None = None) -> Array:
+def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale | None = None) -> Array:
     """A number in [0, 1) for each row of features (n, ...), the same for rows equal when rounded.
 
-    `grid` says how large the features usually are.
+    `feature_scale` says how large the features usually are.
     """
     columns = columns_of(features)
-    grid = grid or Grid((0.0,) * len(columns), (TINY,) * len(columns))
+    feature_scale = feature_scale or FeatureScale((0.0,) * len(columns), (TINY,) * len(columns))
     steps = max(STEPS / max(len(columns), 1), FEWEST)
     state = np.full(len(features), _mixed_int(salt), dtype=np.uint64)
-    for column, center, scale in zip(columns, grid.center, grid.scale, strict=True):
+    for column, center, scale in zip(columns, feature_scale.center, feature_scale.scale, strict=True):
         state = _mixed(state ^ _rounded(column, center, scale, steps))
     return _uniform(state)
 

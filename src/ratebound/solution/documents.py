@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ratebound.game.trace import Scorer
 from ratebound.learners.encoding import Encoding
-from ratebound.problem.grid import Grid
+from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import demands
@@ -37,7 +37,7 @@ def document_of(mixture: Mixture, scorer: dict[str, Any]) -> dict[str, Any]:
         "scorer": scorer,
         "classes": [_plain(value) for value in mixture.classes],
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
-        "grid": None if mixture.grid is None else asdict(mixture.grid),
+        "feature_scale": None if mixture.feature_scale is None else asdict(mixture.feature_scale),
         "salt": mixture.salt,
         "vote": mixture.vote,
         "thresholds": list(mixture.thresholds),
@@ -98,7 +98,7 @@ def mixture_of(document: dict[str, Any], tensors: dict[str, Array], scorer: Scor
         status=_status(document["status"], constraints),
         classes=_classes(document["classes"]),
         encoding=None if encoding is None else Encoding.from_json(encoding),
-        grid=_grid(document["grid"]),
+        feature_scale=_feature_scale(document["feature_scale"]),
         salt=salt,
         audited=audited,
         vote=_flag(document["vote"]),
@@ -119,14 +119,14 @@ def _members(tensors: dict[str, Array]) -> tuple[Array, Array]:
     return weights, parameters
 
 
-def _grid(data: dict[str, Any] | None) -> Grid | None:
+def _feature_scale(data: dict[str, Any] | None) -> FeatureScale | None:
     if data is None:
         return None
     size = (len(data["center"]),)
     center, scale = (_numbers(data[name], size, name) for name in ("center", "scale"))
     if (scale <= 0).any():
         raise ValueError("its features have no scale above 0")
-    return Grid(tuple(center.tolist()), tuple(scale.tolist()))
+    return FeatureScale(tuple(center.tolist()), tuple(scale.tolist()))
 
 
 def _describe_cells(cells: Cells) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.learners.extras import import_torch
+from ratebound.base.extras import import_torch
+from ratebound.base.writing import write_whole
 from ratebound.solution.documents import check_version, document_of, mixture_of
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.scorers import read_scorer
-from ratebound.solution.writing import write_whole
 
 FORMAT = "ratebound mixture"
 NAME = "model.safetensors"  # in a folder
@@ -112,8 +112,9 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
     encoding = mixture.encoding
     if encoding is not None and encoding.style != "table" and width not in (None, len(encoding.names)):
         raise ValueError(f"its models take {width} features, and its encoding has {len(encoding.names)}")
-    if mixture.grid is not None and width not in (None, len(mixture.grid.center)):
-        raise ValueError(f"its models take {width} features, and its grid {len(mixture.grid.center)}")
+    scale = mixture.feature_scale
+    if scale is not None and width not in (None, len(scale.center)):
+        raise ValueError(f"its models take {width} features, and its scales are of {len(scale.center)}")
     return mixture
 
 

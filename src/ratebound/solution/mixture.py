@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ratebound.game.trace import NO_SETTING, Scorer, Trace
 from ratebound.learners.encoding import Encoding
+from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import as_array, frame_columns
-from ratebound.problem.grid import Grid
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.cells import Cells
@@ -51,7 +51,9 @@ class Mixture:
     status: Status
     classes: tuple[Any, Any] = (False, True)  # what no and yes are called
     encoding: Encoding | None = None
-    grid: Grid | None = None  # how large the features were in training, to be rounded by and hashed
+    feature_scale: FeatureScale | None = (
+        None  # how large the features were in training, to be rounded by and hashed
+    )
     salt: int = 0  # of the hash that chooses members; another salt, another draw
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     vote: bool = False  # whether the members decide by majority, not one of them by chance
@@ -166,7 +168,7 @@ class Mixture:
         if key is None:
             if self.cells is not None and self.cells.given:
                 return uniform_from_scores(features, self.salt)
-            return uniform_from_features(features, self.salt, self.grid)
+            return uniform_from_features(features, self.salt, self.feature_scale)
         uniform = uniform_from_key(key, self.salt)
         if len(uniform) != len(features):
             raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
@@ -201,7 +203,7 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
         parameters=parameters,
         thresholds=members.thresholds,
         scorer=scorer,
-        grid=trace.grid,
+        feature_scale=trace.feature_scale,
         objectives={
             "train": float(p @ members.objectives),
             **{name: float(p @ values.objectives) for name, values in members.watched.items()},

@@ -17,12 +17,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import HALF
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.onnx_lattice import lattice_scores
-from ratebound.solution.writing import write_whole
 
 Array = NDArray[Any]
 OPSET = 18  # the first with BitwiseXor

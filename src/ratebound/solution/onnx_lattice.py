@@ -1,7 +1,7 @@
 """Lattice models as nodes of an ONNX graph, all members of a mixture at once.
 
-The graph computes what `learners/lattices.py` computes, in the same order: calibrators, products of the
-lower half of each lattice's inputs, one matrix product, and Horner's rule for the upper half.
+The graph computes what `learners/lattice_network.py` computes, in the same order: calibrators, products
+of the lower half of each lattice's inputs, one matrix product, and Horner's rule for the upper half.
 """
 
 from __future__ import annotations

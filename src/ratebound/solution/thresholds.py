@@ -219,7 +219,7 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
         scores = scores.iterates
         found = scores_on(compiled, scores.scorer, scores.parameters)
-        options = {"grid": scores.grid}
+        options = {"feature_scale": scores.feature_scale}
         base = Base(found, scores.scorer, scores.parameters, scores.setting, options=options)
     elif isinstance(scores, Mixture):
         base = _members(scores, compiled)
@@ -248,7 +248,9 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
         mixture.scorer,
         mixture.parameters,
         np.full(len(mixture.parameters), setting),
-        options={name: getattr(mixture, name) for name in ("classes", "encoding", "grid", "salt")},
+        options={
+            name: getattr(mixture, name) for name in ("classes", "encoding", "feature_scale", "salt")
+        },
     )
 
 

@@ -135,7 +135,7 @@ def test_terminated_while_training(run, flags, tmp_path, monkeypatch):
 
 def test_terminated_while_writing(run, flags, tmp_path, monkeypatch):
     """The folder that was not yet whole is removed."""
-    from ratebound.audit import Audit
+    from ratebound.auditing import Audit
 
     monkeypatch.setattr(Audit, "save_html", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)

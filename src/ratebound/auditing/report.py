@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ratebound.audit.groups import Group
-from ratebound.audit.text import as_text, summary
+from ratebound.auditing.groups import Group
+from ratebound.auditing.wording import as_text, summary
+from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound
-from ratebound.solution.writing import write_whole
 
 Kept = Literal["kept", "broken", "uncertain"]
 Unit = Literal["rate", "ratio", "rows"]
@@ -86,7 +86,7 @@ class Audit:
         return f"Audit({summary(self)})"
 
     def _repr_html_(self) -> str:
-        from ratebound.audit.page import fragment
+        from ratebound.auditing.page import fragment
 
         return fragment(self)
 
@@ -126,7 +126,7 @@ class Audit:
 
     def to_html(self, *, trace: Trace | None = None, title: str = "Audit") -> str:
         """One page that needs nothing else; with a `trace`, also how training got there."""
-        from ratebound.audit.page import page
+        from ratebound.auditing.page import page
 
         return page(self, trace=trace, title=title)
 

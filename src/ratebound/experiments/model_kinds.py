@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ratebound.learners.extras import import_torch
+from ratebound.base.extras import import_torch
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.torch import Torch

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.audit.decided import Array, Decided, decide, is_mixture
-from ratebound.audit.groups import groups, rates_of
-from ratebound.audit.intervals import Interval, area, clopper_pearson, proportion
-from ratebound.audit.measure import counted, over_of, rows_behind, scale, total
-from ratebound.audit.report import Audit, Kept, Method, Objective, Promise, Unit
-from ratebound.audit.score import score_interval
-from ratebound.audit.strata import strata
+from ratebound.auditing.decided import Array, Decided, decide, is_mixture
+from ratebound.auditing.groups import groups, rates_of
+from ratebound.auditing.intervals import Interval, area, clopper_pearson, proportion
+from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
+from ratebound.auditing.report import Audit, Kept, Method, Objective, Promise, Unit
+from ratebound.auditing.score import score_interval
+from ratebound.auditing.strata import strata
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled

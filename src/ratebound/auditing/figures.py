@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratebound.audit.decided import Array
-from ratebound.audit.markup import Markup, tag
-from ratebound.audit.report import Audit, Promise
+from ratebound.auditing.decided import Array
+from ratebound.auditing.markup import Markup, tag
+from ratebound.auditing.report import Audit, Promise
 from ratebound.game.trace import Trace
 
 POINTS = 1500  # of a scatter; more only blacken it

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ratebound.game.arrays import Array, as_like, count_to, descending, eye, namespace, solve
+from ratebound.base.arrays import Array, as_like, count_to, descending, eye, namespace, solve
 from ratebound.game.settings import checked_rates, settings_of
 
 Optimizer = Literal["sgd", "adam"]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ratebound.audit.groups import METRICS, Group
+from ratebound.auditing.groups import METRICS, Group
+from ratebound.base.layout import aligned
 
 if TYPE_CHECKING:  # the report prints itself with these functions
-    from ratebound.audit.report import Audit, Objective, Promise
+    from ratebound.auditing.report import Audit, Objective, Promise
 
 NOTHING = "–"
 GROUPS_SHOWN = 40
-WIDTH = 56  # of the words at the left
 HEADS = {
     "positive_rate": "says yes",
     "recall": "recall",
@@ -55,7 +53,7 @@ def summary(report: Audit) -> str:
     """The audit in one sentence.
 
     >>> from ratebound import Population, Problem, recall
-    >>> from ratebound.audit import audit
+    >>> from ratebound.auditing import audit
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)
@@ -128,27 +126,3 @@ def _group_row(group: Group) -> list[str]:
     return [group_name(group), f"{group.rows:,}", positives] + [
         number(getattr(group, metric)) for metric in METRICS
     ]
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
-    """Rows as lines under a ruled head; long words at the left go on below.
-
-    >>> print("\\n".join(aligned([["what", "n"], ["rows", "12"]], right=[1])))
-    what   n
-    ────────
-    rows  12
-    """
-    wrapped = [textwrap.wrap(row[0], WIDTH, subsequent_indent="  ") or [""] for row in rows]
-    widths = [max(len(line) for lines in wrapped for line in lines)]
-    widths += [max(len(row[i]) for row in rows) for i in range(1, len(rows[0]))]
-    found = []
-    for row, (first, *more) in zip(rows, wrapped, strict=True):
-        cells = [first, *row[1:]]
-        padded = [
-            c.rjust(w) if i in right else c.ljust(w)
-            for i, (c, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        found += ["  ".join(padded).rstrip(), *more]
-        if row is rows[0]:
-            found.append("─" * (sum(widths) + 2 * (len(widths) - 1)))
-    return found

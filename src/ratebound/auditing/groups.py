@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.audit.decided import Decided
+from ratebound.auditing.decided import Decided
 from ratebound.problem.compiling import FIRST
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Expression, Rate

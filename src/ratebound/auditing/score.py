@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from ratebound.audit.decided import Array
-from ratebound.audit.intervals import Interval
-from ratebound.audit.strata import Strata
+from ratebound.auditing.decided import Array
+from ratebound.auditing.intervals import Interval
+from ratebound.auditing.strata import Strata
 
 FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, where nothing varies in the sample
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.audit.decided import Array, Decided, used
-from ratebound.audit.intervals import equal_decisions
-from ratebound.audit.measure import at_of, over_of, scale
+from ratebound.auditing.decided import Array, Decided, used
+from ratebound.auditing.intervals import equal_decisions
+from ratebound.auditing.measure import at_of, over_of, scale
 from ratebound.problem.compiling import FIRST
 from ratebound.rates.expressions import Expression
 from ratebound.rates.named import ANY, YES, Atom, atoms

@@ -14,21 +14,21 @@ ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
 
 
 @dataclass(frozen=True)
-class Grid:
+class FeatureScale:
     """The middle of every feature, and how far from it values usually are."""
 
     center: tuple[float, ...]  # (d,)
     scale: tuple[float, ...]  # (d,) > 0
 
 
-def grid_of(features: Any) -> Grid:
-    """The grid of these rows, an array (n, ...) or a table.
+def feature_scale_of(features: Any) -> FeatureScale:
+    """The feature_scale of these rows, an array (n, ...) or a table.
 
-    >>> grid_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
-    Grid(center=(0.0, 30.0), scale=(1.0, 15.0))
+    >>> feature_scale_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
+    FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
     """
     found = [_usual(column) for column in columns_of(features)]
-    return Grid(tuple(center for center, _ in found), tuple(scale for _, scale in found))
+    return FeatureScale(tuple(center for center, _ in found), tuple(scale for _, scale in found))
 
 
 def columns_of(features: Any) -> list[Array]:

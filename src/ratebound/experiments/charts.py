@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from ratebound.base.extras import import_extra
 from ratebound.experiments.experiment import FREE
-from ratebound.experiments.rows import CALLED, SOLUTIONS, Row
+from ratebound.experiments.reproduced import Reproduced
 from ratebound.experiments.running import Played
-from ratebound.experiments.tables import Reproduced
-from ratebound.learners.extras import import_extra
+from ratebound.experiments.table_rows import CALLED, SOLUTIONS, Row
 from ratebound.solution.solutions import last_iterate, select
 
 COLOURS = {"unconstrained": "C7", "steering-only": "C4", "hinge": "C0", "swap": "C1", "ext": "C2"}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ratebound.audit.decided import Array, Decided
+from ratebound.auditing.decided import Array, Decided
 from ratebound.problem.compiling import FIRST
 from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.named import ANY, NO, Atom, atoms, is_count

@@ -11,7 +11,7 @@ from ratebound.commands import reproduce
 from ratebound.experiments import running
 from ratebound.experiments.published import published
 from ratebound.experiments.registry import EXPERIMENTS
-from ratebound.experiments.rows import VALUES
+from ratebound.experiments.table_rows import VALUES
 
 from ..experiments.tiny import load, tiny
 

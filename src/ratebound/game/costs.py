@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.game.arrays import Array, as_like, namespace
+from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.game.places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
 from ratebound.problem.compiled import Block, Compiled, rounded_up
 
@@ -27,7 +27,7 @@ PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits 
 SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
 
 
-class Table:
+class Costs:
     """One block of a compiled problem, its rows scaled as the game plays them."""
 
     def __init__(self, compiled: Compiled, block: Block, example: Array) -> None:

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 import ratebound as rb
-from ratebound.game.multipliers import LOWEST_LOG, project_onto_ball, stationary_distribution
+from ratebound.game.players import LOWEST_LOG, project_onto_ball, stationary_distribution
 
 torch = pytest.importorskip("torch")
 calm = settings(derandomize=True, deadline=None, max_examples=60)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from ratebound.audit.markup import Markup, tag
-from ratebound.experiments.rows import CALLED, VALUES, Summary
-from ratebound.experiments.tables import STAND_IN, Chosen, Reproduced, chosen_text, number
+from ratebound.auditing.markup import Markup, tag
+from ratebound.experiments.reproduced import STAND_IN, Chosen, Reproduced, chosen_text, number
+from ratebound.experiments.table_rows import CALLED, VALUES, Summary
 
 PAPER = "Cotter et al., “Optimization with Non-Differentiable Constraints”"
 NOTE = (
@@ -27,7 +27,7 @@ def page(tables: Sequence[Reproduced], figures: Mapping[str, Mapping[str, bytes]
         Markup('<meta name="color-scheme" content="light dark">'),
         tag("title", "Tables reproduced"),
         Markup("<style>body { margin: 0; background: Canvas; }</style>"),
-        *(Markup(f"<style>{_style(room)}</style>") for room in ("audit", "experiments")),
+        *(Markup(f"<style>{_style(room)}</style>") for room in ("auditing", "experiments")),
     )
     sections = [_section(table, figures.get(table.name, {})) for table in tables]
     lead = tag("p", f"Ours beside the published ones of {PAPER}.", class_="lead")

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from ratebound.commands.writing import check_folder, whole_folder
+from ratebound.commands.folders import check_folder, whole_folder
 
 NAMES = ("model", "report", "audit")
 
@@ -110,7 +110,7 @@ def test_several_at_once_leave_what_one_of_them_wrote(tmp_path):
 CHILD = """
 import sys
 from pathlib import Path
-from ratebound.commands.writing import whole_folder
+from ratebound.commands.folders import whole_folder
 turn = 0
 while True:
     with whole_folder(Path(sys.argv[1]), ("model", "report", "audit")) as folder:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from ratebound.audit.figures import LINES, bar, trace_figures, whisker, whisker_range
-from ratebound.audit.groups import METRICS, Group
-from ratebound.audit.markup import Markup, join, tag
-from ratebound.audit.report import Audit, Promise
-from ratebound.audit.text import (
+from ratebound.auditing.figures import LINES, bar, trace_figures, whisker, whisker_range
+from ratebound.auditing.groups import METRICS, Group
+from ratebound.auditing.markup import Markup, join, tag
+from ratebound.auditing.report import Audit, Promise
+from ratebound.auditing.wording import (
     HEADS,
     NOTHING,
     group_name,
@@ -45,7 +45,7 @@ def page(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> 
 
 def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> Markup:
     """The part of a page that a notebook shows; its style touches nothing outside it."""
-    style = files("ratebound.audit").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("ratebound.auditing").joinpath("page.css").read_text(encoding="utf-8")
     sections = [
         tag("h1", title),
         tag("p", heading(report), ".", class_="lead"),

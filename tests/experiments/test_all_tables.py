@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ratebound.experiments.figures import oscillation, png, trade_off
-from ratebound.experiments.page import page
+from ratebound.experiments.all_tables import page
+from ratebound.experiments.charts import oscillation, png, trade_off
 from ratebound.experiments.published import published
+from ratebound.experiments.reproduced import STAND_IN, reproduced
 from ratebound.experiments.running import run
-from ratebound.experiments.tables import STAND_IN, reproduced
 
 from .tiny import tiny
 

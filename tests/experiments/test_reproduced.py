@@ -6,9 +6,9 @@ import statistics
 import pytest
 
 from ratebound.experiments.published import published
-from ratebound.experiments.rows import VALUES
+from ratebound.experiments.reproduced import STAND_IN, from_json, reproduced, text, to_json
 from ratebound.experiments.running import rows, run
-from ratebound.experiments.tables import STAND_IN, from_json, reproduced, text, to_json
+from ratebound.experiments.table_rows import VALUES
 
 from .tiny import tiny
 

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ratebound.experiments.experiment import FREE, Experiment
-from ratebound.experiments.rows import CALLED, SOLUTIONS, VALUES, Row, Summary, summarised
 from ratebound.experiments.running import Played, solved
+from ratebound.experiments.table_rows import CALLED, SOLUTIONS, VALUES, Row, Summary, summarised
 
 STAND_IN = "Stand-in data: the published table is of other data, which was never public."
 RATES = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.audit import audit
-from ratebound.audit.figures import ticks
+from ratebound.auditing import audit
+from ratebound.auditing.figures import ticks
 
 from .conftest import draw, mixture
 

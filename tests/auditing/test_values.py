@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import ratebound as rb
-from ratebound.audit import audit
+from ratebound.auditing import audit
 
 from .conftest import draw, mixture
 
@@ -118,7 +118,7 @@ def test_scores_tied_with_a_threshold_are_judged_alike_everywhere(at):
     assert audited(promise, mixture(np.ones(1)), people).value == pytest.approx(expected)
     game = rb.Game(compiled)
     shifted = game._shifted(np.empty((1, 0)), scores[None])
-    (shown,) = (s for s, table in zip(shifted, game.tables, strict=True) if table.at)
+    (shown,) = (s for s, table in zip(shifted, game.blocks, strict=True) if table.at)
     assert np.mean(game._shown(shown)[0]) == pytest.approx(expected)
 
 
