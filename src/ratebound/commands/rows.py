@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.auditing.groups import rates_of
+from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import Kind, Table, nearest
+from ratebound.commands.tables import Kind, Table
 from ratebound.problem.compiling import FIRST
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ratebound.commands.tables import nearest
+from ratebound.base.spelling import nearest
 
 MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
 GAMES = ("auto", "swap", "external", "lagrangian")

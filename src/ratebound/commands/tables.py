@@ -6,15 +6,15 @@ otherwise; an empty cell is a missing value.
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.spelling import nearest
 from ratebound.commands.sources import read_csv, read_parquet
 from ratebound.problem.frames import is_missing, some
 
@@ -71,17 +71,6 @@ class Table:
                 f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
                 f"{some(self.columns)}"
             )
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error: what `name` was perhaps meant to be.
-
-    >>> nearest("incme", ["age", "income"])
-    ", did you mean 'income'?"
-    """
-    folded = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f", did you mean {folded[close[0]]!r}?" if close else "."
 
 
 def read_table(path: str | Path, kinds: Mapping[str, Kind] | None = None) -> Table:
