@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ratebound.base.choices import EXPERIMENTS, MODELS, PLAYERS, SOLUTIONS
+
 BAD_INPUT, FAILED, INTERRUPTED, CLOSED, TERMINATED = 2, 3, 130, 141, 143
 EXAMPLE = """example:
   ratebound train people.csv --label income --positive '>50K' --out model/ \\
@@ -35,7 +37,6 @@ exit status:
   141  whoever read the output has closed it, as head does
   143  terminated"""
 BAD_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
-PROBLEMS = "bank, adult, compas, business_entity, thresholding, map_intent, filtering"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -165,8 +166,8 @@ def _add_train(commands: Any) -> None:
     add("--holdout", type=float, metavar="SHARE", help="share of the rows kept for the audit (0.2)")
     add("--epochs", type=int, metavar="N", help="passes over the rows, or trees (40, or 100 trees)")
     add("--max-time", type=float, metavar="SECONDS", help="end training after so long")
-    add("--game", choices=("auto", "swap", "external", "lagrangian"), help="who plays the multipliers")
-    add("--solution", choices=("shrink", "best", "average", "last"), help="what comes out (shrink)")
+    add("--player", choices=PLAYERS, help="who plays the multipliers (auto)")
+    add("--solution", choices=SOLUTIONS, help="what comes out (shrink)")
     add("--quiet", action="store_true", help="no progress, and one line at the end")
 
 
@@ -186,8 +187,7 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     add("--features", **names, help="the columns the model sees (all but the label)")
     add("--exclude", **names, help="columns the model must not see; promises may speak of them")
     add("--known", **names, help="columns that may be looked at to set thresholds by when deciding")
-    models = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
-    add("--model", choices=models, help="what is trained (linear)")
+    add("--model", choices=MODELS, help="what is trained (linear)")
     add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
     add("--seed", type=int, metavar="N", help="of all chance (0)")
 
@@ -217,7 +217,10 @@ def _add_predict(commands: Any) -> None:
 def _add_reproduce(commands: Any) -> None:
     reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
     add = reproduce.add_argument
-    add("name", help=f"{PROBLEMS}; or all, which leaves out those whose files are not found")
+    add(
+        "name",
+        help=f"{', '.join(EXPERIMENTS)}; or all, which leaves out those whose files are not found",
+    )
     add("--data", type=Path, metavar="FOLDER", help="where the files are that do not ship")
     add("--seeds", type=int, metavar="N", help="so many splits, for means and deviations (1)")
     add("--json", type=Path, metavar="FILE", help="write the table, or all of them, as JSON")

@@ -94,7 +94,7 @@ FLAGS = [
     (["--label", "y", "--holdout", "0.001"], "among the 0 held-out rows"),
     (["--label", "y", "--epochs", "0"], "--epochs takes a whole number from 1 on, got 0"),
     (["--label", "y", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
-    (["--label", "y", "--game", "chess"], "argument --game: invalid choice"),
+    (["--label", "y", "--player", "chess"], "argument --player: invalid choice"),
     (["--label", "y", "--colour", "red"], "unrecognized arguments: --colour red"),
     ([], "which column is the label?"),
 ]  # fmt: skip

@@ -71,7 +71,7 @@ def test_a_run_file_equals_its_flags(run, flags, people, tmp_path):
         exclude = ["id", "sex", "live", "weight"]
         weight = "weight"
         model = "linear"
-        game = "external"
+        player = "external"
         solution = "best"
         epochs = 5
         seed = 3
@@ -84,7 +84,7 @@ def test_a_run_file_equals_its_flags(run, flags, people, tmp_path):
     by_file = run("train", source)
     by_flags = run(
         *flags, "--positive", ">50K", "--minimize", "error_rate()", "--weight", "weight",
-        "--model", "linear", "--game", "external", "--solution", "best", "--holdout", "0.25",
+        "--model", "linear", "--player", "external", "--solution", "best", "--holdout", "0.25",
         "--max-time", "600", "--quiet", "--out", tmp_path / "from_flags",
     )  # fmt: skip
     assert by_file == by_flags

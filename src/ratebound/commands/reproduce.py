@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ratebound.base.extras import import_torch
+from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_file, check_folder
-from ratebound.commands.tables import nearest
 from ratebound.experiments.all_tables import page
 from ratebound.experiments.charts import oscillation, png, trade_off
 from ratebound.experiments.experiment import Experiment, needed

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ratebound.base.choices import MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
-
-MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
-GAMES = ("auto", "swap", "external", "lagrangian")
-SOLUTIONS = ("shrink", "best", "average", "last")
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Run:
     seed: int = 0
     epochs: int | None = None
     max_time: float | None = None
-    game: str = "auto"
+    player: str = "auto"
     solution: str = "shrink"
     quiet: bool = False
 
@@ -82,7 +79,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
-    "game": _one_of(GAMES),
+    "player": _one_of(PLAYERS),
     "solution": _one_of(SOLUTIONS),
     "quiet": ("true or false", lambda v: isinstance(v, bool)),
 }

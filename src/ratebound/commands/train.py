@@ -69,7 +69,7 @@ def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
         problem.subject_to,
         objective=problem.minimize,
         model=run.model,
-        game=run.game,
+        game=run.player,
         solution=run.solution,
         features=features,
         known=run.known,

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ratebound.base.checks import check_number, check_whole, check_word
+from ratebound.base.choices import MODELS, PROXIES
 from ratebound.estimators.choices import as_solution, is_learner
-from ratebound.game.proxies import PROXIES
 from ratebound.game.settings import checked_rates
-
-MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
 
 
 def check_parameters(given: dict[str, Any]) -> None:

@@ -1,0 +1,12 @@
+"""The names a user may choose from, once each; the rooms that own them say what each name stands for.
+
+They stand here so that the command line can list them before it has loaded anything.
+"""
+
+from __future__ import annotations
+
+MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
+PLAYERS = ("auto", "swap", "external", "lagrangian")
+SOLUTIONS = ("shrink", "best", "average", "last")
+PROXIES = ("hinge", "logistic", "sigmoid")
+EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering")

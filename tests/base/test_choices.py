@@ -1,0 +1,40 @@
+"""Every list of names agrees with what its room can do, with the command line and with the docs."""
+
+import pytest
+
+from ratebound.base import choices
+from ratebound.cli import main
+from ratebound.estimators import choices as of_estimator
+from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.experiments.registry import EXPERIMENTS
+from ratebound.game.proxies import PROXIES
+
+
+def test_every_name_stands_for_something():
+    assert ("auto", *of_estimator.PLAYERS) == choices.PLAYERS
+    assert tuple(of_estimator.SOLUTIONS) == choices.SOLUTIONS
+    assert tuple(PROXIES) == choices.PROXIES
+    assert tuple(EXPERIMENTS) == choices.EXPERIMENTS
+
+
+@pytest.mark.parametrize("kind", ["MODELS", "PLAYERS", "SOLUTIONS"])
+def test_the_estimators_docstring_names_them(kind):
+    for name in getattr(choices, kind):
+        assert f'"{name}"' in RateConstrainedClassifier.__doc__
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"),
+    [
+        ("train", ["MODELS", "PLAYERS", "SOLUTIONS"]),
+        ("explain", ["MODELS"]),
+        ("reproduce", ["EXPERIMENTS"]),
+    ],
+)
+def test_the_help_names_them(command, kinds, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")  # so that no list is broken into lines
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    written = capsys.readouterr().out.replace(" ", "")
+    for kind in kinds:
+        assert ",".join(getattr(choices, kind)) in written
