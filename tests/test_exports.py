@@ -18,7 +18,8 @@ PUBLIC = {
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
-    "game": "CuttingPlane ExternalRegret Game Grid Lagrangian SwapRegret Trace play",
+    "game": """CuttingPlane ExternalRegret Game Grid Lagrangian Scorer SwapRegret Trace play
+        register_scorer""",
     "learners": "Boosted Lattice Linear Oracle Torch check_monotone trace_of",
     "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
         load select shrink thresholds""",

@@ -11,6 +11,7 @@ from ratebound.game.game import Game
 from ratebound.game.grid import Grid
 from ratebound.game.players import ExternalRegret, Lagrangian, SwapRegret
 from ratebound.game.rounds import play
+from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.lattice import Lattice, check_monotone
@@ -126,6 +127,7 @@ __all__ = [
     "Rate",
     "RateConstrainedClassifier",
     "Ratio",
+    "Scorer",
     "Status",
     "Subset",
     "SwapRegret",
@@ -180,6 +182,7 @@ __all__ = [
     "predicted_positives",
     "prevalence",
     "recall",
+    "register_scorer",
     "roc_auc",
     "select",
     "shrink",

@@ -16,6 +16,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
+from ratebound.learners import torch_scorer
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import files
 
@@ -195,11 +196,10 @@ def test_pipes_and_devices_are_no_files(tmp_path):
 )  # fmt: skip
 def test_layers_that_are_not_there_are_never_made(tmp_path, monkeypatch, layers):
     pytest.importorskip("torch")
-    architecture = pytest.importorskip("ratebound.learners.architecture")
     path = trained(rb.Torch(chain)).save(tmp_path)
     document, tensors = opened(path)
     document["scorer"]["layers"] = layers
-    monkeypatch.setattr(architecture, "build", lambda layers: pytest.fail("it was made"))
+    monkeypatch.setattr(torch_scorer, "build", lambda layers: pytest.fail("it was made"))
     assert refused(write(path, document, tensors))
 
 

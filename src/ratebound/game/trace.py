@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
@@ -20,31 +21,6 @@ from ratebound.rates.expressions import Constraint
 
 Array = NDArray[Any]
 NO_SETTING = -1  # of a candidate that comes from no setting of the game
-
-
-class Scorer(Protocol):
-    """Scores of models from their parameters, and all that is needed to write them to a file."""
-
-    @property
-    def tables(self) -> bool:
-        """Whether it reads rows as they were given, tables as tables, or else arrays of numbers."""
-        ...
-
-    def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, P) on n rows."""
-        ...
-
-    def kept(self, parameters: Array) -> tuple[Scorer, Array]:
-        """The scorer and parameters that these models need, without what only others do."""
-        ...
-
-    def beside(self, other: Any, parameters: Array) -> tuple[Scorer, Array]:
-        """One scorer for its models and those of another of its kind, whose `parameters` it renames."""
-        ...
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Itself as plain JSON with its "kind", and the arrays that go with it."""
-        ...
 
 
 def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:

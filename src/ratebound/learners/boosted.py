@@ -6,7 +6,7 @@ are one ensemble, and each of them is a number of trees: in training, in a mixtu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.game.players import SwapRegret
+from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.learners.trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
@@ -75,9 +76,11 @@ class Boosted:
         return kind.recipe(model)
 
 
-class BoostedScorer:
+@register_scorer
+class BoostedScorer(Scorer):
     """Scores of ensembles up to some tree; a model's parameters are (which ensemble, how many trees)."""
 
+    kind = "boosted"
     tables = True
 
     def __init__(self, ensembles: Sequence[Trees]) -> None:
@@ -99,6 +102,9 @@ class BoostedScorer:
                 found[member] = running
         return found
 
+    def width(self, parameters: Array) -> int:
+        return self.ensembles[0].width
+
     def kept(self, parameters: Array) -> tuple[BoostedScorer, Array]:
         """Only the ensembles these models use, cut after the last tree any of them needs."""
         which, counts = _whole(parameters)
@@ -118,16 +124,18 @@ class BoostedScorer:
             for i, trees in enumerate(self.ensembles)
         }
         library = names[type(self.ensembles[0])]
-        return {"kind": "boosted", "library": library, "ensembles": len(arrays)}, arrays
+        return {"library": library, "ensembles": len(arrays)}, arrays
 
-
-def read_scorer(description: Mapping[str, Any], tensors: Mapping[str, Array]) -> BoostedScorer:
-    """The scorer a file's `describe` tells of; its arrays are named as files name a scorer's."""
-    if description["library"] not in LIBRARIES:
-        raise ValueError(f"the file's trees are of an unknown library, {description['library']!r}")
-    kind = LIBRARIES[description["library"]]
-    raw = [tensors[f"scorer ensemble {i}"].tobytes() for i in range(description["ensembles"])]
-    return BoostedScorer([kind.from_bytes(kind.checked(one)) for one in raw])
+    @classmethod
+    def read(cls, saved: Saved) -> BoostedScorer:
+        library, count = saved.description["library"], saved.description["ensembles"]
+        if library not in LIBRARIES:
+            raise ValueError(f"its trees are of an unknown library, {library!r}")
+        trees = LIBRARIES[library]
+        raw = [saved.arrays[f"ensemble {i}"].tobytes() for i in range(count)]
+        found = cls([trees.from_bytes(trees.checked(one)) for one in raw])
+        check_indices(saved.parameters, [len(found.ensembles), 2**31])
+        return found
 
 
 class BoostedFit:

@@ -190,7 +190,7 @@ def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
     if not hasattr(module, "is_monotone"):
         raise TypeError(f"expected a lattice model, got {type(module).__name__}")
     if scorer is not None:
-        return module, stacked_state(scorer, mixture.parameters)
+        return module, stacked_state(scorer.shapes, mixture.parameters)
     return module, {name: p.detach().cpu()[None] for name, p in module.named_parameters()}
 
 

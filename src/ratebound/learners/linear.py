@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_word
+from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
 
@@ -51,8 +52,9 @@ class Linear:
         return LinearFit(self, features, settings)
 
 
+@register_scorer
 @dataclass(frozen=True)
-class LinearScorer:
+class LinearScorer(Scorer):
     """Scores of linear models from their flat parameters: weights, then the intercept.
 
     A score has the same bits whatever other rows and models are asked for with it, so that a row on
@@ -60,7 +62,7 @@ class LinearScorer:
     """
 
     dtype: str = "float32"
-    tables: ClassVar[bool] = False
+    kind: ClassVar[str] = "linear"
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, d + 1) on rows (n, d)."""
@@ -75,14 +77,23 @@ class LinearScorer:
         products = np.matmul(rows[:, None, None, :], wide[None, :, :-1, None])[..., 0, 0]
         return np.ascontiguousarray(products.T) + wide[:, -1:]
 
-    def kept(self, parameters: Array) -> tuple[LinearScorer, Array]:
-        return self, parameters
-
-    def beside(self, other: Any, parameters: Array) -> tuple[LinearScorer, Array]:
-        return self, parameters
+    def width(self, parameters: Array) -> int:
+        return parameters.shape[1] - 1
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return {"kind": "linear", "dtype": self.dtype}, {}
+        return {"dtype": self.dtype}, {}
+
+    @classmethod
+    def read(cls, saved: Saved) -> LinearScorer:
+        dtype, shape = saved.description["dtype"], saved.parameters.shape
+        if dtype not in ("float32", "float64") or shape[1] < 1:
+            raise ValueError(f"its linear models are of {dtype!r} with shape {shape}")
+        return cls(dtype)
+
+    def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        wide = np.asarray(parameters, dtype=self.dtype)
+        products = graph("MatMul", graph.cast(features, self.dtype), wide[:, :-1].T)
+        return graph("Add", products, wide[:, -1])
 
 
 class LinearFit:

@@ -12,7 +12,7 @@ not on the list: scikit-learn follows their nodes unchecked. Trust them in files
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
+from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners.archives import check_archive
 from ratebound.learners.linear import LinearScorer
@@ -69,11 +70,13 @@ class Oracle:
         return OracleFit(self, inputs, settings, seed)
 
 
+@register_scorer
 @dataclass(frozen=True)
-class OracleScorer:
+class OracleScorer(Scorer):
     """Scores of fitted estimators, known by their places: the parameters are indices (M, 1)."""
 
     members: tuple[Any, ...]  # fitted estimators, or the one decision a constant member makes
+    kind: ClassVar[str] = "oracle"
     tables: ClassVar[bool] = True
 
     def scores(self, parameters: Array, X: Any) -> Array:
@@ -92,20 +95,19 @@ class OracleScorer:
         fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, bool)}
         constants = [each if isinstance(each, bool) else None for each in self.members]
         arrays = {f"member {i}": np.frombuffer(_written(each), np.uint8) for i, each in fitted.items()}
-        return {"kind": "oracle", "constants": constants}, arrays
+        return {"constants": constants}, arrays
 
-
-def read_scorer(
-    description: Mapping[str, Any], tensors: Mapping[str, Array], trusted: Sequence[str]
-) -> OracleScorer:
-    """The scorer a file's `describe` tells of; `trusted` are types allowed beyond those skops trusts."""
-    if not all(constant in (None, True, False) for constant in description["constants"]):
-        raise ValueError("its constant members decide neither yes nor no")
-    members = [
-        _read(tensors[f"scorer member {i}"].tobytes(), trusted) if constant is None else bool(constant)
-        for i, constant in enumerate(description["constants"])
-    ]
-    return OracleScorer(tuple(members))
+    @classmethod
+    def read(cls, saved: Saved) -> OracleScorer:
+        constants = saved.description["constants"]
+        if not all(constant in (None, True, False) for constant in constants):
+            raise ValueError("its constant members decide neither yes nor no")
+        check_indices(saved.parameters, [len(constants)])
+        members = [
+            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else bool(each)
+            for i, each in enumerate(constants)
+        ]
+        return cls(tuple(members))
 
 
 class OracleFit:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
-from ratebound.learners.architecture import describe
+from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
+from ratebound.learners.architecture import build, chain_nodes, describe, measured
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +20,8 @@ CHUNK = 32_768  # rows scored at a time outside training
 BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
 
 
-class TorchScorer:
+@register_scorer
+class TorchScorer(Scorer):
     """Scores of modules of one architecture from their flat parameters (and float buffers).
 
     Matrix products add up in an order that depends on their shape, yet a row's score may not depend on
@@ -28,15 +30,15 @@ class TorchScorer:
     of one size, the last one filled up.
     """
 
-    tables = False
+    kind = "torch"
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = copy.deepcopy(module).to("cpu").eval()
         held = self.module.state_dict()  # without buffers that are constants
         buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
         self.shapes = {n: t.shape for n, t in (*self.module.named_parameters(), *buffers.items())}
-        plain = describe(self.module) is not None
-        self.in_double: Any = copy.deepcopy(self.module).double() if plain else None
+        self.layers = describe(self.module)  # None for all but plain chains and lattices
+        self.in_double: Any = None if self.layers is None else copy.deepcopy(self.module).double()
 
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
@@ -48,16 +50,43 @@ class TorchScorer:
             found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
         return found
 
-    def kept(self, parameters: Array) -> tuple[TorchScorer, Array]:
-        return self, parameters
-
-    def beside(self, other: Any, parameters: Array) -> tuple[TorchScorer, Array]:
-        return self, parameters
+    def width(self, parameters: Array) -> int | None:
+        return None if self.layers is None else measured(self.layers)[0]
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """The layers of a plain chain; of another module only its name, never its code."""
         name = type(self.module).__name__
-        return {"kind": "torch", "layers": describe(self.module), "module": name}, {}
+        return {"layers": self.layers, "module": name}, {}
+
+    @classmethod
+    def read(cls, saved: Saved) -> TorchScorer:
+        module, size = saved.module, saved.parameters.shape[1]
+        if module is None:
+            layers = saved.description["layers"]
+            if layers is None:
+                raise ValueError(
+                    f"it holds parameters of a module of your own, {saved.description['module']}: pass "
+                    "it, or a function making it, as rb.load(path, module=...)"
+                )
+            inside, outside, declared = measured(layers)
+            if inside is None or outside != 1:
+                raise ValueError("its layers give no single score")
+            _check_size(size, declared, "what its layers declare")
+            module = build(layers)
+        scorer = cls(module)
+        held = sum(shape.numel() for shape in scorer.shapes.values())
+        _check_size(size, held, type(scorer.module).__name__)
+        return scorer
+
+    def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        if self.layers is None or self.width(parameters) is None:
+            raise ValueError(
+                "to_onnx writes lattices and plain chains of linear layers and activations, and this is "
+                f"a mixture of {type(self.module).__name__}: export its members one by one with "
+                "torch.onnx.export, and choose among them by their weights"
+            )
+        single = np.asarray(parameters, dtype=np.float32)
+        return chain_nodes(graph, self.module, single, graph.cast(features, "float32"))
 
     def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         wide = flat.double()
@@ -79,6 +108,14 @@ class TorchScorer:
         return found
 
 
+def _check_size(size: int, held: int, what: str) -> None:
+    if size != held:
+        raise ValueError(
+            f"it holds {size:,} parameters a model, and {what} has {held:,}: pass the module it was "
+            "trained with"
+        )
+
+
 def by_name(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
     """The columns of flat parameters (..., P) that belong to each name."""
     sizes = [shape.numel() for shape in shapes.values()]
@@ -90,10 +127,10 @@ def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
     return {name: part.view(shapes[name]) for name, part in by_name(flat, shapes)}
 
 
-def stacked_state(scorer: TorchScorer, parameters: Array) -> dict[str, Any]:
+def stacked_state(shapes: dict[str, Any], parameters: Array) -> dict[str, Any]:
     """Flat parameters (M, P) of M models as named tensors (M, ...)."""
-    parts = by_name(import_torch().as_tensor(writable(parameters)), scorer.shapes)
-    return {name: part.reshape(len(parameters), *scorer.shapes[name]) for name, part in parts}
+    parts = by_name(import_torch().as_tensor(writable(parameters)), shapes)
+    return {name: part.reshape(len(parameters), *shapes[name]) for name, part in parts}
 
 
 def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:

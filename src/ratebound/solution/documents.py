@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.trace import Scorer
+from ratebound.game.scorer import Scorer
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.plain import from_plain, to_plain
@@ -69,7 +69,7 @@ def mixture_of(document: dict[str, Any], tensors: dict[str, Array], scorer: Scor
     """The mixture that `document_of` described, with its arrays."""
     problem = from_plain(document)
     constraints = tuple(c for promise in problem.subject_to for c, _ in demands(promise))
-    weights, parameters = _members(tensors)
+    weights, parameters = _weights(tensors["weights"]), models_of(tensors)
     cells = _cells(document["cells"], tensors, len(parameters))
     if cells is None and len(parameters) != len(weights):
         raise ValueError(f"it has {len(weights)} weights for {len(parameters)} models")
@@ -106,17 +106,21 @@ def mixture_of(document: dict[str, Any], tensors: dict[str, Array], scorer: Scor
     )
 
 
-def _members(tensors: dict[str, Array]) -> tuple[Array, Array]:
-    """The weights (M,), and the models' parameters (B, P)."""
-    weights, parameters = tensors["weights"], tensors["parameters"]
-    weights = _numbers(weights, (len(weights),), "weights")
+def _weights(given: Array) -> Array:
+    weights = _numbers(given, (len(given),), "weights")
     if not len(weights) or (weights <= 0).any() or abs(weights.sum() - 1) > 1e-6:
         raise ValueError("its weights are no probabilities that sum to 1")
+    return weights
+
+
+def models_of(tensors: dict[str, Array]) -> Array:
+    """The models' parameters (B, P)."""
+    parameters = tensors["parameters"]
     if parameters.ndim != 2 or not len(parameters) or parameters.dtype.kind not in "iuf":
         raise ValueError(f"its parameters are {parameters.dtype} of shape {parameters.shape}")
     if not np.isfinite(parameters).all():
         raise ValueError("its parameters hold NaN or infinite values")
-    return weights, parameters
+    return parameters
 
 
 def _feature_scale(data: dict[str, Any] | None) -> FeatureScale | None:

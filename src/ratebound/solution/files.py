@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
 from ratebound.base.writing import write_whole
-from ratebound.solution.documents import check_version, document_of, mixture_of
+from ratebound.game.scorer import Saved, read_scorer
+from ratebound.solution.documents import check_version, document_of, mixture_of, models_of
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.scorers import read_scorer
 
 FORMAT = "ratebound mixture"
 NAME = "model.safetensors"  # in a folder
@@ -39,14 +39,14 @@ def save(mixture: Mixture, path: str | Path) -> Path:
         "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
         "parameters": np.ascontiguousarray(mixture.parameters),
     }
-    description, arrays = mixture.scorer.describe()
+    described, arrays = mixture.scorer.describe()
     tensors |= {f"scorer {name}": np.ascontiguousarray(array) for name, array in arrays.items()}
     for index, name in enumerate(mixture.thresholds):
         tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
     if mixture.cells is not None:
         tensors["cells model"] = np.ascontiguousarray(mixture.cells.model, dtype=np.int64)
         tensors["cells at"] = np.ascontiguousarray(mixture.cells.at, dtype=np.float64)
-    words = json.dumps(document_of(mixture, description), allow_nan=False)
+    words = json.dumps(document_of(mixture, {"kind": mixture.scorer.kind, **described}), allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
     return write_whole(target, _in_order(to_bytes(tensors, metadata=header)))
 
@@ -107,8 +107,10 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
         raise ValueError("it was changed after it was saved: its digest does not match")
     document = json.loads(words, parse_constant=_no_number)
     check_version(document)
-    scorer, width = read_scorer(document["scorer"], tensors, module, trusted)
-    mixture = mixture_of(document, tensors, scorer)
+    arrays = {n.removeprefix("scorer "): a for n, a in tensors.items() if n.startswith("scorer ")}
+    saved = Saved(document["scorer"], arrays, models_of(tensors), module, trusted)
+    mixture = mixture_of(document, tensors, read_scorer(saved))
+    width = mixture.scorer.width(mixture.parameters)
     encoding = mixture.encoding
     if encoding is not None and encoding.style != "table" and width not in (None, len(encoding.names)):
         raise ValueError(f"its models take {width} features, and its encoding has {len(encoding.names)}")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.trace import NO_SETTING, Scorer, Trace
+from ratebound.game.scorer import Scorer
+from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import as_array, frame_columns

@@ -8,8 +8,6 @@ last digits only may fall on the other side.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -19,10 +17,8 @@ from numpy.typing import NDArray
 
 from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
-from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import HALF
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.onnx_lattice import lattice_scores
 
 Array = NDArray[Any]
 OPSET = 18  # the first with BitwiseXor
@@ -54,8 +50,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     cannot: its scores are NaN, which counts as no.
 
     The metadata hold the problem in words, its status, the names of no and yes, the features' names, the
-    weights, the salt and the version of this library. Only linear models, lattice models and plain
-    chains of PyTorch layers can be written.
+    weights, the salt and the version of this library. Linear models, lattice models and plain chains of
+    PyTorch layers can be written, and others whose scorer has a `to_graph`.
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
@@ -65,7 +61,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
             "its scores come from, and apply the thresholds, mixture.cells, to their scores"
         )
     graph = _Graph(_import_onnx())
-    width, scores = _scores(graph, mixture)
+    scores = _scores(graph, mixture)
+    width = mixture.scorer.width(mixture.parameters)
     if mixture.cells is not None:  # thresholds for everyone on the scores of models
         scores = graph("Gather", graph.cast(scores, "float64"), mixture.cells.model[:, 0], axis=1)
         scores = graph("Sub", scores, mixture.cells.at[:, 0])
@@ -84,7 +81,7 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph("Squeeze", graph.cast(share, "float32"), np.array([1]), name="probability")
     graph("Squeeze", decided, np.array([1]), name="decision")
     model = graph.model(
-        {"features": ("float32", "n", width), **chooser},
+        {"features": ("float32", "n", "d" if width is None else width), **chooser},
         {
             "probability": ("float32", "n"),
             "decision": ("int64", "n"),
@@ -146,76 +143,14 @@ class _Graph:
 # --- scores --------------------------------------------------------------------------------------
 
 
-def _scores(graph: _Graph, mixture: Mixture) -> tuple[int, str]:
-    """The number of columns of `features`, and every member's scores (n, M)."""
-    scorer: Any = mixture.scorer
-    features, kind = "features", scorer.dtype if isinstance(scorer, LinearScorer) else "float32"
-    encoding = mixture.encoding
+def _scores(graph: _Graph, mixture: Mixture) -> str:
+    """The models' scores (n, M)."""
+    features, encoding = "features", mixture.encoding
     if encoding is not None and not encoding.from_frame and encoding.style == "scaled":
         columns = [column for column in encoding.columns if isinstance(column, Number)]
         centered = graph("Sub", graph.cast(features, "float64"), np.array([c.center for c in columns]))
         features = graph("Div", centered, np.array([c.scale for c in columns]))
-    features = graph.cast(features, kind)
-    if isinstance(scorer, LinearScorer):
-        wide = np.asarray(mixture.parameters, dtype=kind)
-        return wide.shape[1] - 1, graph("Add", graph("MatMul", features, wide[:, :-1].T), wide[:, -1])
-    layers = None
-    if hasattr(scorer, "module"):
-        from ratebound.learners.architecture import describe
-
-        layers = describe(scorer.module)
-    if layers and layers[0]["layer"] == "Lattices":
-        return lattice_scores(graph, features, scorer, mixture.parameters)
-    known = layers is not None and all(entry["layer"] in {"Linear", *ACTIVATIONS} for entry in layers)
-    if not known or _size(layers) != mixture.parameters.shape[1]:
-        model = type(getattr(scorer, "module", scorer)).__name__
-        raise ValueError(
-            "to_onnx writes linear models, lattices and plain chains of linear layers and activations, "
-            f"and this is a mixture of {model}: export its members one by one with torch.onnx.export, "
-            "and choose among them by their weights"
-        )
-    return _chain(graph, features, layers, np.asarray(mixture.parameters, dtype=np.float32))
-
-
-def _chain(graph: _Graph, features: str, layers: Any, parameters: Array) -> tuple[int, str]:
-    """All members at once: rows are (M, n, width) from the first linear layer on."""
-    rows, start = features, 0
-    for entry in layers:
-        if entry["layer"] != "Linear":
-            rows = ACTIVATIONS[entry["layer"]](graph, rows)
-            continue
-        end = start + entry["in"] * entry["out"]
-        weight = parameters[:, start:end].reshape(-1, entry["out"], entry["in"])
-        rows, start = graph("MatMul", rows, weight.transpose(0, 2, 1)), end
-        if entry["bias"]:
-            end = start + entry["out"]
-            rows, start = graph("Add", rows, parameters[:, None, start:end]), end
-    width = next(entry["in"] for entry in layers if entry["layer"] == "Linear")
-    return width, graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
-
-
-def _size(layers: Any) -> int:
-    """How many parameters a chain has, -1 where it has no linear layer and so no width of its own."""
-    linear = [entry for entry in layers if entry["layer"] == "Linear"]
-    return sum((entry["in"] + entry["bias"]) * entry["out"] for entry in linear) if linear else -1
-
-
-def _gelu(graph: _Graph, x: str) -> str:
-    root, half, one = np.array([math.sqrt(0.5), 0.5, 1.0], dtype=np.float32)[:, None]
-    inner = graph("Erf", graph("Mul", x, root))  # Gelu itself needs opset 20
-    return graph("Mul", graph("Mul", x, half), graph("Add", inner, one))
-
-
-ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {  # as PyTorch makes them by default
-    "ReLU": lambda graph, x: graph("Relu", x),
-    "Tanh": lambda graph, x: graph("Tanh", x),
-    "Sigmoid": lambda graph, x: graph("Sigmoid", x),
-    "GELU": _gelu,
-    "SiLU": lambda graph, x: graph("Mul", x, graph("Sigmoid", x)),
-    "ELU": lambda graph, x: graph("Elu", x),
-    "Softplus": lambda graph, x: graph("Softplus", x),
-    "Identity": lambda graph, x: graph("Identity", x),
-}
+    return mixture.scorer.to_graph(graph, mixture.parameters, features)
 
 
 # --- which member decides ------------------------------------------------------------------------

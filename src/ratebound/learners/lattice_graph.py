@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.game.scorer import Graph
+
 Array = NDArray[Any]
 
 
-def lattice_scores(graph: Any, features: str, scorer: Any, parameters: Array) -> tuple[int, str]:
-    """The number of columns of `features`, and every member's scores (n, M)."""
+def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) -> str:
+    """Scores (M, n, 1) of M models (M, P) on `features` (n, d)."""
     from ratebound.learners.interpolation import coefficients
     from ratebound.learners.torch_scorer import stacked_state
 
-    module, members = scorer.module, len(parameters)
-    state = stacked_state(scorer, parameters)
+    members = len(parameters)
+    state = stacked_state({name: p.shape for name, p in module.named_parameters()}, parameters)
     lattices, rank = module.subsets.shape
     table = coefficients(state["vertices"]).numpy()
     table = table.reshape(members, lattices, *table.shape[1:])
@@ -41,23 +43,23 @@ def lattice_scores(graph: Any, features: str, scorer: Any, parameters: Array) ->
         without = graph("Slice", sums, *_from_to(0, 2**d))
         with_it = graph("Slice", sums, *_from_to(2**d, 2 ** (d + 1)))
         sums = graph("Add", without, graph("Mul", with_it, inputs[low + d]))
-    scores = graph("ReduceMean", sums, np.array([1, 2]), keepdims=0)  # (M, n)
+    scores = graph("ReduceMean", sums, np.array([1]), keepdims=0)  # (M, 1, n)
     if "bias" in state:
-        scores = graph("Add", scores, state["bias"].numpy()[:, None])
-    return len(module.features), graph("Transpose", scores, perm=[1, 0])
+        scores = graph("Add", scores, state["bias"].numpy()[:, None, None])
+    return graph("Transpose", scores, perm=[0, 2, 1])
 
 
-def _calibrated(graph: Any, features: str, module: Any, state: dict[str, Array]) -> str:
+def _calibrated(graph: Graph, features: str, module: Any, state: dict[str, Array]) -> str:
     """(M, F, n): calibrated numbers, then categories."""
     parts = []
     if module.numbers:
         parts.append(_numbers(graph, features, module, state["number_values"]))
     if module.categories:
         parts.append(_categories(graph, features, module, state["category_values"]))
-    return parts[0] if len(parts) == 1 else str(graph("Concat", *parts, axis=1))
+    return parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)
 
 
-def _numbers(graph: Any, features: str, module: Any, values: Array) -> str:
+def _numbers(graph: Graph, features: str, module: Any, values: Array) -> str:
     x = graph("Gather", features, np.array(module.numbers), axis=1)  # (n, numbers)
     missing = graph("IsNaN", x)
     largest = float(np.finfo(np.float32).max)  # an infinite value, times the 0 of a filler, would be NaN
@@ -68,10 +70,10 @@ def _numbers(graph: Any, features: str, module: Any, values: Array) -> str:
     # Value at the first keypoint, plus the rise of each piece times the share of it that is passed.
     rises = np.diff(values[..., :-1], axis=-1)
     found = graph("Add", graph("Einsum", passed, rises, equation="nfk,mfk->mfn"), values[..., :1])
-    return str(graph("Where", graph("Transpose", missing, perm=[1, 0]), values[..., -1:], found))
+    return graph("Where", graph("Transpose", missing, perm=[1, 0]), values[..., -1:], found)
 
 
-def _categories(graph: Any, features: str, module: Any, values: Array) -> str:
+def _categories(graph: Graph, features: str, module: Any, values: Array) -> str:
     codes = graph("Gather", features, np.array(module.categories), axis=1)  # (n, categories)
     sizes, offsets = module.sizes.numpy()[:, 0], module.offsets.numpy()[:, 0]
     known = graph(
@@ -81,7 +83,7 @@ def _categories(graph: Any, features: str, module: Any, values: Array) -> str:
     )
     index = graph.cast(graph("Where", known, codes, sizes.astype(np.float32)), "int64")
     found = graph("Gather", values, graph("Add", index, offsets), axis=1)  # (M, n, categories)
-    return str(graph("Transpose", found, perm=[0, 2, 1]))
+    return graph("Transpose", found, perm=[0, 2, 1])
 
 
 def _from_to(start: int, end: int) -> tuple[Array, Array, Array]:

@@ -1,0 +1,133 @@
+"""What is deployed of a model: its scores, from parameters and rows, without whoever trained it.
+
+A scorer writes itself to a file and reads itself back. One registry knows every kind by its name, so a
+file never says more than a name, and only code that is already here is run to read it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Graph(Protocol):
+    """An ONNX graph in the making; a value is known by its name, and an array is a constant."""
+
+    def __call__(self, kind: str, *inputs: str | Array, name: str | None = None, **options: Any) -> str:
+        """Add a node; the name of its output is returned."""
+        ...
+
+    def cast(self, value: str, kind: str, name: str | None = None) -> str:
+        """The value as another type of number."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a file holds of a scorer, and what the caller of `rb.load` gave. Nothing in it is trusted."""
+
+    description: dict[str, Any]  # what `describe` said
+    arrays: dict[str, Array]  # those that `describe` gave
+    parameters: Array  # (M, P) finite numbers: the models'
+    module: Any = None  # a PyTorch module of the caller's own
+    trusted: Sequence[str] = ()  # types of objects that the caller trusts
+
+
+class Scorer(ABC):
+    """Scores of models from their parameters.
+
+    To deploy models of your own, subclass it, give it a `kind`, `scores`, and where it has anything to
+    remember beside the parameters `describe` and `read`; then register it, so that files can be loaded.
+
+    >>> @register_scorer
+    ... class Distance(Scorer):
+    ...     kind = "distance from a point"
+    ...
+    ...     def scores(self, parameters, X):
+    ...         return 1 - np.linalg.norm(parameters[:, None] - X, axis=2)
+    >>> Distance().scores(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0], [0.0, 3.0]]))
+    array([[-4.,  1.]])
+    """
+
+    kind: ClassVar[str]  # its name in files
+    tables: ClassVar[bool] = False  # whether it reads tables as they were given, or arrays of numbers
+
+    @abstractmethod
+    def scores(self, parameters: Array, X: Any) -> Array:
+        """(M, n) scores of M models (M, P) on n rows; a model says yes where they are at least 0."""
+
+    def width(self, parameters: Array) -> int | None:
+        """How many features these models take, where that is known."""
+        return None
+
+    def kept(self, parameters: Array) -> tuple[Scorer, Array]:
+        """The scorer and parameters that these models need, without what only others do."""
+        return self, parameters
+
+    def beside(self, other: Any, parameters: Array) -> tuple[Scorer, Array]:
+        """One scorer for its models and those of another of its kind, whose `parameters` it renames."""
+        return self, parameters
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """What `read` needs to make it again, as plain JSON and arrays."""
+        return {}, {}
+
+    @classmethod
+    def read(cls, saved: Saved) -> Scorer:
+        """The scorer that `describe` described. What a file says is to be checked, not believed."""
+        return cls()
+
+    def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        """Scores (n, M) of these models as nodes of an ONNX graph; `features` are (n, d)."""
+        raise ValueError(
+            f"to_onnx cannot write models of kind {self.kind!r}: their scorer, {type(self).__name__}, "
+            "has no to_graph. It writes linear models, lattices and plain chains of PyTorch layers"
+        )
+
+
+_KINDS: dict[str, type[Scorer]] = {}
+Kind = TypeVar("Kind", bound=type[Scorer])
+
+
+def register_scorer(scorer: Kind) -> Kind:
+    """Make a class of scorers known, so that `rb.load` can read its models; usable as a decorator.
+
+    A class of the same name and module takes the place of the one before it, as it does when a cell of a
+    notebook is run again; any other class needs a `kind` of its own.
+    """
+    known = _KINDS.get(scorer.kind)
+    if known is not None and _called(known) != _called(scorer):
+        raise ValueError(
+            f"scorers of kind {scorer.kind!r} are {_called(known)}: give {_called(scorer)} another kind"
+        )
+    _KINDS[scorer.kind] = scorer
+    return scorer
+
+
+def read_scorer(saved: Saved) -> Scorer:
+    """The scorer that a file describes."""
+    kind = saved.description["kind"]
+    if kind not in _KINDS:
+        raise ValueError(
+            f"it holds models of kind {kind!r}, which is not registered here: import the code they were "
+            "trained with, and call rb.register_scorer on its scorer before rb.load"
+        )
+    return _KINDS[kind].read(saved)
+
+
+def check_indices(parameters: Array, ends: Sequence[int]) -> None:
+    """ValueError unless column j of parameters (M, P) holds whole numbers from 0 to below ends[j]."""
+    right = parameters.shape[1] == len(ends) and (parameters == np.floor(parameters)).all()
+    if not right or (parameters < 0).any() or (parameters >= np.array(ends)).any():
+        raise ValueError("its parameters name models that it has not")
+
+
+def _called(scorer: type[Scorer]) -> str:
+    return f"{scorer.__module__}.{scorer.__qualname__}"
