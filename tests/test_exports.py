@@ -24,7 +24,7 @@ PUBLIC = {
     "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
         load select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
-    "estimators": "Plan RateConstrainedClassifier plan",
+    "estimators": "Explanation Plan RateConstrainedClassifier explain plan",
     "data": "datasets",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

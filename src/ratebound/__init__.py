@@ -86,14 +86,18 @@ from ratebound.solution.thresholds import thresholds
 
 if TYPE_CHECKING:
     from ratebound.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
+    from ratebound.estimators.explaining import explain as explain
+    from ratebound.estimators.explanation import Explanation as Explanation
     from ratebound.estimators.planning import Plan as Plan
     from ratebound.estimators.planning import plan as plan
 
 
 # Imported when they are asked for: scikit-learn takes a second to load.
 _LATER = {
+    "Explanation": "ratebound.estimators.explanation",
     "Plan": "ratebound.estimators.planning",
     "RateConstrainedClassifier": "ratebound.estimators.classifier",
+    "explain": "ratebound.estimators.explaining",
     "plan": "ratebound.estimators.planning",
 }
 
@@ -112,6 +116,7 @@ __all__ = [
     "Constraint",
     "CuttingPlane",
     "Determined",
+    "Explanation",
     "Expression",
     "ExternalRegret",
     "Game",
@@ -154,6 +159,7 @@ __all__ = [
     "equal_odds",
     "equal_opportunity",
     "error_rate",
+    "explain",
     "false_negative_rate",
     "false_negatives",
     "false_positive_rate",

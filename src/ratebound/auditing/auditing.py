@@ -66,8 +66,13 @@ def audit(
         compiled = compile(problem, population, **others)
     except ValueError as error:
         raise ValueError(f"{error} ({FIRST!r} is here the population to audit)") from None
+    found = audit_decided(compiled, decide(model, compiled.populations), level)
+    return replace(found, training=_training(getattr(model, "solution_", model)))
+
+
+def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> Audit:
+    """The audit of decisions on the rows of a compiled problem."""
     problem = compiled.problem
-    decided = decide(model, compiled.populations)
     objective, violations = _expected(compiled, decided)
     promises, row = [], 0
     for constraint in problem.subject_to:
@@ -87,7 +92,7 @@ def audit(
         populations={AUDITED if n == FIRST else n: len(p) for n, p in compiled.populations.items()},
         level=level,
         model=decided.words,
-        training=_training(getattr(model, "solution_", model)),
+        training=None,
     )
 
 

@@ -92,6 +92,12 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     return _with_caches(populations, found, weights, thresholds, words)
 
 
+def decided_by(populations: dict[str, Population], scores: dict[str, Array], words: str) -> Decided:
+    """The decisions of one model that gives the rows of each population these scores, (n,)."""
+    rows = {name: np.asarray(values, dtype=float)[None] for name, values in scores.items()}
+    return _with_caches(populations, rows, np.ones(1), {}, words)
+
+
 def is_mixture(model: Any) -> bool:
     """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
     model = getattr(model, "solution_", model)

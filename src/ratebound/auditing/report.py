@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from ratebound.auditing.groups import Group
 from ratebound.auditing.wording import as_text, summary
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
-from ratebound.rates.expressions import Bound
+from ratebound.rates.expressions import Bound, Constraint
 
 Kept = Literal["kept", "broken", "uncertain"]
 Unit = Literal["rate", "ratio", "rows"]
@@ -92,7 +92,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only: texts, truth values, finite numbers and None."""
-        found: dict[str, Any] = _plain(
+        found: dict[str, Any] = plain(
             {
                 "summary": summary(self),
                 "kept": self.kept,
@@ -100,9 +100,9 @@ class Audit:
                 "level": self.level,
                 "model": self.model,
                 "populations": self.populations,
-                "objective": asdict(self.objective),
-                "promises": [asdict(promise) for promise in self.promises],
-                "groups": [asdict(group) for group in self.groups],
+                "objective": self.objective,
+                "promises": self.promises,
+                "groups": self.groups,
             }
         )
         return found
@@ -135,11 +135,16 @@ class Audit:
         write_whole(path, self.to_html(trace=trace, title=title).encode())
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value as texts, truth values, finite numbers, None, lists and dictionaries."""
+    if isinstance(value, Constraint):
+        return str(value)
+    if is_dataclass(value):
+        return plain(vars(value))
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value

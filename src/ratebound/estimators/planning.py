@@ -3,7 +3,7 @@
 Where the groups are known when deciding and a good score exists, thresholds per group can do as well
 as training, or better; where they are not, only training can. Which it is depends on the data, so
 every way is tried on several splits. The safest is recommended, unless another's violation is larger by
-no more than chance and its objective clearly lower; among those that do equally well, the simplest.
+no more than chance and its objective clearly lower; of those no costlier but for chance, the simplest.
 """
 
 from __future__ import annotations
@@ -169,27 +169,31 @@ def _policies(
     seed: int,
 ) -> dict[str, Mixture]:
     """Every option, trained on these people."""
-
-    def fitted(constraints: Any) -> RateConstrainedClassifier:
-        classifier = RateConstrainedClassifier(
-            constraints,
-            objective=problem.minimize,
-            model=model,
-            features=features,
-            random_state=seed,
-        )
-        found: RateConstrainedClassifier = classifier.fit(
-            people.X, people.y, columns=people.columns or None, sample_weight=people.weights
-        )
-        return found
-
-    plain, trained = fitted(()), fitted(problem.subject_to)
+    plain = fitted(Problem(problem.minimize), people, model, features, seed)
+    trained = fitted(problem, people, model, features, seed)
     return {
         AS_IT_IS: plain.solution_,
         THRESHOLDS: thresholds(problem, plain.solution_, people, known=known),
         TRAINING: trained.solution_,
         HYBRID: thresholds(problem, _iterates(trained), people, known=known),
     }
+
+
+def fitted(
+    problem: Problem, people: Population, model: Any, features: Sequence[str] | None, seed: int
+) -> RateConstrainedClassifier:
+    """The classifier for `problem`, trained on these people."""
+    classifier = RateConstrainedClassifier(
+        problem.subject_to,
+        objective=problem.minimize,
+        model=model,
+        features=features,
+        random_state=seed,
+    )
+    found: RateConstrainedClassifier = classifier.fit(
+        people.X, people.y, columns=people.columns or None, sample_weight=people.weights
+    )
+    return found
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:
@@ -224,7 +228,7 @@ def _difference(larger: Array, smaller: Array) -> Difference:
 
 
 def _recommended(options: list[Option]) -> Option:
-    """The simplest option as cheap as the cheapest of those that are safe enough.
+    """The simplest of the safe options that costs no more than the cheapest, but for chance.
 
     Safe enough is the safest, whatever is equal to it, and what may be worse by chance alone where
     that saves more of the objective than it risks of the promises.
@@ -238,7 +242,7 @@ def _recommended(options: list[Option]) -> Option:
 
     safe = list(filter(safe_enough, options))
     cheapest = _cheapest(safe)
-    return next(option for option in safe if _difference(option.costs, cheapest.costs).equal)
+    return next(option for option in safe if _difference(option.costs, cheapest.costs).chance)
 
 
 def _safest(options: list[Option]) -> Option:

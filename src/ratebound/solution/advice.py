@@ -48,11 +48,8 @@ def advise(
     closest: bool,
 ) -> tuple[list[int], str]:
     """The constraints at odds, and what to do; `closest` says that this solution violates least."""
-    chosen = _at_odds(least, program)
-    conflict = [int(i) for i in np.argsort(-least.prices, kind="stable") if chosen[i]]
-    free = chosen & ~_budgets(constraints)  # the budgets of an area are nobody's to relax
+    conflict, free, amounts = remedy(constraints, scale, least, program)
     ways = []
-    amounts = _amounts(free, scale, program)
     if amounts is not None:
         ways.append(_relaxing(constraints, conflict, [i for i in conflict if free[i]], amounts))
     if len(conflict) == 1:
@@ -69,6 +66,16 @@ def advise(
     closer = f" {search.closer} comes closer." if search.closer and not closest else ""
     what = ", or ".join([*ways, search.better])
     return conflict, f" These cannot be kept together by {search.by}: {names}{more}; {what}.{closer}"
+
+
+def remedy(
+    constraints: Sequence[Constraint], scale: Array, least: LeastViolation, program: Program
+) -> tuple[list[int], Array, Array | None]:
+    """The constraints at odds, which may be relaxed (m,), and by how much (m,) where that helps."""
+    chosen = _at_odds(least, program)
+    conflict = [int(i) for i in np.argsort(-least.prices, kind="stable") if chosen[i]]
+    free = chosen & ~_budgets(constraints)  # the budgets of an area are nobody's to relax
+    return conflict, free, _amounts(free, scale, program)
 
 
 def broken_by(constraint: Constraint, amount: float) -> str:

@@ -1,0 +1,199 @@
+"""What promises mean on rows before any training for them: possible at all, at odds, at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing.auditing import audit_decided
+from ratebound.auditing.decided import decide, decided_by
+from ratebound.base.linear_program import LeastViolation, kept
+from ratebound.estimators.explanation import (
+    PERFECT,
+    UNCONSTRAINED,
+    Explained,
+    Explanation,
+    Price,
+    RateRows,
+)
+from ratebound.estimators.planning import fitted
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.frames import Array
+from ratebound.problem.masks import masker
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint, Expression, Rate
+from ratebound.rates.named import atoms, demands
+from ratebound.solution.advice import remedy
+from ratebound.solution.determinize import evaluate
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.possible import AnyClassifier
+from ratebound.solution.thresholds import thresholds
+
+CERTAIN = 1e6  # a score beyond any threshold
+
+
+def explain(
+    problem: Problem,
+    population: Population,
+    *,
+    known: Sequence[str] = (),
+    model: Any = "linear",
+    features: Sequence[str] | None = None,
+    seed: int = 0,
+    **others: Population,
+) -> Explanation:
+    """Whether the promises of `problem` can be kept on these rows, which conflict, and at what price.
+
+    Linear programs say what no classifier can do, not even one that saw the labels. What one can do is
+    shown by a few simple classifiers, by a `model` trained without promises on the `features`, and by
+    thresholds on its score for each combination of the `known` columns. The model is trained once, and
+    left out where rows have no features or labels. `others` are the populations that rates speak of
+    with ``on=``. Which way to keep the promises is best `rb.plan` measures, which takes longer.
+
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 1, 1, 0])
+    >>> promises = [rb.positive_rate() <= 0.25, rb.recall() >= 0.9]
+    >>> found = explain(rb.Problem(rb.error_rate(), promises), people)
+    >>> found.possible, found.conflict
+    (False, (positive_rate() <= 0.25, recall() >= 0.9))
+    >>> [(str(constraint), amount) for constraint, amount in found.relax]
+    [('positive_rate() <= 0.25', 0.2429), ('recall() >= 0.9', 0.2429)]
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"explain takes a rb.Problem first, got {type(problem).__name__}")
+    if not problem.subject_to:
+        raise ValueError("the problem promises nothing, so there is nothing to explain")
+    compiled = compile(problem, population, **others)
+    everything, parts = AnyClassifier.on(compiled), _parts(compiled)
+    least = everything.least(*_asked(compiled, range(len(compiled.constraints))))
+    possible = least.violation == 0
+    conflict, relax = ((), ()) if possible else _conflict(compiled, parts, least, everything)
+    bound = everything.price(least) if possible else None
+    plain = _unconstrained(compiled, model, features, seed)
+    audits = {
+        name: audit_decided(compiled, decided) for name, decided in _simple(compiled, plain).items()
+    }
+    alone = [everything.least(*_asked(compiled, part)).violation for part in parts]
+    price = None
+    if bound is not None:
+        reached, why_not = _by_thresholds(compiled, plain, known)
+        own = audits[UNCONSTRAINED].objective.value if UNCONSTRAINED in audits else None
+        price = Price(bound.objective, bound.free, own, tuple(known), reached, why_not)
+    return Explanation(
+        problem=compiled.problem,
+        rows={name: len(people) for name, people in compiled.populations.items()},
+        positive={n: None if p.y is None else int(p.y.sum()) for n, p in compiled.populations.items()},
+        promises=tuple(
+            Explained(
+                constraint=constraint,
+                rates=tuple(_rate_rows(constraint, compiled.populations)),
+                classifiers={name: report.promises[index] for name, report in audits.items()},
+                possible=alone[index] == 0,
+                least_violation=alone[index] * float(compiled.scale[1 + parts[index][0]]),
+                price=None if bound is None else bound.prices[parts[index][0]],
+            )
+            for index, constraint in enumerate(compiled.problem.subject_to)
+        ),
+        possible=possible,
+        conflict=conflict,
+        relax=relax,
+        exact=len(compiled.blocks) == 1,
+        price=price,
+    )
+
+
+def _parts(compiled: Compiled) -> list[list[int]]:
+    """Which rows of the compiled problem each constraint became."""
+    found: list[list[int]] = []
+    for constraint in compiled.problem.subject_to:
+        first = found[-1][-1] + 1 if found else 0
+        found.append(list(range(first, first + len(demands(constraint)))))
+    return found
+
+
+def _asked(compiled: Compiled, rows: Sequence[int]) -> tuple[Array, Array]:
+    """Room and elasticity, (m,) each, of a program that asks for these rows only."""
+    room = np.full(len(compiled.constraints), np.inf)
+    room[list(rows)] = 0.0
+    return room, np.ones(len(room))
+
+
+def _conflict(
+    compiled: Compiled, parts: list[list[int]], least: LeastViolation, everything: AnyClassifier
+) -> tuple[tuple[Constraint, ...], tuple[tuple[Constraint, float], ...]]:
+    """The constraints at odds, and what relaxing each of them by makes them possible."""
+    rows, _, amounts = remedy(compiled.constraints, everything.scale, least, everything.least)
+    promised = compiled.problem.subject_to
+    at_odds = [i for i, part in enumerate(parts) if set(part) & set(rows)]
+    needed = [] if amounts is None else [(promised[i], float(amounts[parts[i][0]])) for i in at_odds]
+    return tuple(promised[i] for i in at_odds), tuple(each for each in needed if each[1] > 0)
+
+
+def _unconstrained(
+    compiled: Compiled, model: Any, features: Sequence[str] | None, seed: int
+) -> Mixture | None:
+    """The model trained without promises, where there is something to train it on."""
+    people = compiled.populations[FIRST]
+    if people.y is None or any(each.X is None for each in compiled.populations.values()):
+        return None
+    return fitted(Problem(compiled.problem.minimize), people, model, features, seed).solution_
+
+
+def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
+    """Classifiers that need no promises, as what they decide."""
+    people = compiled.populations
+    rules: dict[str, Callable[[Population], Array]] = {
+        "always no": lambda each: np.full(len(each), -CERTAIN),
+        "always yes": lambda each: np.full(len(each), CERTAIN),
+    }
+    if all(each.y is not None for each in people.values()):
+        rules[PERFECT] = lambda each: np.where(each.y, CERTAIN, -CERTAIN)  # type: ignore[arg-type]
+    found = {
+        name: decided_by(people, {on: rule(each) for on, each in people.items()}, name)
+        for name, rule in rules.items()
+    }
+    return found if plain is None else found | {UNCONSTRAINED: decide(plain, people)}
+
+
+def _by_thresholds(
+    compiled: Compiled, plain: Mixture | None, known: Sequence[str]
+) -> tuple[float | None, str]:
+    """The objective at which thresholds on the plain model's score keep every promise, or why not."""
+    if plain is None:
+        return None, "there is no model to set them for"
+    try:
+        found = thresholds(compiled.problem, plain, compiled.populations, known=known)
+    except ValueError as error:
+        return None, str(error)
+    outcome = evaluate(found, compiled)
+    if not kept(outcome.violations, compiled.scale[1:]).all():
+        return None, "none keeps every promise"
+    return outcome.objective, ""
+
+
+def _rate_rows(constraint: Constraint, populations: dict[str, Population]) -> Iterator[RateRows]:
+    """Rows and positives of each rate's group, and how many of them it is a share of."""
+    for rate in _rates(constraint):
+        people = populations[rate.on or FIRST]
+        mask = masker(people)
+        inside = mask(rate.subset)
+        over = [mask(rate.subset if atom.over is None else atom.over) for atom in _atoms(rate)]
+        positive = None if people.y is None else int((inside & people.y).sum())
+        yield RateRows(str(rate), int(inside.sum()), positive, min(int(rows.sum()) for rows in over))
+
+
+def _rates(constraint: Constraint) -> list[Rate]:
+    left, right = constraint.left, constraint.right
+    own = [rate for rate, _ in left.terms] if isinstance(left, Expression) else [left.rate]
+    return list(dict.fromkeys([*own, *(rate for rate, _ in right.terms)]))
+
+
+def _atoms(rate: Rate) -> tuple[Any, ...]:
+    """What the rate counts; for ratios their denominator, for an area the recalls it is made of."""
+    kind = {"precision": "precision denominator", "win_loss_ratio": "win_loss_ratio denominator"}
+    plain = {"roc_auc": "recall", **kind}.get(rate.kind, rate.kind)
+    return atoms(Rate(plain, rate.subset, versus=rate.versus))

@@ -1,0 +1,223 @@
+"""What is known of promises before training for them: fields for programs, text for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ratebound.auditing.report import Promise, plain
+from ratebound.auditing.wording import number
+from ratebound.base.layout import aligned
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.solution.advice import broken_by
+
+NOTHING = 1e-6  # prices below it are roundings
+FEW = 100  # rows below which one more or less is worth a remark
+PERFECT, UNCONSTRAINED = "perfect", "unconstrained"
+NOTES = {
+    PERFECT: "perfect decides by the labels themselves",
+    UNCONSTRAINED: "unconstrained is the model trained without promises on these same rows",
+}
+
+
+@dataclass(frozen=True)
+class RateRows:
+    """The rows behind a rate."""
+
+    rate: str
+    rows: int  # in its group
+    positive: int | None  # of those; None where there are no labels
+    counted_over: int  # how many of those it is a share of
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One promise, by itself."""
+
+    constraint: Constraint
+    rates: tuple[RateRows, ...]
+    classifiers: dict[str, Promise]  # what simple classifiers make of it
+    possible: bool  # False where no classifier at all keeps it
+    least_violation: float  # by any classifier, in the constraint's own units
+    price: float | None  # what `Price.at_least` would fall by, per unit this is relaxed
+
+
+@dataclass(frozen=True)
+class Price:
+    """What keeping every promise costs of the objective, on these rows."""
+
+    at_least: float  # the objective of any classifier that keeps them, even one that saw the labels
+    without_promises: float  # the same where nothing is promised
+    unconstrained: float | None  # of the model trained without promises
+    known: tuple[str, ...]
+    by_thresholds: float | None  # of thresholds by the known columns on that model's score
+    why_not: str  # where there are no such thresholds
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Whether promises can be kept, which of them conflict, and at what price; prints as a text."""
+
+    problem: Problem
+    rows: dict[str, int]  # of each population
+    positive: dict[str, int | None]  # of those; None where there are no labels
+    promises: tuple[Explained, ...]
+    possible: bool  # False where no classifier at all keeps every promise
+    conflict: tuple[Constraint, ...]  # which then cannot be kept together
+    relax: tuple[tuple[Constraint, float], ...]  # by how much each of them, to make it possible
+    exact: bool  # whether `possible` proves that some classifier keeps them
+    price: Price | None  # None where they cannot be kept, or the solver failed
+
+    def __str__(self) -> str:
+        lines = [_rows_text(self)]
+        for index, promise in enumerate(self.promises):
+            lines += ["", f"{index + 1}. {promise.constraint}"]
+            lines += _indented(_rates_table(promise.rates))
+            lines += _indented(_classifiers_table(promise.classifiers))
+            lines += _indented([_verdict(promise, self.exact)])
+        if len(self.promises) > 1:
+            lines += ["", "Together:", *_indented(_together(self))]
+        if self.price is not None:
+            head = f"The price, as {self.problem.minimize} on these rows:"
+            lines += ["", head, *_indented(_price_lines(self, self.price))]
+        notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]
+        return "\n".join([*lines, *(["", "; ".join(notes) + "."] if notes else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only: texts, truth values, finite numbers and None."""
+        own = {name: value for name, value in vars(self).items() if name != "problem"}
+        own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
+        found: dict[str, Any] = plain({"objective": str(self.problem.minimize), **own})
+        return found
+
+
+def _rows_text(found: Explanation) -> str:
+    """How many rows there are of each population, the first without its name."""
+    parts: list[str] = []
+    for name, rows in found.rows.items():
+        positive = found.positive[name]
+        labels = "no labels" if positive is None else f"{positive:,} of them positive"
+        parts.append(f"{name}: " * bool(parts) + f"{rows:,} rows, {labels}")
+    return "; ".join(parts)
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["", *(f"   {line}".rstrip() for line in lines)]
+
+
+def _rates_table(rates: tuple[RateRows, ...]) -> list[str]:
+    table = [["rate", "rows", "positive", "counted over"]]
+    for each in rates:
+        positive = "–" if each.positive is None else f"{each.positive:,}"
+        table.append([each.rate, f"{each.rows:,}", positive, f"{each.counted_over:,}"])
+    remarks = [
+        f"{each.rate}: few rows, each of them moves it by {1 / each.counted_over:.2g}"
+        for each in rates
+        if each.counted_over < FEW
+    ]
+    return [*aligned(table, right=[1, 2, 3]), *remarks]
+
+
+def _classifiers_table(promises: dict[str, Promise]) -> list[str]:
+    table = [["classifier", "value", "bound", "room", ""]]
+    for name, promise in promises.items():
+        bound = f"{promise.relation} {number(promise.bound)}"
+        room = number(promise.slack, signed=True)
+        table.append([name, number(promise.value), bound, room, "kept" if promise.kept else "BROKEN"])
+    return aligned(table, right=[1, 2, 3])
+
+
+def _verdict(promise: Explained, exact: bool) -> str:
+    """What these few classifiers show, and what they do not."""
+    if not promise.possible:
+        by = broken_by(promise.constraint, promise.least_violation)
+        return (
+            "Impossible: no classifier at all keeps it on these rows, not even one that saw the labels; "
+            f"the best possible breaks it {by}."
+        )
+    keeping = [name for name, outcome in promise.classifiers.items() if outcome.kept]
+    if UNCONSTRAINED in keeping:
+        return "Met already: the unconstrained model keeps it on these rows, if only just or by chance."
+    constant = [name for name in keeping if name.startswith("always")]
+    if constant:
+        return f"Possible: {constant[0]} keeps it, so some model does; training tells at what cost."
+    if PERFECT in keeping or exact:
+        return (
+            "Possible in principle: a classifier that saw the labels could keep it. Whether one that "
+            "sees the columns can is not shown by this; training tells."
+        )
+    return "Unknown: none of these keeps it, and nothing rules out that a model does; training tells."
+
+
+def _together(found: Explanation) -> list[str]:
+    """What each classifier keeps, and whether the promises are in each other's way."""
+    lines, kept = [], {}
+    for name in found.promises[0].classifiers:
+        flags = kept[name] = [promise.classifiers[name].kept for promise in found.promises]
+        sides = {word: _numbered(flags, state) for word, state in (("keeps", True), ("breaks", False))}
+        lines.append(
+            f"{name}: " + "; ".join(f"{word} {which}" for word, which in sides.items() if which)
+        )
+    return [*lines, _conflict(found, kept)]
+
+
+def _numbered(flags: list[bool], state: bool) -> str:
+    return ", ".join(str(i + 1) for i, flag in enumerate(flags) if flag is state)
+
+
+def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
+    places = {promise.constraint: str(i + 1) for i, promise in enumerate(found.promises)}
+    if not found.possible:
+        which = " and ".join(places[constraint] for constraint in found.conflict)
+        together = " together" * (len(found.conflict) > 1)
+        each = " and ".join(f"{places[c]} {broken_by(c, amount)}" for c, amount in found.relax)
+        would_do = f"; relaxing {each} would do" if each else ""
+        return f"Impossible: no classifier at all keeps {which}{together} on these rows{would_do}."
+    real = {name: flags for name, flags in kept.items() if name != PERFECT}
+    for name, flags in real.items():
+        if all(flags):
+            return f"No conflict: {name} keeps all of them."
+    pairs = [
+        f"{i + 1} and {j + 1}"
+        for i, j in combinations(range(len(found.promises)), 2)
+        if any(flags[i] for flags in real.values())
+        and any(flags[j] for flags in real.values())
+        and not any(flags[i] and flags[j] for flags in real.values())
+    ]
+    odds = f"; at odds among them: {', '.join(pairs)}" if pairs else ""
+    labels = found.exact or all(kept.get(PERFECT, [False]))
+    known = (
+        "a classifier that saw the labels could keep them" if labels else "some classifier may keep them"
+    )
+    return (
+        f"None of {', '.join(real)} keeps all of them{odds}. This proves no conflict: {known}, and "
+        "training tells whether a model can."
+    )
+
+
+def _price_lines(found: Explanation, price: Price) -> list[str]:
+    """What keeping the promises costs: what it cannot be less than, and what is reached."""
+    bound = number(price.at_least)
+    table = [
+        ["classifier", "without promises", "keeping them"],
+        ["the best there could be, given the labels", number(price.without_promises), bound],
+    ]
+    costs = price.at_least - price.without_promises > NOTHING
+    said = f"No classifier at all keeps them below {bound} on these rows."
+    remarks = [
+        said if costs else "As far as such a bound can tell, keeping them need not cost anything."
+    ]
+    remarks += [
+        f"Per unit that {index + 1} is relaxed, that bound falls by {promise.price:.4g}."
+        for index, promise in enumerate(found.promises)
+        if promise.price is not None and promise.price > NOTHING
+    ]
+    if price.unconstrained is not None:
+        each = f"by {', '.join(price.known)}" if price.known else "for everyone"
+        words = f"{UNCONSTRAINED}, with the best threshold{'s' * bool(price.known)} {each}"
+        table.append([words, number(price.unconstrained), number(price.by_thresholds)])
+        if price.by_thresholds is None:
+            remarks.append(f"Thresholds on the unconstrained model do not tell: {price.why_not}.")
+    return [*aligned(table, right=[1, 2]), "", *remarks]

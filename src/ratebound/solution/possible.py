@@ -1,0 +1,84 @@
+"""What any classifier at all could do on these rows, by linear programming.
+
+A classifier that saw everything, the labels too, could say yes to any share of the rows in each cell,
+and as far as the rates can tell no other does more. So each cell is a choice between yes and no, made
+with weights that sum to 1, and the programs of `base/linear_program.py` say what is the least violation
+and the least objective that any classifier has. Where rates are taken at several thresholds, the shares
+at each are left free of the others: then what is impossible still is, but what is possible may not be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ratebound.base.linear_program import LeastViolation, best_program, judged, least_program, prices_of
+from ratebound.base.solver import Unsolved, Vertex, weights_of
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.frames import Array
+
+
+@dataclass(frozen=True)
+class LeastPrice:
+    """The least objective of any classifier, with and without the constraints, and what each adds."""
+
+    objective: float  # under the constraints
+    free: float  # without them
+    prices: tuple[float, ...]  # (m,) what `objective` would fall by, per unit each is relaxed
+
+
+@dataclass(frozen=True, eq=False)
+class AnyClassifier:
+    """All that classifiers could do: for every cell a no and a yes, and what each of them adds."""
+
+    objectives: Array  # (2k,)
+    violations: Array  # (2k, m) in units
+    groups: Array  # (2k,) the cell
+    scale: Array  # (m,) the units
+
+    @staticmethod
+    def on(compiled: Compiled) -> AnyClassifier:
+        """All that classifiers could do on the rows of a compiled problem."""
+        weights = np.tile(compiled.cell_weight, len(compiled.blocks))
+        yes = (compiled.matrix * weights).T
+        values = np.concatenate([np.zeros_like(yes), yes])
+        groups = np.tile(np.arange(len(yes)), 2)
+        values[groups == 0] += compiled.offset
+        scale = compiled.scale[1:]
+        return AnyClassifier(values[:, 0], values[:, 1:] / scale, groups, scale)
+
+    def least(self, room: Array, elastic: Array) -> LeastViolation:
+        """The least t at which some classifier has violations of at most ``room + elastic * t``."""
+        most = float(np.abs(self.violations).sum(axis=0).max(initial=1.0))
+        try:
+            vertex = least_program(self.violations, room, elastic, most, self.groups)
+        except Unsolved as error:  # then nothing is proved
+            return LeastViolation(0.0, np.zeros(len(room)), np.zeros(len(room)), str(error))
+        return judged(vertex, self.violations, room, elastic, self.groups)
+
+    def price(self, least: LeastViolation) -> LeastPrice | None:
+        """The least objective where violations are at most `least`; None where the solver fails.
+
+        >>> from ratebound import Population, Problem, compile, error_rate, positive_rate
+        >>> problem = Problem(error_rate(), [positive_rate() <= 0.25])
+        >>> everything = AnyClassifier.on(compile(problem, Population(None, [0, 1, 1, 1])))
+        >>> found = everything.price(everything.least(np.zeros(1), np.ones(1)))
+        >>> round(found.objective, 6), found.free, np.round(found.prices, 6).tolist()
+        (0.5, 0.0, [1.0])
+        """
+
+        def relaxed(room: Array) -> Vertex:
+            return best_program(self.objectives, self.violations, least, self.groups, room)
+
+        lowest = np.full(int(self.groups.max()) + 1, np.inf)
+        np.minimum.at(lowest, self.groups, self.objectives)
+        try:
+            vertex = relaxed(np.zeros(len(self.scale)))
+            prices = prices_of(vertex, relaxed) / self.scale
+        except Unsolved:
+            return None
+        objective = float(weights_of(vertex, self.groups) @ self.objectives)
+        return LeastPrice(
+            max(objective, float(lowest.sum())), float(lowest.sum()), tuple(prices.tolist())
+        )
