@@ -44,6 +44,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
+class _NamedFile(argparse.Action):
+    """Gathers flags ``NAME=FILE`` in a dictionary."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        name, _, path = values.partition("=")
+        found = getattr(namespace, self.dest, {})
+        if not path or name in found:
+            parser.error(f"{option} takes NAME=FILE, each name once, as in steering=experts.csv")
+        setattr(namespace, self.dest, {**found, name: path})
+
+
+FILES: Any = {"action": _NamedFile, "metavar": "NAME=FILE"}
+POPULATION = 'another table, of which promises speak with on="NAME"'
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     try:
@@ -189,6 +204,7 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     add("--known", **names, help="columns that may be looked at to set thresholds by when deciding")
     add("--model", choices=MODELS, help="what is trained (linear)")
     add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
+    add("--population", **FILES, help=f"{POPULATION}; may be repeated")
     add("--seed", type=int, metavar="N", help="of all chance (0)")
 
 
@@ -197,6 +213,7 @@ def _add_audit(commands: Any) -> None:
     _add_model(audit)
     audit.add_argument("--label", required=True, metavar="COLUMN", help="the column to be decided")
     audit.add_argument("--weight", metavar="COLUMN", help="how often each row counts")
+    audit.add_argument("--population", **FILES, help=f"{POPULATION}; may be repeated")
     audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
     audit.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
 

@@ -115,7 +115,7 @@ def test_a_machine_that_cannot_is_not_bad_input(run, flags, tmp_path, monkeypatc
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("ratebound.commands.train.read_table", fail)
+    monkeypatch.setattr("ratebound.commands.rows.read_table", fail)
     answer = run(*flags, "--out", tmp_path / "model")
     assert answer.status == FAILED
     assert answer.err.count("\n") == 1

@@ -89,7 +89,7 @@ FLAGS = [
     (["--label", "y", "--require", 'recall(sx == "F") >= 0.9'], "'sx', did you mean 'sex'?"),
     (["--label", "y", "--require", "recall(age > 90) >= 0.9"], "no row (or no weight)"),
     (["--label", "y", "--require", "recall(age < 23) >= 0.9"], "among the 8 held-out rows"),
-    (["--label", "y", "--require", 'recall(on="pool") >= 0.9'], "leave out on='pool'"),
+    (["--label", "y", "--require", 'recall(on="pool") >= 0.9'], "Add --population pool=FILE"),
     (["--label", "y", "--holdout", "1"], "--holdout takes a share of the rows"),
     (["--label", "y", "--holdout", "0.001"], "among the 0 held-out rows"),
     (["--label", "y", "--epochs", "0"], "--epochs takes a whole number from 1 on, got 0"),

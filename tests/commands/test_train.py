@@ -249,7 +249,7 @@ def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch)
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ratebound.commands.train.read_table", interrupt)
+    monkeypatch.setattr("ratebound.commands.rows.read_table", interrupt)
     answer = run(*flags, "--out", tmp_path / "model")
     assert (answer.status, answer.err) == (130, "ratebound: interrupted\n")
     assert names(tmp_path) == []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ratebound.commands.rows import check_known, rows_of, stated, visible
+from ratebound.commands.promises import stated
+from ratebound.commands.rows import read_given
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import read_table
 
 
 def explain(run: Run) -> int:
@@ -16,15 +16,14 @@ def explain(run: Run) -> int:
         raise ValueError(
             "which promise should be explained? Give --require, as in --require 'recall() >= 0.9'"
         )
-    table = read_table(run.data)
-    rows, features = rows_of(table, run, problem), visible(table, run)
-    check_known(table, run)
-    people, (no, yes) = rows.population(), rows.classes
+    given, features = read_given(run, problem)
+    people, others = given.populations()
+    no, yes = given.rows.classes
     known = run.known or ()
     found = explaining.explain(
-        problem, people, known=known, model=run.model, features=features, seed=run.seed
+        problem, people, known=known, model=run.model, features=features, seed=run.seed, **others
     )
-    print(f"{table.name}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}")
+    print(f"{run.data}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}")
     if not found.possible:
         return 1
     print(f"\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n")

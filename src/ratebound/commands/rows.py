@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,11 @@ from numpy.typing import NDArray
 from ratebound.auditing.groups import rates_of
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import Kind, Table
-from ratebound.problem.compiling import FIRST
+from ratebound.commands.tables import Table, read_table
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Rate
-from ratebound.rates.subsets import All, Any_, Compare, In, Not, Subset
 
 Array = NDArray[Any]
 MANY = 1000  # distinct texts above which a column cannot be one of categories
@@ -29,7 +26,7 @@ class Rows:
     """A table with its labels; `columns` are those read otherwise for constraints than in the table."""
 
     table: Table
-    yes: Array  # (n,) bool
+    yes: Array | None  # (n,) bool; None where there are no labels
     classes: tuple[Any, Any]  # what no and yes are called
     columns: dict[str, Array]
     weights: Array | None
@@ -40,14 +37,47 @@ class Rows:
     def only(self, chosen: Array) -> Rows:
         columns = {name: values[chosen] for name, values in self.columns.items()}
         weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.table[chosen], self.yes[chosen], self.classes, columns, weights)
+        yes = None if self.yes is None else self.yes[chosen]
+        return Rows(self.table[chosen], yes, self.classes, columns, weights)
 
     def population(self) -> Population:
         return Population(self.table, self.yes, columns=self.columns, weights=self.weights)
 
 
-def rows_of(table: Table, run: Run, problem: Problem) -> Rows:
-    """The rows of a table to train on; the labels found there are the classes."""
+@dataclass(frozen=True, eq=False)
+class Given:
+    """All the rows that a run speaks of."""
+
+    rows: Rows  # the table to train on, or to audit
+    others: dict[str, Rows]  # by the names of their populations
+
+    def only(self, chosen: Array) -> Given:
+        """Some rows of each, given by the truth values of all of them, one table after the other."""
+        first, *rest = np.split(
+            chosen, np.cumsum([len(self.rows), *map(len, self.others.values())])[:-1]
+        )
+        others = zip(self.others.items(), rest, strict=True)
+        return Given(self.rows.only(first), {name: rows.only(part) for (name, rows), part in others})
+
+    def populations(self) -> tuple[Population, dict[str, Any]]:
+        return self.rows.population(), {name: rows.population() for name, rows in self.others.items()}
+
+
+def read_given(run: Run, problem: Problem) -> tuple[Given, list[str]]:
+    """The tables of a run, and the columns the model may see; the labels found are the classes."""
+    table = read_table(run.data)
+    rows, features = _rows_of(table, run, problem), visible(table, run)
+    check_known(table, run)
+    others: dict[str, Rows] = {}
+    for name, path in run.population.items():
+        other = read_table(path, table.kinds)
+        for feature in features:
+            other.check(feature, "feature")
+        others[name] = with_classes(other, run.label, rows.classes, problem, run.weight, other=True)
+    return Given(rows, others), features
+
+
+def _rows_of(table: Table, run: Run, problem: Problem) -> Rows:
     labels = table.column(run.label, "label")
     found = sorted(distinct(labels), key=lambda value: (str(type(value)), value))
     if len(found) != 2:
@@ -60,9 +90,20 @@ def rows_of(table: Table, run: Run, problem: Problem) -> Rows:
 
 
 def with_classes(
-    table: Table, label: str, classes: tuple[Any, Any], problem: Problem, weight: str | None
+    table: Table,
+    label: str,
+    classes: tuple[Any, Any],
+    problem: Problem,
+    weight: str | None,
+    other: bool = False,
 ) -> Rows:
-    """The rows of a table whose labels are `classes`."""
+    """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights."""
+    if other and weight not in table.columns:
+        weight = None
+    weights = None if weight is None else _weights(table, weight)
+    decisions = _decisions(table, classes, problem)
+    if other and label not in table.columns:
+        return Rows(table, None, classes, decisions, weights)
     labels = table.column(label, "label")
     unknown = [value for value in distinct(labels) if value not in classes]
     if unknown:
@@ -70,8 +111,6 @@ def with_classes(
             f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
             f"{classes[0]!r} and {classes[1]!r}"
         )
-    weights = None if weight is None else _weights(table, weight)
-    decisions = _decisions(table, classes, problem)
     return Rows(table, np.asarray(labels == classes[1], dtype=bool), classes, decisions, weights)
 
 
@@ -111,38 +150,6 @@ def check_known(table: Table, run: Run) -> None:
         if name in (run.label, run.weight):
             role = "the label" if name == run.label else "the weight"
             raise ValueError(f"column {name!r} is {role}, which is not known when deciding")
-
-
-def stated(run: Run) -> Problem:
-    """What is promised; every rate must speak of the one table there is."""
-    problem = Problem(run.minimize, run.require)
-    for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
-        if rate.on not in (None, FIRST):
-            raise ValueError(
-                f"{rate}: here is one table only, so leave out on={rate.on!r}, or use Python"
-            )
-    return problem
-
-
-def text_columns(problem: Problem) -> dict[str, Kind]:
-    """The columns that constraints compare with texts; a model was trained on them as such."""
-    found: dict[str, Kind] = {}
-    for rate in rates_of(problem):
-        for condition in _conditions(rate.subset):
-            values = condition.values if isinstance(condition, In) else (condition.value,)
-            if all(isinstance(value, str) for value in values):
-                found[condition.column] = "text"
-    return found
-
-
-def _conditions(subset: Subset) -> Iterator[Compare | In]:
-    if isinstance(subset, All | Any_):
-        for part in subset.parts:
-            yield from _conditions(part)
-    elif isinstance(subset, Not):
-        yield from _conditions(subset.part)
-    elif isinstance(subset, Compare | In):
-        yield subset
 
 
 def _positive(given: Any, found: list[Any], label: str) -> Any:

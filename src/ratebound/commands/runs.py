@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Run:
     exclude: tuple[str, ...] = ()
     known: tuple[str, ...] | None = None  # what may be looked at to set thresholds by
     weight: str | None = None
+    population: dict[str, Path] = field(default_factory=dict)  # others that promises speak of: on="..."
     holdout: float = 0.2
     seed: int = 0
     epochs: int | None = None
@@ -56,6 +57,10 @@ def _is_number(value: Any) -> bool:
     return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _is_files(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
 def _one_of(names: tuple[str, ...]) -> tuple[str, Check]:
     return "one of " + ", ".join(map(repr, names)), lambda value: value in names
 
@@ -75,6 +80,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "exclude": ("a list of columns' names", _is_texts),
     "known": ("a list of columns' names", _is_texts),
     "weight": ("a column's name", _is_text),
+    "population": ("a table of names and files, as in steering = 'experts.csv'", _is_files),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
@@ -114,7 +120,11 @@ def _read_file(source: Path) -> dict[str, Any]:
         if key not in KEYS:
             raise ValueError(f"{source}: unknown key {written!r}{nearest(written, KEYS)}")
         _check(key, value, f"{source}: key {written!r}")
-        found[key] = str(source.parent / value) if key in ("data", "out") else value
+        if key in ("data", "out"):
+            value = str(source.parent / value)
+        elif key == "population":
+            value = {name: str(source.parent / path) for name, path in value.items()}
+        found[key] = value
     return found
 
 
@@ -129,4 +139,6 @@ def _value(key: str, value: Any) -> Any:
         return Path(value)
     if key in ("require", "features", "exclude", "known"):
         return (value,) if isinstance(value, str) else tuple(value)
+    if key == "population":
+        return {name: Path(path) for name, path in value.items()}
     return value

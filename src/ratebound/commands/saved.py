@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.commands.rows import text_columns
+from ratebound.commands.promises import text_columns
 from ratebound.commands.tables import Kind, Table, read_table
 from ratebound.learners.columns import Category, Code
 from ratebound.solution.files import load

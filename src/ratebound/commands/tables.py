@@ -54,6 +54,11 @@ class Table:
     def to_numpy(self) -> Array:
         return np.column_stack([values.astype(object) for values in self.values.values()])
 
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What every column holds."""
+        return {name: "text" if v.dtype == object else "number" for name, v in self.values.items()}
+
     def column(self, name: str, role: str) -> Array:
         """A column that must be there, and whole; `role` says in an error what it is for."""
         self.check(name, role)
@@ -135,4 +140,4 @@ def _typed(values: Array, kind: Kind | None) -> Array:
 
 def _not_a_number(cells: list[str]) -> str:
     row = next(i for i, cell in enumerate(cells) if _numbers([cell]) is None)
-    return f"holds {cells[row]!r} in row {row + 1}, and the model was trained on numbers there"
+    return f"holds {cells[row]!r} in row {row + 1}, where numbers are expected"

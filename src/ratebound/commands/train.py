@@ -10,9 +10,9 @@ from ratebound.auditing import Audit, audit
 from ratebound.auditing.wording import summary
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_folder, whole_folder
-from ratebound.commands.rows import Rows, check_known, rows_of, stated, visible
+from ratebound.commands.promises import stated
+from ratebound.commands.rows import Given, read_given
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import read_table
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import held_out
@@ -28,41 +28,42 @@ def train(run: Run) -> int:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
     problem = stated(run)
-    table = read_table(run.data)
-    rows, features = rows_of(table, run, problem), visible(table, run)
-    check_known(table, run)
-    everyone = compile(problem, rows.population())
+    given, features = read_given(run, problem)
+    people, others = given.populations()
+    everyone = compile(problem, people, **others)
     problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
-    fitting, aside = _parted(rows, everyone, run)
+    fitting, aside = _parted(given, everyone, run)
 
     model = _fitted(fitting, problem, features, run)
-    solution = replace(model.solution_, classes=rows.classes)
-    report = audit(problem, solution, aside.population())
+    solution = replace(model.solution_, classes=given.rows.classes)
+    people, others = aside.populations()
+    report = audit(problem, solution, people, **others)
     _write(replace(solution, audited=report.to_dict()), report, model.trace_, run.out)
-    _tell(report, model, len(fitting), run)
+    _tell(report, model, len(fitting.rows), run)
     if model.trace_.interrupted:
         return INTERRUPTED
     return 0 if report.kept else 1
 
 
-def _parted(rows: Rows, everyone: Compiled, run: Run) -> tuple[Rows, Rows]:
-    """Rows to train on and rows held out; the same rows where none are."""
+def _parted(given: Given, everyone: Compiled, run: Run) -> tuple[Given, Given]:
+    """Rows to train on and rows held out, of every population; the same rows where none are."""
     if not run.holdout:
-        return rows, rows
+        return given, given
     aside = held_out(everyone.cells, run.holdout, run.seed)
-    parts = rows.only(~aside), rows.only(aside)
+    parts = given.only(~aside), given.only(aside)
     for name, part in zip(("training", "held-out"), parts, strict=True):
         try:
-            compile(everyone.problem, part.population())
+            people, others = part.populations()
+            compile(everyone.problem, people, **others)
         except ValueError as error:
             raise ValueError(
-                f"among the {len(part):,} {name} rows: {error}; there are too few such rows to "
+                f"among the {len(part.rows):,} {name} rows: {error}; there are too few such rows to "
                 "train and audit on: change --holdout, or --seed"
             ) from None
     return parts
 
 
-def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
+def _fitted(given: Given, problem: Problem, features: list[str], run: Run) -> Any:
     from ratebound.estimators.classifier import RateConstrainedClassifier
 
     model = RateConstrainedClassifier(
@@ -78,7 +79,8 @@ def _fitted(rows: Rows, problem: Problem, features: list[str], run: Run) -> Any:
         verbose=not run.quiet,
         random_state=run.seed,
     )
-    return model.fit(rows.table, rows.yes, columns=rows.columns, sample_weight=rows.weights)
+    rows, (_, others) = given.rows, given.populations()
+    return model.fit(rows.table, rows.yes, columns=rows.columns, sample_weight=rows.weights, **others)
 
 
 def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:

@@ -1,0 +1,73 @@
+"""What promises ask of the tables: which populations there must be, and which columns hold texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ratebound.auditing.groups import rates_of
+from ratebound.base.spelling import nearest
+from ratebound.commands.runs import Run
+from ratebound.commands.tables import Kind
+from ratebound.problem.compiling import FIRST
+from ratebound.problem.problem import Problem
+from ratebound.rates.subsets import All, Any_, Compare, In, Not, Subset
+
+# What Python functions that take populations by name call their other arguments.
+TAKEN = (
+    FIRST,
+    "X",
+    "y",
+    "columns",
+    "features",
+    "known",
+    "level",
+    "model",
+    "population",
+    "problem",
+    "seed",
+)
+
+
+def stated(run: Run) -> Problem:
+    """What is promised; every population that it speaks of must be given."""
+    problem = Problem(run.minimize, run.require)
+    check_populations(problem, run.population)
+    return problem
+
+
+def check_populations(problem: Problem, others: Iterable[str]) -> None:
+    """Raise unless every population spoken of is given, and `others` can have these names."""
+    others = list(others)
+    for name in others:
+        if not name.isidentifier() or name in TAKEN:
+            raise ValueError(
+                f"--population {name}=...: a name has letters, digits and underscores only, and is none "
+                f"of {', '.join(TAKEN)}"
+            )
+    for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
+        if rate.on not in (None, FIRST, *others):
+            raise ValueError(
+                f"{rate}: population {rate.on!r} is not given{nearest(str(rate.on), others)} Add "
+                f"--population {rate.on}=FILE"
+            )
+
+
+def text_columns(problem: Problem) -> dict[str, Kind]:
+    """The columns that constraints compare with texts; a model was trained on them as such."""
+    found: dict[str, Kind] = {}
+    for rate in rates_of(problem):
+        for condition in _conditions(rate.subset):
+            values = condition.values if isinstance(condition, In) else (condition.value,)
+            if all(isinstance(value, str) for value in values):
+                found[condition.column] = "text"
+    return found
+
+
+def _conditions(subset: Subset) -> Iterator[Compare | In]:
+    if isinstance(subset, All | Any_):
+        for part in subset.parts:
+            yield from _conditions(part)
+    elif isinstance(subset, Not):
+        yield from _conditions(subset.part)
+    elif isinstance(subset, Compare | In):
+        yield subset
