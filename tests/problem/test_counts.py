@@ -93,7 +93,7 @@ def test_names_survive():
     ("words", "complaint"),
     [
         ("recall(out_of=10) >= 0.5", "recall takes no out_of="),
-        ("churn(versus='live', out_of=10) <= 0.5", "is a share, not a count: leave out_of= out"),
+        ("churn(versus='live', out_of=10) <= 0.5", "churn takes no out_of="),
         ("precision(out_of=10) >= 0.5", "precision takes no out_of="),
         ("predicted_positives(out_of=0) <= 5", "a number of rows above 0, got 0"),
         ("predicted_positives(out_of=-3) <= 5", "above 0"),

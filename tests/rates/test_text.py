@@ -71,9 +71,12 @@ def expressions(draw):
 
 @st.composite
 def metrics(draw):
-    """What compares with numbers only: precision, win_loss_ratio and roc_auc."""
+    """What compares with numbers only: ratios, with and without a name, and roc_auc."""
     where, words = draw(arguments), draw(options)
-    kind = draw(st.sampled_from(["precision", "win_loss_ratio", "roc_auc"]))
+    kind = draw(st.sampled_from(["precision", "win_loss_ratio", "roc_auc", "unnamed"]))
+    if kind == "unnamed":
+        below = draw(st.lists(st.tuples(st.floats(0.1, 9), rates()), min_size=1, max_size=2))
+        return draw(expressions()) / sum((c * rate for c, rate in below), rb.Expression())
     if kind == "precision":
         return rb.precision(*where, **words)
     if kind == "win_loss_ratio":
@@ -127,6 +130,12 @@ def test_a_number_on_the_left_is_read_back():
         ("roc_auc() >= 0.8", "roc_auc(bins=10) >= 0.8"),
         ("precision(at=1) >= 1 / 2", "precision(at=1.0) >= 0.5"),
         ("(\nrecall()\n>= 0.9)", "recall() >= 0.9"),
+        ("(recall()) / (accuracy()) >= 0.9", "recall() / accuracy() >= 0.9"),
+        ("0.9 <= 1 / (recall() + 1)", "(1.0) / (recall() + 1.0) >= 0.9"),
+        (
+            "2 * wins(versus='a') / (wins(versus='a') * 3) <= 1",
+            '(2.0 * wins(versus="a")) / (3.0 * wins(versus="a")) <= 1.0',
+        ),
     ],
 )
 def test_spellings(text, as_printed):
@@ -155,8 +164,11 @@ REFUSED = {  # text: what its error says
     "recall() in (0.9,)": "<= or >=",
     "recall() is 0.9": "<= or >=",
     "recall() * accuracy() >= 0.9": "linear",
-    "recall() / accuracy() >= 0.9": "ratio of two rates",
-    "1 / recall() >= 0.9": "ratio of two rates",
+    "recall() / accuracy() >= recall()": "compares with a number only",
+    "recall() / (accuracy() - 0.5) >= 0.9": "never negative",
+    "recall() / -accuracy() >= 0.9": "never negative",
+    "recall() / accuracy() + 1 >= 0.9": "compare it with a number",
+    "recall() / accuracy() / 2 >= 0.9": "compare it with a number",
     "recall() ** 2 >= 0.9": r"\+ - \* / only",
     "recall() % 2 >= 0.9": r"\+ - \* / only",
     "recall() // 2 >= 0.9": r"\+ - \* / only",
@@ -178,7 +190,7 @@ REFUSED = {  # text: what its error says
     "recall() >= recall()": "no rate is left",
     "1 >= 0.9": "no rate is left",
     "0 * recall() >= 0.9": "no rate is left",
-    "recal() >= 0.9": "no such rate; there are positive_rate, .*recall",
+    "recal() >= 0.9": "no such rate, did you mean 'recall'\\? There are positive_rate, .*recall",
     "rb.recall() >= 0.9": "no such rate",
     "recall.__class__ >= 0.9": "expected a number, a rate",
     "recall()() >= 0.9": "no such rate",
@@ -237,8 +249,8 @@ REFUSED = {  # text: what its error says
     "recall() >= '0.9'": "expected a number or a rate",
     "recall() >= 0.9j": "expected a number or a rate",
     "recall() >= nan": "expected a number, a rate",
-    "churn() >= 0.9": "churn needs versus=",
-    "win_loss_ratio() >= 0.9": "win_loss_ratio needs versus=",
+    "churn() >= 0.9": "churn: versus= takes the column",
+    "win_loss_ratio() >= 0.9": "win_loss_ratio: versus= takes the column",
     "churn(versus=1) >= 0.9": "takes a name",
     "recall(versus='live') >= 0.9": "recall takes no versus=",
     "precision(versus='live') >= 0.9": "precision takes no versus=",

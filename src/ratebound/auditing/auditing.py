@@ -8,25 +8,26 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing.decided import Array, Decided, decide, is_mixture
-from ratebound.auditing.groups import groups, rates_of
-from ratebound.auditing.intervals import Interval, area, clopper_pearson, proportion
+from ratebound.auditing.groups import groups
+from ratebound.auditing.intervals import Interval, area, clopper_pearson
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
-from ratebound.auditing.report import Audit, Kept, Method, Objective, Promise, Unit
+from ratebound.auditing.ratios import measured_ratio
+from ratebound.auditing.report import Audit, Kept, Measured, Objective, Promise, Unit
 from ratebound.auditing.score import score_interval
 from ratebound.auditing.strata import strata
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.compiling import compile
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Area, Constraint, Expression, Rate, SingleMetric
-from ratebound.rates.named import atoms, demands, is_count
+from ratebound.rates.demands import form_of
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.kinds import atoms, is_count
 from ratebound.rates.subsets import Label
 
 AUDITED = "audited"  # what a report calls the rows audited first; to a problem they are "train"
-Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
 def audit(
@@ -61,7 +62,7 @@ def audit(
     _check(problem, model, population, others, level)
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
-        problem = counting(problem, rows_counted(trained_for, FIRST), FIRST)
+        problem = counting(problem, rows_counted(trained_for))
     try:
         compiled = compile(problem, population, **others)
     except ValueError as error:
@@ -74,13 +75,10 @@ def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> 
     """The audit of decisions on the rows of a compiled problem."""
     problem = compiled.problem
     objective, violations = _expected(compiled, decided)
-    promises, row = [], 0
-    for constraint in problem.subject_to:
-        measured = _promise(
-            constraint, float(violations[row]), float(compiled.scale[1 + row]), decided, level
-        )
-        promises.append(measured)
-        row += len(demands(constraint))
+    promises = [
+        _promise(promise, float(violations[own[0]]), float(compiled.scale[1 + own[0]]), decided, level)
+        for promise, own in zip(problem.subject_to, compiled.parts, strict=True)
+    ]
     _, _, interval, method = _sum(problem.minimize, Expression(), decided, level)
     low, high = _around(objective, interval)
     return Audit(
@@ -117,9 +115,10 @@ def _promise(
     if isinstance(metric, Area):
         measured = _area(metric, constraint.right.constant, decided, level)
         rows = min(int(decided.mask(*at).sum()) for at in _classes(metric.rate))
-    elif isinstance(metric, SingleMetric):
-        measured, rows = _ratio(metric, constraint.right.constant, decided, level)
+    elif isinstance(metric, Ratio):
+        measured, rows = measured_ratio(metric, constraint.right.constant, decided, level)
     else:
+        assert isinstance(metric, Expression)
         measured = _sum(metric, constraint.right, decided, level)
         rows = _rows(metric + constraint.right, decided)
     left, right, interval, method = measured
@@ -168,7 +167,7 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
     if len(difference.terms) != 1 or not decided.deterministic:
         return None
     ((rate, coefficient),) = difference.terms
-    name = rate.on or FIRST
+    name = rate.population
     if decided.populations[name].weights is not None:
         return None
     trials = int(decided.mask(name, over_of(atoms(rate)[0])).sum())
@@ -178,32 +177,8 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
     return min(ends) + difference.constant, max(ends) + difference.constant
 
 
-def _ratio(metric: SingleMetric, bound: float, decided: Decided, level: float) -> tuple[Measured, int]:
-    """The ratio of expectations; None over nothing. Behind it stand the rows below the line.
-
-    Given which rows are counted at all, those above the line are a proportion of them.
-    """
-    kind = metric.rate.kind
-    above, below = (
-        counted(decided, replace(metric.rate, kind=f"{kind} {part}"))
-        for part in ("numerator", "denominator")
-    )
-    v, rows = decided.row_weights(metric.rate.on or FIRST), round(float(below.sum()))
-    value = float(v @ above) / float(v @ below) if v @ below > 0 else None
-    odds = kind == "win_loss_ratio"  # what is above its line is not below it as well
-    weight = v * (above + below if odds else below)
-    inside = weight > 0
-    if not inside.any():
-        return (value, bound, None, "exact"), rows
-    low, high = proportion(above[inside] > 0, weight[inside], level)
-    if odds:
-        low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
-    method: Method = "exact" if np.ptp(weight[inside]) == 0 else "weighted"
-    return (value, bound, (low - bound, high - bound), method), rows
-
-
 def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measured:
-    name = metric.rate.on or FIRST
+    name = metric.rate.population
     inside = [decided.mask(*at) for at in _classes(metric.rate)]
     v, w = (decided.row_weights(name)[rows] for rows in inside)
     positives, negatives = (decided.scores[name][:, rows] for rows in inside)
@@ -213,7 +188,7 @@ def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measure
 
 def _classes(rate: Rate) -> list[tuple[str, Any]]:
     """Where the positive and the negative rows of an area are."""
-    return [(rate.on or FIRST, rate.subset & label) for label in (Label(), ~Label())]
+    return [(rate.population, rate.subset & label) for label in (Label(), ~Label())]
 
 
 def _around(value: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
@@ -225,14 +200,13 @@ def _around(value: float | None, interval: Interval | None) -> tuple[float | Non
 
 
 def _rows(expression: Expression, decided: Decided) -> int:
-    return rows_behind(decided, [rate for rate, _ in expression.terms])
+    return rows_behind(decided, expression.rates)
 
 
 def _unit(constraint: Constraint) -> Unit:
-    if isinstance(constraint.left, SingleMetric):
-        return "ratio" if constraint.left.rate.kind == "win_loss_ratio" else "rate"
-    rates = [rate for rate, _ in constraint.left.terms + constraint.right.terms]
-    return "rows" if any(map(is_count, rates)) else "rate"
+    if isinstance(constraint.left, Ratio):
+        return "rate" if form_of(constraint.left) in ("proportion", "share") else "ratio"
+    return "rows" if any(map(is_count, constraint.rates)) else "rate"
 
 
 def _training(model: Any) -> tuple[float, float] | None:
@@ -251,7 +225,7 @@ def _check(problem: Any, model: Any, population: Any, others: dict[str, Any], le
         if not isinstance(given, Population):
             raise TypeError(f"audit: {name} must be a rb.Population, got {type(given).__name__}")
     check_number("level, a probability such as 0.95,", level, above=0, below=1)
-    for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
+    for rate in problem.rates:
         if rate.on not in (None, FIRST, *others):
             raise ValueError(
                 f"{rate}: population {rate.on!r} is not given; pass it: "

@@ -6,7 +6,7 @@ it predicts. From here on only probabilities of yes, row by row, are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -168,8 +168,3 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
 
 def _kind(model: Any) -> str:
     return type(model).__name__
-
-
-def used(names: Iterable[str | None], first: str) -> list[str]:
-    """The distinct populations among `names`, None standing for the first, in order."""
-    return list(dict.fromkeys(name or first for name in names))

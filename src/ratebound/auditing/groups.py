@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ratebound.auditing.decided import Decided
-from ratebound.problem.compiling import FIRST
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Expression, Rate
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
 
 METRICS = ("positive_rate", "recall", "false_positive_rate", "precision", "accuracy")
@@ -32,21 +30,12 @@ class Group:
     accuracy: float | None
 
 
-def rates_of(problem: Problem) -> Iterator[Rate]:
-    """Every rate of every constraint, as it was written."""
-    for constraint in problem.subject_to:
-        if isinstance(constraint.left, Expression):
-            yield from (rate for rate, _ in constraint.left.terms)
-        else:
-            yield constraint.left.rate
-        yield from (rate for rate, _ in constraint.right.terms)
-
-
 def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
     """Everyone, and every distinct subset of the constraints, population by population."""
     spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in decided.populations}
-    for rate in rates_of(problem):
-        spoken[rate.on or FIRST].setdefault(rate.subset)
+    for constraint in problem.subject_to:
+        for rate in constraint.rates:
+            spoken[rate.population].setdefault(rate.subset)
     return tuple(_group(decided, name, s) for name, subsets in spoken.items() for s in subsets)
 
 

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from ratebound.auditing.decided import Array, Decided
-from ratebound.problem.compiling import FIRST
 from ratebound.rates.expressions import Expression, Rate
-from ratebound.rates.named import ANY, NO, Atom, atoms, is_count
+from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_count
 from ratebound.rates.subsets import EVERYONE, Subset
 
 
 def counted(decided: Decided, rate: Rate) -> Array:
     """How likely each row is to be counted by the rate, (n,)."""
-    name = rate.on or FIRST
+    name = rate.population
     yes = decided.yes(name, at_of(rate))
     found = np.zeros(len(yes))
     for atom in atoms(rate):
@@ -26,7 +25,7 @@ def counted(decided: Decided, rate: Rate) -> Array:
 
 def value(decided: Decided, rate: Rate) -> float:
     """The rate on these rows, expected over a mixture."""
-    name = rate.on or FIRST
+    name = rate.population
     v, over = decided.row_weights(name), decided.mask(name, over_of(atoms(rate)[0]))
     return scale(decided, rate) * float(v @ counted(decided, rate)) / float(v[over].sum())
 
@@ -35,7 +34,7 @@ def scale(decided: Decided, rate: Rate) -> float:
     """1 for shares; out of how many rows where they are counted."""
     if not is_count(rate):
         return 1.0
-    return float(rate.out_of or decided.row_weights(rate.on or FIRST).sum())
+    return float(rate.out_of or decided.row_weights(rate.population).sum())
 
 
 def total(decided: Decided, expression: Expression) -> float:
@@ -45,12 +44,8 @@ def total(decided: Decided, expression: Expression) -> float:
 
 def rows_behind(decided: Decided, rates: Iterable[Rate]) -> int:
     """Rows, unweighted, of the smallest set that one of `rates` is a share of."""
-    sizes = []
-    for rate in rates:
-        for atom in atoms(rate):
-            rows = rate.subset if atom.over is None else atom.over
-            sizes.append(int(decided.mask(rate.on or FIRST, rows).sum()))
-    return min(sizes)
+    among = [(rate.population, rows) for rate in rates for rows in counted_over(rate)]
+    return min(int(decided.mask(*place).sum()) for place in among)
 
 
 def over_of(atom: Atom) -> Subset:

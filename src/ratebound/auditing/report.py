@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ratebound.auditing.groups import Group
+from ratebound.auditing.intervals import Interval
 from ratebound.auditing.wording import as_text, summary
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
@@ -17,6 +18,7 @@ from ratebound.rates.expressions import Bound, Constraint
 Kept = Literal["kept", "broken", "uncertain"]
 Unit = Literal["rate", "ratio", "rows"]
 Method = Literal["exact", "score", "weighted", "delong"]
+Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.decided import Array, Decided, used
+from ratebound.auditing.decided import Array, Decided
 from ratebound.auditing.intervals import equal_decisions
 from ratebound.auditing.measure import at_of, over_of, scale
-from ratebound.problem.compiling import FIRST
 from ratebound.rates.expressions import Expression
-from ratebound.rates.named import ANY, YES, Atom, atoms
+from ratebound.rates.kinds import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import Subset
 
 ROUNDING = 1e-9  # of values that are sums of a few numbers
@@ -86,7 +85,7 @@ class _Values:
 
 def strata(decided: Decided, expression: Expression) -> list[Strata]:
     """The strata of an expression, population by population."""
-    names = used((rate.on for rate, _ in expression.terms), FIRST)
+    names = dict.fromkeys(rate.population for rate in expression.rates)
     return [_strata_of(decided, name, expression) for name in names]
 
 
@@ -94,7 +93,7 @@ def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
     terms = [
         _Term(atom, at_of(rate), c * scale(decided, rate))
         for rate, c in expression.terms
-        if (rate.on or FIRST) == name
+        if rate.population == name
         for atom in atoms(rate)
     ]
     thresholds = list(dict.fromkeys(term.at for term in terms))

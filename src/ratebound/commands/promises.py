@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ratebound.auditing.groups import rates_of
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import Kind
-from ratebound.problem.compiling import FIRST
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import All, Any_, Compare, In, Not, Subset
 
 # What Python functions that take populations by name call their other arguments.
@@ -44,7 +43,7 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
                 f"--population {name}=...: a name has letters, digits and underscores only, and is none "
                 f"of {', '.join(TAKEN)}"
             )
-    for rate in (*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)):
+    for rate in problem.rates:
         if rate.on not in (None, FIRST, *others):
             raise ValueError(
                 f"{rate}: population {rate.on!r} is not given{nearest(str(rate.on), others)} Add "
@@ -55,7 +54,7 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
 def text_columns(problem: Problem) -> dict[str, Kind]:
     """The columns that constraints compare with texts; a model was trained on them as such."""
     found: dict[str, Kind] = {}
-    for rate in rates_of(problem):
+    for rate in problem.rates:
         for condition in _conditions(rate.subset):
             values = condition.values if isinstance(condition, In) else (condition.value,)
             if all(isinstance(value, str) for value in values):

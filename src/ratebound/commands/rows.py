@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.auditing.groups import rates_of
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import Table, read_table
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Rate
 
 Array = NDArray[Any]
 MANY = 1000  # distinct texts above which a column cannot be one of categories
@@ -179,9 +177,8 @@ def _weights(table: Table, name: str) -> Array:
 
 def _decisions(table: Table, classes: tuple[Any, Any], problem: Problem) -> dict[str, Array]:
     """Existing models' decisions that are spelled as the labels are, as yes or no."""
-    rates: list[Rate] = [*(rate for rate, _ in problem.minimize.terms), *rates_of(problem)]
     found: dict[str, Array] = {}
-    for name in {rate.versus for rate in rates if rate.versus in table.columns}:
+    for name in {rate.versus for rate in problem.rates if rate.versus in table.columns}:
         values = table.column(str(name), "decision")
         if set(distinct(values)) <= set(classes):
             found[str(name)] = np.asarray(values == classes[1], dtype=bool)

@@ -20,13 +20,13 @@ from ratebound.estimators.explanation import (
 )
 from ratebound.estimators.planning import fitted
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.compiling import compile
 from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint, Expression, Rate
-from ratebound.rates.named import atoms, demands
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import counted_over
 from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
@@ -68,7 +68,7 @@ def explain(
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to explain")
     compiled = compile(problem, population, **others)
-    everything, parts = AnyClassifier.on(compiled), _parts(compiled)
+    everything, parts = AnyClassifier.on(compiled), compiled.parts
     least = everything.least(*_asked(compiled, range(len(compiled.constraints))))
     possible = least.violation == 0
     conflict, relax = ((), ()) if possible else _conflict(compiled, parts, least, everything)
@@ -106,15 +106,6 @@ def explain(
     )
 
 
-def _parts(compiled: Compiled) -> list[list[int]]:
-    """Which rows of the compiled problem each constraint became."""
-    found: list[list[int]] = []
-    for constraint in compiled.problem.subject_to:
-        first = found[-1][-1] + 1 if found else 0
-        found.append(list(range(first, first + len(demands(constraint)))))
-    return found
-
-
 def _asked(compiled: Compiled, rows: Sequence[int]) -> tuple[Array, Array]:
     """Room and elasticity, (m,) each, of a program that asks for these rows only."""
     room = np.full(len(compiled.constraints), np.inf)
@@ -123,7 +114,7 @@ def _asked(compiled: Compiled, rows: Sequence[int]) -> tuple[Array, Array]:
 
 
 def _conflict(
-    compiled: Compiled, parts: list[list[int]], least: LeastViolation, everything: AnyClassifier
+    compiled: Compiled, parts: tuple[range, ...], least: LeastViolation, everything: AnyClassifier
 ) -> tuple[tuple[Constraint, ...], tuple[tuple[Constraint, float], ...]]:
     """The constraints at odds, and what relaxing each of them by makes them possible."""
     rows, _, amounts = remedy(compiled.constraints, everything.scale, least, everything.least)
@@ -137,7 +128,7 @@ def _unconstrained(
     compiled: Compiled, model: Any, features: Sequence[str] | None, seed: int
 ) -> Mixture | None:
     """The model trained without promises, where there is something to train it on."""
-    people = compiled.populations[FIRST]
+    people = compiled.first
     if people.y is None or any(each.X is None for each in compiled.populations.values()):
         return None
     return fitted(Problem(compiled.problem.minimize), people, model, features, seed).solution_
@@ -177,23 +168,10 @@ def _by_thresholds(
 
 def _rate_rows(constraint: Constraint, populations: dict[str, Population]) -> Iterator[RateRows]:
     """Rows and positives of each rate's group, and how many of them it is a share of."""
-    for rate in _rates(constraint):
-        people = populations[rate.on or FIRST]
+    for rate in constraint.rates:
+        people = populations[rate.population]
         mask = masker(people)
         inside = mask(rate.subset)
-        over = [mask(rate.subset if atom.over is None else atom.over) for atom in _atoms(rate)]
+        over = map(mask, counted_over(rate))
         positive = None if people.y is None else int((inside & people.y).sum())
         yield RateRows(str(rate), int(inside.sum()), positive, min(int(rows.sum()) for rows in over))
-
-
-def _rates(constraint: Constraint) -> list[Rate]:
-    left, right = constraint.left, constraint.right
-    own = [rate for rate, _ in left.terms] if isinstance(left, Expression) else [left.rate]
-    return list(dict.fromkeys([*own, *(rate for rate, _ in right.terms)]))
-
-
-def _atoms(rate: Rate) -> tuple[Any, ...]:
-    """What the rate counts; for ratios their denominator, for an area the recalls it is made of."""
-    kind = {"precision": "precision denominator", "win_loss_ratio": "win_loss_ratio denominator"}
-    plain = {"roc_auc": "recall", **kind}.get(rate.kind, rate.kind)
-    return atoms(Rate(plain, rate.subset, versus=rate.versus))

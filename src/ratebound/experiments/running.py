@@ -105,7 +105,7 @@ def _play(
     train = data.steering if alone else data.train
     assert train is not None
     # Rounds are counted on the problem's own rows: the few steering examples are gone over as often.
-    per_epoch = max(1, len(next(iter(data.train.populations.values()))) // experiment.batch_size)
+    per_epoch = max(1, len(data.train.first) // experiment.batch_size)
     keep_every = per_epoch if experiment.keep_every == "epoch" else experiment.keep_every
     with threadpool_limits(experiment.threads):
         trace = play(

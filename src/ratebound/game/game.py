@@ -105,10 +105,7 @@ class Game:
 
         Times this, the gradient of an unconstrained logistic error is theirs: σ(s) - y on each row.
         """
-        first = next(iter(self.compiled.rows.values()))
-        weights = self.compiled.weights
-        total = first.stop - first.start if weights is None else weights[first].sum()
-        return float(total) * math.log(2)
+        return self.compiled.first.total_weight * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
         """NumPy `integers` where the game computes."""

@@ -13,7 +13,6 @@ from ratebound.base.arrays import namespace
 from ratebound.game.game import GameState
 from ratebound.game.trace import Trace, Values, joined, on_frontier, scores_on
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import FIRST
 from ratebound.problem.counts import rows_counted
 
 Array = NDArray[Any]
@@ -34,9 +33,9 @@ class Keeper:
     diverged: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        own = rows_counted(self.compiled.problem, FIRST)
+        own = rows_counted(self.compiled.problem)
         for name, other in self.watch.items():
-            for on, rows in rows_counted(other.problem, FIRST).items():
+            for on, rows in rows_counted(other.problem).items():
                 if own.get(on, rows) != rows:
                     raise ValueError(
                         f"watch: the counts of {name!r} are out of {rows:,} rows and those trained for "

@@ -148,8 +148,7 @@ class _Schedule:
         keep_every: int | Literal["epoch"],
         keep_at_most: int,
     ) -> _Schedule:
-        first = len(next(iter(compiled.populations.values())))
-        per_epoch = 1 if batch_size is None else max(1, first // batch_size)
+        per_epoch = 1 if batch_size is None else max(1, len(compiled.first) // batch_size)
         total = rounds if rounds is not None else (epochs or 40) * per_epoch
         stride = per_epoch if keep_every == "epoch" else keep_every
         return _Schedule(total, batch_size, max(stride, -(-total // keep_at_most)))

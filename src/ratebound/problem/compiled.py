@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import Array, as_array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import FIRST, Constraint
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
@@ -47,7 +48,6 @@ class Compiled:
     """
 
     problem: Problem
-    constraints: tuple[Constraint, ...]  # (m,) in the user's words
     populations: dict[str, Population]
     rows: dict[str, slice]  # where each population lies among the stacked rows
     cells: Array  # (n,) int32: which rows every rate treats alike
@@ -64,6 +64,33 @@ class Compiled:
             f"Compiled({len(self.constraints)} constraints, {len(self.cells):,} rows, "
             f"{self.cell_count:,} cells, {self.slice_count:,} slices)"
         )
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The words (m,) of every row but the objective's."""
+        return tuple(demand.words for demand in self.problem.demands)
+
+    @cached_property
+    def parts(self) -> tuple[range, ...]:
+        """The rows, from 0 on, that each promise of ``problem.subject_to`` became."""
+        sizes = Counter(demand.promise for demand in self.problem.demands)
+        ends = np.cumsum([sizes[i] for i in range(len(self.problem.subject_to))], dtype=int).tolist()
+        return tuple(range(end - sizes[i], end) for i, end in enumerate(ends))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The words (m,) of every row, told apart where two say the same: "... (2)" the second time."""
+        said = Counter[str]()
+        found = []
+        for words in map(str, self.constraints):
+            said[words] += 1
+            found.append(words if said[words] == 1 else f"{words} ({said[words]})")
+        return tuple(found)
+
+    @property
+    def first(self) -> Population:
+        """The population that rates without ``on=`` speak of."""
+        return self.populations[FIRST]
 
     @property
     def cell_count(self) -> int:
@@ -104,7 +131,7 @@ class Compiled:
     @cached_property
     def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
-        return feature_scale_of(next(iter(self.populations.values())).X)
+        return feature_scale_of(self.first.X)
 
     @cached_property
     def cell_weight(self) -> Array:

@@ -27,11 +27,10 @@ from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.split import split
-from ratebound.rates.expressions import Area, Expression, Rate
-from ratebound.rates.named import ANY, YES, Atom, area_budgets, atoms, demands
+from ratebound.rates.demands import area_budgets
+from ratebound.rates.expressions import FIRST, Area, Expression, Rate
+from ratebound.rates.kinds import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import Label, Subset
-
-FIRST = "train"
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
@@ -55,19 +54,17 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     for name, population in populations.items():
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
-    totals = {name: _total_weight(population) for name, population in populations.items()}
-    problem = counting(problem, totals, FIRST)
-    promises = [demand for constraint in problem.subject_to for demand in demands(constraint)]
-    book = _Book(populations, totals, 1 + len(promises))
-    book.enter(0, problem.minimize, "the objective", problem.minimize)
-    for row, (constraint, expression) in enumerate(promises, start=1):
-        book.enter(row, expression, "the constraint", constraint)
+    totals = {name: population.total_weight for name, population in populations.items()}
+    problem = counting(problem, totals)
+    book = _Book(populations, totals, 1 + len(problem.demands))
+    book.enter(0, problem.minimize, f"the objective {problem.minimize}")
+    for row, demand in enumerate(problem.demands, start=1):
+        book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
     blocks, membership, slice_count = split(book.net(), membership, len(book.slices))
     return Compiled(
         problem=problem,
-        constraints=tuple(constraint for constraint, _ in promises),
         populations=populations,
         rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
         cells=cells,
@@ -98,32 +95,35 @@ class _Book:
         self.weigh: Callable[[str, Subset], float] = lru_cache(maxsize=None)(self._weigh)
         self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(atoms)
 
-    def enter(self, row: int, expression: Expression, role: str, words: object) -> None:
+    def enter(self, row: int, expression: Expression, words: str, per_row: bool = False) -> None:
+        """Enter an expression; with `per_row` its counts are shares of their subset."""
         self.offset[row] += expression.constant
         for rate, coefficient in expression.terms:
             try:
-                self._enter_rate(row, rate, coefficient)
+                self._enter_rate(row, rate, coefficient, per_row)
             except ValueError as error:
-                on = rate.on or FIRST
-                raise ValueError(f"{rate}: population {on!r}: {error} (in {role} {words})") from None
+                raise ValueError(
+                    f"{rate}: population {rate.population!r}: {error} (in {words})"
+                ) from None
 
-    def _enter_rate(self, row: int, rate: Rate, coefficient: float) -> None:
-        name = rate.on or FIRST
+    def _enter_rate(self, row: int, rate: Rate, coefficient: float, per_row: bool) -> None:
+        name = rate.population
         if name not in self.populations:
             known = ", ".join(map(repr, self.populations))
             raise ValueError(f"it is not given, only {known}. Pass it: rb.compile(..., {name}=...)")
         at = rate.at if rate.at is not None else 0.0
         entries = self.entries.setdefault(at, defaultdict(float))
         for atom in self.atoms(rate):
-            if atom.over is None:
-                assert rate.out_of is not None  # every count says so by now
+            among = rate.subset if per_row else atom.over
+            if among is None:
+                assert rate.out_of is not None  # every other count says so by now
                 share = coefficient * (rate.out_of / self.totals[name])
                 self.scale[row] = max(self.scale[row], rate.out_of)
             else:
-                over = self.weigh(name, atom.over)
+                over = self.weigh(name, among)
                 if over <= 0:
                     raise ValueError(
-                        f"no row (or no weight) where {_words(atom.over)}, so this rate does not "
+                        f"no row (or no weight) where {_words(among)}, so this rate does not "
                         "exist here: widen the group, or leave the constraint out"
                     )
                 share = coefficient / over
@@ -203,7 +203,7 @@ def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
     """For each threshold of an area: the slice of negatives it is measured on, and its budget."""
     found: dict[str, tuple[int, float]] = {}
     for metric in (c.left for c in problem.subject_to if isinstance(c.left, Area)):
-        negatives = book.slices[metric.rate.on or FIRST, metric.rate.subset & ~Label()]
+        negatives = book.slices[metric.rate.population, metric.rate.subset & ~Label()]
         found |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
     return found
 
@@ -213,10 +213,6 @@ def _stacked_weights(populations: dict[str, Population]) -> Array | None:
         return None
     weights = [np.ones(len(p)) if p.weights is None else p.weights for p in populations.values()]
     return np.concatenate(weights)
-
-
-def _total_weight(population: Population) -> float:
-    return float(len(population) if population.weights is None else population.weights.sum())
 
 
 def _words(subset: Subset) -> str:

@@ -7,61 +7,64 @@ counted on any other number of rows it is scaled to those.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint, Expression, Rate
-from ratebound.rates.named import counted, is_count
+from ratebound.rates.demands import is_even
+from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.kinds import counted, is_count
 
 
-def counting(problem: Problem, rows: Mapping[str, float], first: str) -> Problem:
+def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
     """`problem` with every count out of so many `rows` of its population, where it says no other.
 
-    Counts without ``on=`` speak of the population `first`; those of a population that is not in `rows`
-    stay as they are.
+    Counts of a population that is not in `rows` stay as they are, and so do those of a ratio in which
+    the number of rows cancels.
 
     >>> problem = Problem("error_rate()", ["predicted_positives() <= 1800"])
-    >>> print(counting(problem, {"train": 6000}, "train"))
+    >>> print(counting(problem, {"train": 6000}))
     minimize error_rate()
     subject to
       predicted_positives(out_of=6000) <= 1800.0
     """
 
     def stated(rate: Rate) -> Rate:
-        name = rate.on or first
-        is_open = rate.out_of is None and name in rows and is_count(rate)
-        return counted(rate, rows[name]) if is_open else rate
+        is_open = rate.out_of is None and rate.population in rows and is_count(rate)
+        return counted(rate, rows[rate.population]) if is_open else rate
 
-    def stated_in(expression: Expression) -> Expression:
-        terms: dict[Rate, float] = defaultdict(float)
-        for rate, coefficient in expression.terms:
-            terms[stated(rate)] += coefficient
-        return Expression() + Expression(tuple(terms.items()), expression.constant)
+    def stated_in(metric: Metric) -> Metric:
+        if isinstance(metric, Expression):
+            return metric.with_rates(stated)
+        if isinstance(metric, Ratio) and not is_even(metric):
+            return replace(
+                metric,
+                numerator=metric.numerator.with_rates(stated),
+                denominator=metric.denominator.with_rates(stated),
+            )
+        return metric
 
     def promise(constraint: Constraint) -> Constraint:
-        left, right = constraint.left, constraint.right
-        left = stated_in(left) if isinstance(left, Expression) else left
-        return replace(constraint, left=left, right=stated_in(right))
+        right = constraint.right.with_rates(stated)
+        return replace(constraint, left=stated_in(constraint.left), right=right)
 
     if all(rate.out_of is not None for rate in _counts(problem)):
         return problem
-    return Problem(stated_in(problem.minimize), map(promise, problem.subject_to))
+    return Problem(problem.minimize.with_rates(stated), map(promise, problem.subject_to))
 
 
-def rows_counted(problem: Problem, first: str) -> dict[str, float]:
+def rows_counted(problem: Problem) -> dict[str, float]:
     """Out of how many rows of each population the counts of `problem` are, where they agree."""
     found: dict[str, set[float]] = {}
     for rate in _counts(problem):
         if rate.out_of is not None:
-            found.setdefault(rate.on or first, set()).add(rate.out_of)
+            found.setdefault(rate.population, set()).add(rate.out_of)
     return {name: rows.pop() for name, rows in found.items() if len(rows) == 1}
 
 
 def _counts(problem: Problem) -> Iterator[Rate]:
     """Every count that the problem speaks of."""
-    sides = [side for c in problem.subject_to for side in (c.left, c.right)]
-    for side in (problem.minimize, *sides):
-        if isinstance(side, Expression):
-            yield from (rate for rate, _ in side.terms if is_count(rate))
+    for demand in problem.demands:
+        if not demand.per_row:
+            yield from filter(is_count, demand.expression.rates)
+    yield from filter(is_count, problem.minimize.rates)

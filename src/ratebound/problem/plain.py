@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint, Expression, SingleMetric, as_number
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric, as_number
 from ratebound.rates.text import read_rate
 
 
@@ -38,18 +38,25 @@ def from_plain(data: dict[str, Any]) -> Problem:
     return Problem(objective, promises)
 
 
-def _side(side: Expression | SingleMetric) -> str | dict[str, Any]:
+def _side(side: Metric) -> str | dict[str, Any]:
+    if isinstance(side, Ratio) and side.rate is None:
+        return {"numerator": _side(side.numerator), "denominator": _side(side.denominator)}
     if isinstance(side, SingleMetric):
         return str(side)
     return {"terms": [[c, str(rate)] for rate, c in side.terms], "constant": side.constant}
 
 
-def _read(side: Any) -> Expression | SingleMetric:
+def _read(side: Any) -> Metric:
     if isinstance(side, str):
         metric = read_rate(side)
         if not isinstance(metric, SingleMetric):
             raise ValueError(f"{side[:200]} is no ratio or area")
         return metric
+    if "numerator" in side:
+        numerator, denominator = _read(side["numerator"]), _read(side["denominator"])
+        if isinstance(numerator, Expression) and isinstance(denominator, Expression):
+            return Ratio(numerator, denominator)
+        raise ValueError(f"{str(side)[:200]} is no ratio of sums")
     terms = []
     for coefficient, words in side["terms"]:
         rate = read_rate(words)

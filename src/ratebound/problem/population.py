@@ -84,6 +84,11 @@ class Population:
         return f"Population({self.size:,} rows, {labels}, columns {', '.join(self.column_names)})"
 
     @property
+    def total_weight(self) -> float:
+        """The weight of all rows; their number where none is weighted."""
+        return float(self.size if self.weights is None else self.weights.sum())
+
+    @property
     def column_names(self) -> list[str]:
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 

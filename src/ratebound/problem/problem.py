@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
-from ratebound.rates.expressions import Constraint, Expression, SingleMetric
+from ratebound.rates.demands import Demand, demands
+from ratebound.rates.expressions import Constraint, Expression, Rate, SingleMetric
 from ratebound.rates.reach import check_reach
 from ratebound.rates.text import parse, parse_expression
 
@@ -48,6 +50,18 @@ class Problem:
             raise ValueError("subject_to holds itself, or lists in lists without end") from None
         for constraint in self.subject_to:
             check_reach(constraint)
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate it speaks of, once."""
+        found = [rate for constraint in self.subject_to for rate in constraint.rates]
+        return tuple(dict.fromkeys([*self.minimize.rates, *found]))
+
+    @cached_property
+    def demands(self) -> tuple[Demand, ...]:
+        """What the promises demand of plain rates, in order; a row each once compiled."""
+        promises = enumerate(self.subject_to)
+        return tuple(demand for index, promise in promises for demand in demands(promise, index))
 
     def __str__(self) -> str:
         promises = "".join(f"\n  {constraint}" for constraint in self.subject_to)

@@ -7,12 +7,14 @@ expressions gives a `Constraint`. Nothing here knows of data; everything prints 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from ratebound.rates.subsets import EVERYONE, Subset, value_text
 
 Bound = Literal["<=", ">="]
+FIRST = "train"  # the population that rates without ``on=`` speak of
 FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
 
 
@@ -32,6 +34,11 @@ class Rate:
     versus: str | None = None
     bins: int | None = None
     out_of: float | None = None
+
+    @property
+    def population(self) -> str:
+        """The population it speaks of, by name."""
+        return self.on or FIRST
 
     def __str__(self) -> str:
         words = [] if self.subset == EVERYONE else [str(self.subset)]
@@ -85,16 +92,17 @@ class Expression:
         terms = tuple((rate, _finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
         return Expression(terms, _finite(self.constant * factor))
 
-    def __truediv__(self, number: float) -> Expression:
-        if isinstance(number, Expression | SingleMetric):
-            raise TypeError(
-                f"cannot divide {self} by {number}: to bound a ratio of two rates by a number, write "
-                "numerator >= number * denominator (precision and win_loss_ratio are built in)"
-            )
-        divisor = as_number(number, "a divisor of a rate")
-        if divisor == 0:
+    def __truediv__(self, divisor: Any) -> Any:
+        """A multiple of the sum where `divisor` is a number, a `Ratio` where it is another sum."""
+        if isinstance(divisor, Expression) and divisor.terms:
+            return Ratio(self, divisor)
+        number = as_expression(divisor, "a divisor of a rate").constant
+        if number == 0:
             raise ValueError(f"cannot divide {self} by zero")
-        return self * (1.0 / divisor)
+        return self * (1.0 / number)
+
+    def __rtruediv__(self, number: float) -> Ratio:
+        return Ratio(as_expression(number, "divided by a rate"), self)
 
     def __neg__(self) -> Expression:
         return self * -1.0
@@ -107,6 +115,19 @@ class Expression:
 
     __radd__ = __add__
     __rmul__ = __mul__
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """The rates it is a sum of."""
+        return tuple(rate for rate, _ in self.terms)
+
+    def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
+        """The same sum of other rates."""
+        terms: dict[Rate, float] = {}
+        for rate, coefficient in self.terms:
+            rate = changed(rate)
+            terms[rate] = terms.get(rate, 0.0) + coefficient
+        return Expression() + Expression(tuple(terms.items()), self.constant)
 
     def __le__(self, other: Expression | float) -> Constraint:
         return Constraint(self, "<=", as_expression(other, "compared with a rate"))
@@ -133,13 +154,17 @@ class Expression:
         return str(self)
 
 
-@dataclass(frozen=True, repr=False)
 class SingleMetric:
     """A metric that is no sum of rates, so that it compares with numbers only."""
 
-    rate: Rate
+    rate: Rate | None  # its words, where it has a name
 
     __array_ufunc__ = None  # NumPy numbers leave comparing to us
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """The rates it is spoken of in."""
+        raise NotImplementedError
 
     def __le__(self, number: float) -> Constraint:
         return Constraint(self, "<=", self._bound(number))
@@ -156,40 +181,85 @@ class SingleMetric:
     def _bound(self, number: object) -> Expression:
         if isinstance(number, Expression | SingleMetric):
             raise TypeError(
-                f"{self.rate.kind} compares with a number only, not with {number}: the product of two "
+                f"{self} compares with a number only, not with {number}: the product of two "
                 f"rates is not linear. Fix a number for one side: {self} >= 0.8"
             )
-        return Expression((), as_number(number, f"compared with {self.rate.kind}"))
+        return Expression((), as_number(number, f"compared with {self}"))
 
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
-            f"{self.rate.kind} cannot be added, scaled or negated, it is not a sum of rates; compare "
+            f"{self} cannot be added, scaled or negated, it is not a sum of rates; compare "
             f"it with a number: {self} >= 0.8"
         )
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _no_arithmetic
-
-    def __str__(self) -> str:
-        return str(self.rate)
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
+    __truediv__ = __rtruediv__ = __neg__ = _no_arithmetic
 
     def __repr__(self) -> str:
         return str(self)
 
 
+@dataclass(frozen=True, repr=False)
 class Ratio(SingleMetric):
-    """A quotient of two rates (precision, win_loss_ratio); compiled by cross-multiplying.
+    """One sum of rates over another; compared with a number, it is kept by cross-multiplying.
 
-    >>> from ratebound import precision
+    ``a / b`` of two expressions is a ratio. Give one a name of its own with `ratebound.ratio`.
+
+    >>> from ratebound import false_positives, positive_rate, precision, recall
+    >>> recall(sex="Female") / (recall() + positive_rate()) >= 0.4
+    recall(sex == "Female") / (recall() + positive_rate()) >= 0.4
     >>> precision(sex="Female") >= 0.8
     precision(sex == "Female") >= 0.8
+    >>> precision().denominator
+    predicted_positives()
     """
 
+    numerator: Expression
+    denominator: Expression  # never negative
+    rate: Rate | None = None
 
+    def __post_init__(self) -> None:
+        for part in (self.numerator, self.denominator):
+            if not isinstance(part, Expression):
+                raise TypeError(f"a ratio is of two sums of rates, got {part!r}")
+        below = self.denominator
+        if not below.terms or below.constant < 0 or any(c < 0 for _, c in below.terms):
+            raise ValueError(
+                f"cannot divide by {below}: the denominator of a ratio is a sum of rates that is never "
+                "negative, so no coefficient in it may be below 0; 1 - positive_rate(), say, is "
+                "negative_rate()"
+            )
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        if self.rate is not None:
+            return (self.rate,)
+        return tuple(dict.fromkeys(self.numerator.rates + self.denominator.rates))
+
+    def __str__(self) -> str:
+        if self.rate is not None:
+            return str(self.rate)
+        return f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
+
+
+@dataclass(frozen=True, repr=False)
 class Area(SingleMetric):
     """The area under a ROC curve, from below; compiled to rates at learnable thresholds."""
 
+    rate: Rate
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return (self.rate,)
+
     def __le__(self, number: float) -> Constraint:
         raise TypeError(f"{self} can be bounded from below only: write {self} >= {number}")
+
+    def __str__(self) -> str:
+        return str(self.rate)
+
+
+Metric = Expression | SingleMetric
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,7 +271,7 @@ class Constraint:
     recall(sex == "Female") >= 0.95 * recall()
     """
 
-    left: Expression | SingleMetric
+    left: Metric
     relation: Bound
     right: Expression
     name: str = field(default="", compare=False)
@@ -215,6 +285,11 @@ class Constraint:
             flipped = {"left": self.right, "right": self.left, "relation": FLIPPED[self.relation]}
             for name, value in flipped.items():
                 object.__setattr__(self, name, value)
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate it speaks of, once."""
+        return tuple(dict.fromkeys(self.left.rates + self.right.rates))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -246,7 +321,7 @@ def as_expression(value: Any, role: str) -> Expression:
         return value
     if isinstance(value, SingleMetric):
         raise TypeError(
-            f"{value.rate.kind} is not a sum of rates and cannot be {role}; "
+            f"{value} is not a sum of rates and cannot be {role}; "
             f"compare it with a number: {value} >= 0.8"
         )
     return Expression((), as_number(value, role))
@@ -279,3 +354,8 @@ def _joined(before: str, sign: float, size: str) -> str:
     if before:
         return f" {'-' if negative else '+'} {size}"
     return f"-{size}" if negative else size
+
+
+def _in_parentheses(expression: Expression) -> str:
+    alone = not expression.constant and [c for _, c in expression.terms] == [1.0]
+    return str(expression) if alone else f"({expression})"

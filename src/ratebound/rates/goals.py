@@ -58,7 +58,7 @@ def _named(goal: str, constraints: Iterable[Constraint]) -> list[Constraint]:
 
 
 def _alike(
-    rate: RateFunction,
+    rate: RateFunction[Expression],
     groups: Groups,
     slack: float | None,
     ratio: float | None,

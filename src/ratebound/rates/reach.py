@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ratebound.rates.expressions import Constraint, Expression, Rate, SingleMetric
-from ratebound.rates.named import is_count
+from ratebound.rates.demands import form_of
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.kinds import is_count
 
 ROUNDING = 1e-9
 PERCENT = 2.0  # a bound from here on, on one share, must be meant in percent
@@ -41,9 +42,14 @@ def check_reach(constraint: Constraint) -> None:
 def _range(constraint: Constraint) -> tuple[str, float, float, float]:
     """What is bounded, in words, the least and the most it can be, and its bound."""
     metric = constraint.left
-    if isinstance(metric, SingleMetric):
-        most = math.inf if metric.rate.kind == "win_loss_ratio" else 1.0
-        return str(metric), 0.0, most, constraint.right.constant
+    if isinstance(metric, Area):
+        return str(metric), 0.0, 1.0, constraint.right.constant
+    if isinstance(metric, Ratio):
+        above = metric.numerator
+        low = -math.inf if above.constant < 0 or any(c < 0 for _, c in above.terms) else 0.0
+        most = 1.0 if form_of(metric) in ("proportion", "share") else math.inf
+        return str(metric), low, most, constraint.right.constant
+    assert isinstance(metric, Expression)
     difference = metric - constraint.right
     ends = [sorted((0.0, c * _most(rate))) for rate, c in difference.terms]
     low, high = (math.fsum(side) for side in zip(*ends, strict=True))
@@ -60,9 +66,7 @@ def _most(rate: Rate) -> float:
 def _hint(constraint: Constraint) -> str:
     """What was perhaps meant: shares in percent."""
     number = constraint.right.constant
-    sides = [side for side in (constraint.left, constraint.right) if isinstance(side, Expression)]
-    counts = any(is_count(rate) for side in sides for rate, _ in side.terms)
-    if counts or not PERCENT <= abs(number) <= 100:
+    if any(map(is_count, constraint.rates)) or not PERCENT <= abs(number) <= 100:
         return ""
     meant = replace(constraint, right=replace(constraint.right, constant=number / 100))
     try:

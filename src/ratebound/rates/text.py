@@ -11,20 +11,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
-from ratebound.rates import named
-from ratebound.rates.expressions import Constraint, Expression, SingleMetric
+from ratebound.base.spelling import nearest
+from ratebound.rates.expressions import Constraint, Expression, Metric, SingleMetric
+from ratebound.rates.kinds import KINDS
+from ratebound.rates.named import OPTIONS, say
 from ratebound.rates.subsets import Column, Compare, Relation, Subset, Value, plain_value
 
 LONGEST = 20_000
-_VERSUS = (*(k for k in named.VERSUS if " " not in k), "win_loss_ratio")
-_KINDS = (*(k for k in named.RATES if " " not in k), *_VERSUS, "precision", "roc_auc")
 _COMPARE: dict[type[ast.cmpop], Relation] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 _FLIPPED: dict[str, Relation] = {
     "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
-Operand = Expression | SingleMetric
 Found = TypeVar("Found")
 
 
@@ -46,7 +45,7 @@ def parse_expression(text: str) -> Expression:
     return _read(text, _Reader.sum_of_rates)
 
 
-def read_rate(text: str) -> Expression | SingleMetric:
+def read_rate(text: str) -> Metric:
     """The rate, ratio or area whose own words these are, however long, as in a file of ours.
 
     >>> read_rate('recall(sex == "Female")')
@@ -111,17 +110,17 @@ class _Reader:
             self.fail(self.tree, "an objective is a sum of rates, as in error_rate()")
         return found
 
-    def one_rate(self) -> Operand:
+    def one_rate(self) -> Metric:
         if not isinstance(self.tree, ast.Call):
             self.fail(self.tree, "expected one rate, as in recall()")
         return self.rate(self.tree)
 
-    def operand(self, node: ast.expr) -> Operand:
+    def operand(self, node: ast.expr) -> Metric:
         """A number, a rate, or a sum or multiple of them."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 self.fail(node, "expected a number or a rate")
-            return cast(Operand, self.guarded(node, Expression().__add__, node.value))
+            return cast(Metric, self.guarded(node, Expression().__add__, node.value))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self.operand(node.operand)
             return self.guarded(node, lambda: -inner) if isinstance(node.op, ast.USub) else inner
@@ -131,24 +130,28 @@ class _Reader:
             return self.rate(node)
         self.fail(node, "expected a number, a rate such as recall(), or their sum")
 
-    def arithmetic(self, node: ast.BinOp) -> Operand:
+    def arithmetic(self, node: ast.BinOp) -> Metric:
         left, right = self.operand(node.left), self.operand(node.right)
         if isinstance(node.op, ast.Add):
-            return cast(Operand, self.guarded(node, lambda: left + right))
+            return cast(Metric, self.guarded(node, lambda: left + right))
         if isinstance(node.op, ast.Sub):
-            return cast(Operand, self.guarded(node, lambda: left - right))
+            return cast(Metric, self.guarded(node, lambda: left - right))
         if isinstance(node.op, ast.Mult):
             if not _has_rate(left):
                 left, right = right, left
-            return cast(Operand, self.guarded(node, lambda: left * _as_number(right)))
+            return cast(Metric, self.guarded(node, lambda: left * _as_number(right)))
         if isinstance(node.op, ast.Div):
-            return cast(Operand, self.guarded(node, lambda: left / _as_number(right)))
+            return cast(Metric, self.guarded(node, lambda: left / _as_number(right)))
         self.fail(node, "rates are combined with + - * / only")
 
-    def rate(self, node: ast.Call) -> Operand:
-        if not isinstance(node.func, ast.Name) or node.func.id not in _KINDS:
-            self.fail(node, f"no such rate; there are {', '.join(_KINDS)}")
-        kind = node.func.id
+    def rate(self, node: ast.Call) -> Metric:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in KINDS:
+            self.fail(
+                node,
+                f"no such rate{nearest(name, KINDS)} There are {', '.join(KINDS)}. A ratio of your own "
+                "is defined first, by rb.ratio, also before rb.load of a model that keeps it",
+            )
         options: dict[str, Any] = {}
         subsets = [self.subset(argument) for argument in node.args]
         if len({keyword.arg for keyword in node.keywords}) < len(node.keywords):
@@ -156,14 +159,11 @@ class _Reader:
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.fail(node, "** has no meaning here")
-            if keyword.arg in named.RESERVED:
+            if keyword.arg in OPTIONS:
                 options[keyword.arg] = self.value(keyword.value)
             else:
                 subsets.append(self.matches(Column(keyword.arg), keyword.value))
-        if (kind in _VERSUS) != ("versus" in options):
-            state = "needs" if kind in _VERSUS else "takes no"
-            self.fail(node, f'{kind} {state} versus="column with the existing model\'s decisions"')
-        return cast(Operand, self.guarded(node, getattr(named, kind), *subsets, **options))
+        return cast(Metric, self.guarded(node, say, name, *subsets, **options))
 
     def subset(self, node: ast.expr) -> Subset:
         if isinstance(node, ast.BoolOp):
@@ -229,11 +229,11 @@ class _Reader:
         )
 
 
-def _has_rate(operand: Operand) -> bool:
+def _has_rate(operand: Metric) -> bool:
     return isinstance(operand, SingleMetric) or bool(operand.terms)
 
 
-def _as_number(operand: Operand) -> Any:
+def _as_number(operand: Metric) -> Any:
     """The constant of an expression without rates; a rate stays one, for the error it deserves."""
     return operand if _has_rate(operand) else cast(Expression, operand).constant
 

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept
+from ratebound.rates.demands import area_budgets, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
-from ratebound.rates.named import area_budgets
 
 Array = NDArray[Any]
 PRICED = 1e-6  # of the dual: constraints with more are at odds
 NAMED = 5  # constraints are named one by one up to here
-PARTS = {"precision": ("true positives", "yeses"), "win_loss_ratio": ("wins", "losses")}
 
 # The least t at which something has violations of at most `room + elastic * t`, both (m,) and in units;
 # see `least_violation`.
@@ -80,11 +79,12 @@ def remedy(
 
 def broken_by(constraint: Constraint, amount: float) -> str:
     """By how much a constraint is broken; a ratio's violation is that of its cross-multiplied form."""
-    if not isinstance(constraint.left, Ratio):
+    ratio = constraint.left
+    if not isinstance(ratio, Ratio):
         return f"by {amount:.4g}"
-    top, bottom = PARTS[constraint.left.rate.kind]
-    promise = f"{top} {constraint.relation} {constraint.right} * {bottom}"
-    return f"by {amount:.4g} per row of its subset in {promise}"
+    per_row = " per row of its subset" if is_even(ratio) else ""
+    right = constraint.right.constant * ratio.denominator
+    return f"by {amount:.4g}{per_row} in {ratio.numerator} {constraint.relation} {right}"
 
 
 def _at_odds(least: LeastViolation, program: Program) -> Array:

@@ -20,7 +20,6 @@ from ratebound.learners.encoding import Encoding
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.rates.expressions import Constraint
-from ratebound.rates.named import demands
 from ratebound.solution.cells import Cells
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import Status
@@ -68,7 +67,7 @@ def check_version(document: Any) -> None:
 def mixture_of(document: dict[str, Any], tensors: dict[str, Array], scorer: Scorer) -> Mixture:
     """The mixture that `document_of` described, with its arrays."""
     problem = from_plain(document)
-    constraints = tuple(c for promise in problem.subject_to for c, _ in demands(promise))
+    constraints = tuple(demand.words for demand in problem.demands)
     weights, parameters = _weights(tensors["weights"]), models_of(tensors)
     cells = _cells(document["cells"], tensors, len(parameters))
     if cells is None and len(parameters) != len(weights):

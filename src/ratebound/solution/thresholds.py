@@ -22,11 +22,11 @@ from ratebound.game.moving import apart
 from ratebound.game.trace import NO_SETTING, Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import FIRST, compile
+from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Area
+from ratebound.rates.expressions import FIRST, Area
 from ratebound.rates.subsets import Value
 from ratebound.solution.advice import Search
 from ratebound.solution.cells import Cells

@@ -1,0 +1,125 @@
+"""What a promise demands of plain rates, as expressions that are to be <= 0.
+
+A ratio is cross-multiplied; an area becomes a mean of recalls at thresholds of its own, and one more
+demand for the false-positive budget of each threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.kinds import ANY, atoms, is_count
+from ratebound.rates.subsets import EVERYONE, All, Any_, Label, Not, Subset
+
+Form = Literal["proportion", "odds", "share", "other"]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One row of a compiled problem."""
+
+    words: Constraint  # as reports say it
+    expression: Expression  # to be <= 0
+    promise: int  # the promise it came from, counted from 0
+    per_row: bool = False  # whether its counts are taken per row of their subset
+
+
+def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
+    """What `constraint` demands; `promise` says which of several it is.
+
+    >>> from ratebound import precision
+    >>> demands(precision() >= 0.5)[0].expression
+    -true_positives() + 0.5 * predicted_positives()
+    """
+    metric, bound = constraint.left, constraint.right
+    if isinstance(metric, Area):
+        return _area_demands(metric, constraint, promise)
+    if isinstance(metric, Ratio):
+        difference = metric.numerator - bound.constant * metric.denominator
+        per_row = is_even(metric)
+    else:
+        assert isinstance(metric, Expression)
+        difference, per_row = metric - bound, False
+    if constraint.relation == ">=":
+        difference = -difference
+    return [Demand(constraint, difference, promise, per_row)]
+
+
+def _area_demands(metric: Area, constraint: Constraint, promise: int) -> list[Demand]:
+    def part(kind: str, at: str) -> Expression:
+        return Expression(((Rate(kind, metric.rate.subset, metric.rate.on, at), 1.0),))
+
+    budgets = area_budgets(metric)
+    mean_recall = Expression()
+    for threshold in budgets:
+        mean_recall += part("recall", threshold) / len(budgets)
+    found = [Demand(constraint, constraint.right - mean_recall, promise)]
+    for threshold, budget in budgets.items():
+        spent = part("false_positive_rate", threshold)
+        found.append(Demand(spent <= budget, spent - budget, promise))
+    return found
+
+
+def area_budgets(metric: Area) -> dict[str, float]:
+    """The learnable thresholds of an area, each with the false positive rate it may spend."""
+    bins = metric.rate.bins or 1
+    return {f"{metric} {k + 1}/{bins}": (k + 0.5) / bins for k in range(bins)}
+
+
+def is_even(ratio: Ratio) -> bool:
+    """Whether both sides count rows of one subset, so that its size, and any number of rows, cancels."""
+    rates = ratio.numerator.rates + ratio.denominator.rates
+    constant = ratio.numerator.constant or ratio.denominator.constant
+    one_place = len({(rate.population, rate.subset) for rate in rates}) == 1
+    return one_place and not constant and all(is_count(r) and r.out_of is None for r in rates)
+
+
+@lru_cache(maxsize=1024)
+def form_of(ratio: Ratio) -> Form:
+    """What its rows make of a ratio: a proportion, odds, any other share of a whole, or neither.
+
+    A row adds to both sides by its label, its decision and the existing model's alone. In a proportion
+    every row below the line counts once, and is above it or not; in odds no row is on both sides.
+
+    >>> from ratebound import false_negatives, precision, true_positives, win_loss_ratio
+    >>> form_of(precision()), form_of(win_loss_ratio(versus="live"))
+    ('proportion', 'odds')
+    >>> form_of(2 * true_positives() / (2 * true_positives() + false_negatives()))
+    'share'
+    """
+    rates = ratio.numerator.rates + ratio.denominator.rates
+    existing = {rate.versus for rate in rates if rate.versus is not None}
+    if not is_even(ratio) or len(existing) > 1 or len({rate.at for rate in rates}) > 1:
+        return "other"
+    rows = list(product((False, True), repeat=3))
+    both = [(_added(ratio.numerator, *row), _added(ratio.denominator, *row)) for row in rows]
+    if {above for above, _ in both} | {below for _, below in both} <= {0.0, 1.0}:
+        if all(above <= below for above, below in both):
+            return "proportion"
+        if not any(above and below for above, below in both):
+            return "odds"
+    return "share" if all(0 <= above <= below for above, below in both) else "other"
+
+
+def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
+    """What one row of the subset adds to a side of an even ratio."""
+    total = 0.0
+    for rate, coefficient in side.terms:
+        for atom in atoms(replace(rate, subset=EVERYONE)):
+            if (atom.predicted is ANY or atom.predicted is yes) and _holds(atom.given, label, existing):
+                total += coefficient
+    return total
+
+
+def _holds(subset: Subset, label: bool, existing: bool) -> bool:
+    if isinstance(subset, All):
+        return all(_holds(part, label, existing) for part in subset.parts)
+    if isinstance(subset, Any_):
+        return any(_holds(part, label, existing) for part in subset.parts)
+    if isinstance(subset, Not):
+        return not _holds(subset.part, label, existing)
+    return label if isinstance(subset, Label) else existing
