@@ -1,4 +1,4 @@
-"""Thresholds by known cell: seconds against what cannot be saved, and quality against Fairlearn's.
+"""Thresholds by known group: seconds against what cannot be saved, and quality against Fairlearn's.
 
 The floor is what any such method must do: sort every model's scores, compile the problem, and solve the
 last linear program once. Fairlearn's ThresholdOptimizer states problems of one column with equal rates;
@@ -18,7 +18,7 @@ from _common import machine, markdown
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
-from ratebound.game import cell_program
+from ratebound.base import linear_program
 
 GROUPS = {"sex": ("Female", "Male"), "race": ("Black", "White")}
 KNOWN = ["sex", "race"]
@@ -46,12 +46,12 @@ def best_of(runs: int, work: Callable[[], Any]) -> tuple[float, Any]:
 
 def last_program(problem: rb.Problem, scores: Any, population: rb.Population) -> Callable[[], Any]:
     """The last linear program that `rb.thresholds` solves on this problem, to be solved again."""
-    solve, calls = cell_program.solve, []
-    cell_program.solve = lambda *given: calls.append(given) or solve(*given)
+    solve, calls = linear_program.solve, []
+    linear_program.solve = lambda *given: calls.append(given) or solve(*given)
     try:
         rb.thresholds(problem, scores, population, known=KNOWN)
     finally:
-        cell_program.solve = solve
+        linear_program.solve = solve
     return lambda: solve(*calls[-1])
 
 
@@ -64,7 +64,7 @@ def timed(name: str, goal: str, scores: Any, population: rb.Population, runs: in
     floor = compiling + sorting + solving
     worst = policy.violations["train"].max()
     return [
-        name, goal, str(len(policy.constraints)), str(len(policy.cells.values)), f"{own:.3f}",
+        name, goal, str(len(policy.constraints)), str(len(policy.decider.groups)), f"{own:.3f}",
         f"{compiling:.3f} + {sorting:.3f} + {solving:.3f}", f"{own / floor:.1f}",
         f"{policy.objectives['train']:.4f} / {worst:+z.1e}",
     ]  # fmt: skip

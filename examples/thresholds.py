@@ -33,11 +33,11 @@ def main():
 
     everyone = rb.Problem(minimize=rb.error_rate())
     scores = scored["train"].X
-    by_cell = rb.thresholds(FAIR, scores, scored["train"], known=KNOWN)
+    by_group = rb.thresholds(FAIR, scores, scored["train"], known=KNOWN)
     policies = {
         "stock, best threshold": (rb.thresholds(everyone, scores, scored["train"], known=[]), scored),
         "stock, one threshold": (rb.thresholds(FAIR, scores, scored["train"], known=[]), scored),
-        "stock, by sex and race": (by_cell, scored),
+        "stock, by sex and race": (by_group, scored),
         "trained": (rb.shrink(trace), featured),
         "trained, by sex and race": (
             rb.thresholds(FAIR, trace, featured["train"], known=KNOWN),
@@ -52,7 +52,7 @@ def main():
         cells = [f"{report.objective.value:.4f} / {w:+z.4f}" for report, w in pairs]
         print(f"{name:42}{cells[0]:18}{cells[1]}")
     print("\nThe rule of stock, by sex and race, on its probability:")
-    print(by_cell.cells)
+    print(by_group.rule)
 
 
 if __name__ == "__main__":

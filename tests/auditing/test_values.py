@@ -9,6 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 import ratebound as rb
 from ratebound.auditing import audit
+from ratebound.solution.deciders import Vote
+from ratebound.solution.mixture import Members
 
 from .conftest import draw, mixture
 
@@ -261,9 +263,9 @@ def test_a_vote_is_audited_as_it_decides():
     people = rb.Population(np.zeros((10, 1)), np.arange(10) < 5)
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
     trace = rb.play(rb.compile(problem, people), rb.Linear(), rounds=2, keep_every=1)
-    constant = replace(
-        rb.shrink(trace), weights=np.array([0.6, 0.4]), parameters=np.array([[0, -1.0], [0, 1.0]])
-    )
-    for model, expected in ((constant, 0.4), (replace(constant, vote=True), 0.0)):
+    chosen = rb.shrink(trace)
+    members = Members(np.array([0.6, 0.4]), np.array([[0, -1.0], [0, 1.0]]), chosen.scorer)
+    constant = replace(chosen, members=members)
+    for model, expected in ((constant, 0.4), (replace(constant, decider=Vote()), 0.0)):
         assert rb.audit(problem, model, people).promises[0].value == pytest.approx(expected)
         assert model.predict_proba(people.X)[:, 1].mean() == pytest.approx(expected)

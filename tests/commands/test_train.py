@@ -37,7 +37,7 @@ def test_from_table_to_audited_model(run, flags, tmp_path):
     assert names(tmp_path / "deep") == ["model"]
     saved = rb.load(tmp_path / "deep" / "model")
     audited = json.loads((tmp_path / "deep" / "model" / "audit.json").read_text("utf-8"))
-    assert saved.audited == audited
+    assert saved.record.audited == audited
     assert saved.classes == ("<=50K", ">50K")
     assert [column.name for column in saved.encoding.columns] == ["age", "hours", "city"]
     assert answer.status == (0 if audited["kept"] else 1)
@@ -159,9 +159,9 @@ def test_thresholds_by_a_known_column(run, flags, people, new_people, tmp_path):
     folder = tmp_path / "model"
     answer = run(*flags, "--known", "sex", "--holdout", "0", "--out", folder)
     assert answer.status == 0
-    assert "sets of thresholds on 800 rows" in answer.out or "set of thresholds on 800" in answer.out
+    assert "of thresholds by sex on 800 rows" in answer.out
     saved = rb.load(folder)
-    assert saved.cells.columns == ("sex",)
+    assert saved.decider.columns == ("sex",)
     assert [column.name for column in saved.encoding.columns] == ["age", "hours", "city"]
     table = read_table(new_people)
     # The audit's number is the definition's, from how often yes would be said.
@@ -186,7 +186,7 @@ def test_a_run_file_with_known_columns_and_a_model(run, flags, people, tmp_path)
     run("train", source)
     run(*flags, "--known", "sex", "--model", "lightgbm", "--out", tmp_path / "from_flags")
     assert contents(tmp_path / "from_file") == contents(tmp_path / "from_flags")
-    assert rb.load(tmp_path / "from_file").cells.columns == ("sex",)
+    assert rb.load(tmp_path / "from_file").decider.columns == ("sex",)
 
 
 def test_the_decisions_of_a_model_in_use_may_be_known(run, flags, new_people, tmp_path):
@@ -216,7 +216,7 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
     parquet.write_table(arrow.table(values), tmp_path / "people.parquet")
     flags[1] = tmp_path / "people.parquet"
     run(*flags, "--known", "old", "--out", tmp_path / "model")
-    assert rb.load(tmp_path / "model").cells.values == ((False,), (True,))
+    assert rb.load(tmp_path / "model").decider.groups == ((False,), (True,))
     with open(tmp_path / "people.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([list(values), *zip(*values.values(), strict=True)])
     found = [

@@ -12,6 +12,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.commands.tables import read_table
+from ratebound.solution.mixture import Members
 
 from .conftest import PROMISE, make_people, write_csv
 
@@ -44,7 +45,8 @@ def mixed(model, tmp_path_factory):
     parameters = np.zeros((2, whole.parameters.shape[1]), dtype=whole.parameters.dtype)
     parameters[:, -1] = [-1.0, 1.0]  # the bias
     folder = tmp_path_factory.mktemp("mixed")
-    replace(whole, parameters=parameters, weights=np.array([0.3, 0.7]), cells=None).save(folder)
+    members = Members(np.array([0.3, 0.7]), parameters, whole.scorer)
+    replace(whole, members=members, decider=whole.decider.draw).save(folder)
     return folder
 
 
@@ -212,7 +214,7 @@ def test_explaining_what_cannot_be_known(run, refused, people):
     assert "column 'income' is the label" in refused(*given, "--known", "income")
     answer = run(*given, "--known", "id")
     assert answer.status == 0
-    assert "could not be measured on held-out rows: known: column 'id' makes 800 cells" in answer.out
+    assert "could not be measured on held-out rows: known: column 'id' makes 800 groups" in answer.out
 
 
 def test_explaining_what_no_classifier_keeps(run, people):

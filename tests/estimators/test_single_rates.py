@@ -89,4 +89,4 @@ def test_the_best_single_model_keeps_one_rate_too():
 
 def test_without_promises_no_threshold_is_moved():
     X, y = rows(500)
-    assert rb.RateConstrainedClassifier(random_state=0).fit(X, y).solution_.cells is None
+    assert rb.RateConstrainedClassifier(random_state=0).fit(X, y).solution_.decider.kind == "draw"

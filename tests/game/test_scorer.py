@@ -92,8 +92,7 @@ def test_a_kind_belongs_to_one_class():
 
 def test_a_file_that_does_not_fit_is_one_error(trace, tmp_path):
     """What an outsider's `read` raises, whatever it is, becomes an error that names the file."""
-    own = replace(rb.average(trace), scorer=Bumps(X[:4], sharpness="steep"))
-    path = own.save(tmp_path)
+    path = rb.average(replace(trace, scorer=Bumps(X[:4], sharpness="steep"))).save(tmp_path)
     with pytest.raises(ValueError, match=r"model\.safetensors cannot be loaded"):
         rb.load(path)
 

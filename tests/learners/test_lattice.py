@@ -15,6 +15,7 @@ from ratebound.learners.lattice import (
     place_keypoints,
     random_subsets,
 )
+from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import to_onnx
 
 torch = pytest.importorskip("torch")
@@ -419,7 +420,7 @@ def run_onnx(runtime, mixture, rows, folder):
 def test_onnx_takes_infinite_values_as_the_model_does(mixture, runtime, tmp_path):
     module = Lattices([Numeric((0.0, 1.0)), Numeric((0.0, 2.0, 3.0))], [[0, 1]])
     parameters = np.concatenate([p.detach().numpy().ravel() for p in module.parameters()])[None]
-    one = replace(mixture, scorer=TorchScorer(module), parameters=parameters, weights=np.ones(1))
+    one = replace(mixture, members=Members(np.ones(1), parameters, TorchScorer(module)))
     rows = np.array([[np.inf, 1.0], [-np.inf, 1.0], [0.5, np.inf], [0.5, -np.inf]], dtype=np.float32)
     found, _ = run_onnx(runtime, one, rows, tmp_path)
     ends = module(torch.tensor([[1.0, 1.0], [0.0, 1.0], [0.5, 3.0], [0.5, 0.0]])).detach().numpy()
@@ -451,7 +452,7 @@ def test_onnx_gives_the_same_scores(mixture, runtime, tmp_path, name):
     scorer = TorchScorer(module)
     base = np.concatenate([p.detach().numpy().ravel() for p in module.parameters()])
     parameters = np.stack([base, 0.5 * base, base + 0.1])
-    three = replace(mixture, scorer=scorer, parameters=parameters, weights=np.ones(3) / 3)
+    three = replace(mixture, members=Members(np.ones(3) / 3, parameters, scorer))
     rows = random_rows(200)[:, :2] if name in ("numbers", "categories") else random_rows(200)
     found, _ = run_onnx(runtime, three, rows, tmp_path)
     np.testing.assert_allclose(found["scores"].T, scorer.scores(parameters, rows), atol=1e-5)

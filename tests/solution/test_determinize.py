@@ -9,8 +9,10 @@ import pytest
 import ratebound as rb
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
+from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.determinize import determinize, evaluate
-from ratebound.solution.mixture import Mixture
+from ratebound.solution.mixture import Members, Mixture
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 rng = np.random.default_rng(5)
@@ -25,22 +27,19 @@ COMPILED = rb.compile(PROBLEM, PEOPLE)
 AT = np.array([-0.5, 0.0, 0.7])  # the members say yes from here on
 
 
-def mixture_of(weights, at=AT, **options):
-    given = {
-        "problem": PROBLEM,
-        "constraints": COMPILED.constraints,
-        "thresholds": {},
-        "scorer": LinearScorer("float64"),
-        "objectives": {"train": 9.0},
-        "violations": {"train": np.full(3, 9.0)},
-        "setting": 0,
-        "status": Status(True, 0.0, (), (), "of the mixture"),
-    }
+def mixture_of(weights, at=AT):
     parameters = np.column_stack([np.ones(len(at)), -np.asarray(at)])
-    return Mixture(weights=np.asarray(weights), parameters=parameters, **given | options)
+    status = Status(True, 0.0, (), (), "of the mixture")
+    values = {"objectives": {"train": 9.0}, "violations": {"train": np.full(3, 9.0)}, "setting": 0}
+    record = Record(PROBLEM, status, **values)
+    return Mixture(Members(np.asarray(weights), parameters, LinearScorer("float64")), Draw(), record)
 
 
 MIXTURE = mixture_of([0.3, 0.3, 0.4])
+
+
+def learning(thresholds):
+    return replace(MIXTURE, members=replace(MIXTURE.members, thresholds=thresholds))
 
 
 def by_hand(yes):
@@ -73,7 +72,7 @@ def test_a_vote_says_yes_at_one_half():
     np.testing.assert_array_equal(model.predict(X), yes)
     np.testing.assert_array_equal(model.predict_proba(X)[:, 1], yes)
     assert len(model) == 3
-    assert model.vote
+    assert model.decider == Vote()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_the_best_member_is_first_by_rank(at, expected):
     mixture = mixture_of(np.full(len(at), 1 / len(at)), at)
     model = determinize(mixture, COMPILED).model
     assert len(model) == 1
-    assert not model.vote
+    assert model.decider.draw is not None
     np.testing.assert_array_equal(model.parameters, mixture.parameters[[expected]])
     np.testing.assert_array_equal(model.predict(X), X[:, 0] >= at[expected])
 
@@ -168,7 +167,7 @@ def test_tables_go_through_the_encoding():
 def test_areas_and_thresholds():
     area = rb.Problem(rb.error_rate(), [rb.roc_auc(bins=4) >= 0.8, rb.positive_rate(at=0.5) <= 0.2])
     compiled = rb.compile(area, PEOPLE)
-    mixture = replace(MIXTURE, thresholds={name: np.full(3, 1e6) for name in compiled.learnable})
+    mixture = learning({name: np.full(3, 1e6) for name in compiled.learnable})
     for method in ("best", "vote"):
         determined = determinize(mixture, compiled, method)
         _, expected = compiled.evaluate(X[:, 0])  # all members rank alike
@@ -180,7 +179,7 @@ def test_areas_and_thresholds():
 
 def test_members_keep_thresholds_they_learned_but_cannot_vote_at_them():
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(at="high") <= 0.1]), PEOPLE)
-    mixture = replace(MIXTURE, thresholds={"high": np.array([1.0, 1.1, 1.2])})
+    mixture = learning({"high": np.array([1.0, 1.1, 1.2])})
     determined = determinize(mixture, compiled)
     index = int(np.argmin(np.abs(mixture.parameters[:, 1] - determined.model.parameters[0, 1])))
     assert determined.model.thresholds["high"] == mixture.thresholds["high"][index]
@@ -196,7 +195,7 @@ def test_a_vote_can_be_determinized_too():
     best = determinize(vote.model, COMPILED, "best")
     assert best.before.objective == vote.after.objective
     assert len(best.model) == 1
-    assert not best.model.vote
+    assert best.model.decider.draw is not None
     again = determinize(vote.model, COMPILED, "vote")
     np.testing.assert_array_equal(again.after.violations, again.before.violations)
 

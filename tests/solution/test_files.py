@@ -18,6 +18,7 @@ import ratebound as rb
 from ratebound.base import writing
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import documents, files
+from ratebound.solution.deciders import Vote
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(200, 3))
@@ -56,8 +57,10 @@ def assert_same(one, other, rows=X):
     assert list(one.violations) == list(other.violations)
     for name, values in one.violations.items():
         np.testing.assert_array_equal(values, other.violations[name])
-    for name in ("classes", "encoding", "feature_scale", "salt", "vote", "audited"):
+    for name in ("classes", "encoding", "decider"):
         assert getattr(one, name) == getattr(other, name), name
+    for name in ("setting", "seed", "data", "date", "versions", "audited"):
+        assert getattr(one.record, name) == getattr(other.record, name), name
     assert list(map(type, one.classes)) == list(map(type, other.classes))
     assert str(one) == str(other)
     assert one.status == other.status
@@ -194,8 +197,9 @@ def test_an_encoding_comes_back(tmp_path):
     table.loc[::7, "x"] = np.nan
     encoding = fit_encoding(table)
     people = rb.Population(encoding.transform(table), Y, columns={"group": GROUP})
+    mixture = rb.average(trained(people=people))
     mixture = replace(
-        rb.average(trained(people=people)), encoding=encoding, classes=("no", "yes"), salt=77
+        mixture, encoding=encoding, classes=("no", "yes"), decider=mixture.decider.salted(77)
     )
     loaded = rb.load(mixture.save(tmp_path))
     assert_same(loaded, mixture, table)
@@ -203,7 +207,8 @@ def test_an_encoding_comes_back(tmp_path):
 
 
 def test_votes_and_audits_come_back(linear, tmp_path):
-    vote = replace(linear, vote=True, audited={"rows": 200, "kept": [True, False], "level": 0.95})
+    audited = {"rows": 200, "kept": [True, False], "level": 0.95}
+    vote = replace(linear, decider=Vote()).recorded(audited=audited)
     assert_same(rb.load(vote.save(tmp_path)), vote)
 
 
@@ -405,7 +410,7 @@ def test_what_cannot_be_written_leaves_the_old_file(small, tmp_path):
     path = small.save(tmp_path / "model.safetensors")
     before = path.read_bytes()
     with pytest.raises(ValueError, match="Out of range float"):
-        replace(small, objectives={"train": float("nan")}).save(path)
+        small.recorded(objectives={"train": float("nan")}).save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.safetensors"]
 

@@ -9,7 +9,9 @@ import pytest
 import ratebound as rb
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
-from ratebound.solution.mixture import Mixture, member
+from ratebound.solution.deciders import Draw, Vote
+from ratebound.solution.mixture import Members, Mixture, member
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 X = np.random.default_rng(0).normal(size=(8000, 2))
@@ -19,17 +21,15 @@ PARAMETERS = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, -1.0]])
 
 
 def mixture_of(weights=WEIGHTS, parameters=PARAMETERS, **options):
-    given = {
-        "problem": rb.Problem(rb.error_rate()),
-        "constraints": (),
-        "thresholds": {"t": np.arange(len(weights), dtype=float)},
-        "scorer": LinearScorer("float64"),
-        "objectives": {"train": 0.25},
-        "violations": {"train": np.zeros(0)},
-        "setting": 0,
-        "status": Status(True, 0.0, (), (), "feasible"),
-    }
-    return Mixture(weights=np.asarray(weights), parameters=np.asarray(parameters), **given | options)
+    status = Status(True, 0.0, (), (), "feasible")
+    values = {"objectives": {"train": 0.25}, "violations": {"train": np.zeros(0)}, "setting": 0}
+    learned = {"t": np.arange(len(weights), dtype=float)}
+    return Mixture(
+        members=Members(np.asarray(weights), np.asarray(parameters), LinearScorer("float64"), learned),
+        decider=options.pop("decider", Draw()),
+        record=Record(rb.Problem(rb.error_rate()), status, **values),
+        **options,
+    )
 
 
 MIXTURE = mixture_of()
@@ -93,7 +93,7 @@ def test_a_key_outlives_its_features():
 
 def test_another_salt_decides_other_rows():
     between = (EXPECTED > 0) & (EXPECTED < 1)
-    found, other = MIXTURE.predict(X), replace(MIXTURE, salt=1).predict(X)
+    found, other = MIXTURE.predict(X), replace(MIXTURE, decider=Draw(salt=1)).predict(X)
     np.testing.assert_array_equal(found[~between], other[~between])
     assert 0.3 < (found == other)[between].mean() < 0.7
 
@@ -114,7 +114,7 @@ def test_rows_that_share_a_fate_are_told_of():
     MIXTURE.predict(same, key=np.arange(500))
     MIXTURE.predict(same, random_state=0)
     MIXTURE.predict(same[:2])  # two alike are no sign of anything
-    mixture_of([0.3, 0.3, 0.4], vote=True).predict(same)
+    mixture_of([0.3, 0.3, 0.4], decider=Vote()).predict(same)
 
 
 @pytest.mark.parametrize("by", [4e-4, 1.0, 1e9])
@@ -190,7 +190,7 @@ def test_bad_arguments_raise(rows, options, message):
 
 
 def test_a_vote_leaves_nothing_to_chance():
-    vote = mixture_of([0.3, 0.3, 0.4], vote=True)
+    vote = mixture_of([0.3, 0.3, 0.4], decider=Vote())
     shares = DECISIONS @ [0.3, 0.3, 0.4]
     expected = shares >= 0.5  # the second member's threshold, by the median
     np.testing.assert_array_equal(expected, X[:, 0] >= 0)
@@ -198,15 +198,14 @@ def test_a_vote_leaves_nothing_to_chance():
     np.testing.assert_array_equal(vote.predict_proba(X), np.column_stack([~expected, expected]))
     for options in ({"key": np.arange(len(X))}, {"random_state": 0}):
         np.testing.assert_array_equal(vote.predict(X, **options), expected)
-    np.testing.assert_array_equal(replace(vote, salt=5).predict(X), expected)
-    assert str(vote).startswith("vote of 3: feasible")
-    assert str(MIXTURE).splitlines()[0] == "mixture of 3: feasible"
+    assert str(vote).startswith("a vote of 3 models: feasible")
+    assert str(MIXTURE).splitlines()[0] == "a mixture of 3 models: feasible"
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-@pytest.mark.parametrize("vote", [True, False])
-def test_a_member_is_a_mixture_of_one(index, vote):
-    one = member(replace(MIXTURE, vote=vote), index)
+@pytest.mark.parametrize("decider", [Draw(), Vote()])
+def test_a_member_is_a_mixture_of_one(index, decider):
+    one = member(replace(MIXTURE, decider=decider), index)
     assert len(one) == 1
     assert one.thresholds["t"] == [index]
     np.testing.assert_array_equal(one.predict(X), DECISIONS[:, index])

@@ -13,7 +13,10 @@ from ratebound.learners.architecture import ACTIVATIONS
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import uniform_from_key
+from ratebound.solution.deciders import Draw, Vote
+from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import _import_onnx, to_onnx
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 PROBLEM = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.9])
@@ -45,16 +48,9 @@ def run(onnx, tmp_path):
 
 def mixture_of(parameters, weights, scorer=None, **options):
     return rb.Mixture(
-        problem=PROBLEM,
-        constraints=PROBLEM.subject_to,
-        weights=np.asarray(weights, float),
-        parameters=np.asarray(parameters),
-        thresholds={},
-        scorer=LinearScorer() if scorer is None else scorer,
-        objectives={},
-        violations={},
-        setting=None,
-        status=Status(True, -0.1, (), (), "all kept"),
+        Members(np.asarray(weights, float), np.asarray(parameters), scorer or LinearScorer()),
+        options.pop("decider", Draw()),
+        Record(PROBLEM, Status(True, -0.1, (), (), "all kept")),
         **options,
     )
 
@@ -102,7 +98,7 @@ def assert_agrees(mixture, found, X, key):
 @pytest.mark.parametrize("members", [1, 2, 7])
 @pytest.mark.parametrize("salt", [0, 12345, 2**64 - 1])
 def test_the_same_key_gets_the_same_decision(run, kind, members, salt):
-    mixture = kind(members, salt=salt, classes=("no", "yes"))
+    mixture = kind(members, decider=Draw(salt), classes=("no", "yes"))
     found = run(mixture, X, key=IDS)
     assert found["scores"].shape == (ROWS, members)
     assert found["probability"].shape == found["decision"].shape == (ROWS,)
@@ -112,9 +108,9 @@ def test_the_same_key_gets_the_same_decision(run, kind, members, salt):
 def test_the_hash_is_that_of_predict_for_every_key(run):
     """A hundred members that differ on one row show which of them was chosen."""
     members = 100
-    mixture = linear(members, columns=members, salt=7)
+    mixture = linear(members, columns=members, decider=Draw(7))
     parameters = np.column_stack([np.eye(members), np.full(members, -0.5)]).astype(np.float32)
-    mixture = replace(mixture, parameters=parameters)
+    mixture = replace(mixture, members=replace(mixture.members, parameters=parameters))
     keys = np.random.default_rng(2).integers(-(2**63), 2**63 - 1, size=ROWS)
     ends = np.cumsum(mixture.weights)
     member = np.searchsorted(ends, uniform_from_key(keys, 7) * ends[-1], side="right")
@@ -125,7 +121,7 @@ def test_the_hash_is_that_of_predict_for_every_key(run):
 
 @pytest.mark.parametrize("kind", [linear, mlp])
 def test_a_uniform_number_chooses_for_ids_that_are_texts(run, kind):
-    mixture = kind(5, salt=3)
+    mixture = kind(5, decider=Draw(3))
     names = [f"customer {i}" for i in range(ROWS)]
     found = run(mixture, X, choose="uniform", uniform=mixture.uniform(X, key=names))
     assert_agrees(mixture, found, X, names)
@@ -176,7 +172,7 @@ def test_no_rows(run):
 @pytest.mark.parametrize("kind", [linear, mlp])
 @pytest.mark.parametrize("members", [1, 5])
 def test_a_vote_needs_no_key(run, kind, members):
-    mixture = kind(members, vote=True)
+    mixture = kind(members, decider=Vote())
     found = run(mixture, X)
     assert_agrees(mixture, found, X, None)
     np.testing.assert_array_equal(found["probability"], found["decision"])
@@ -184,8 +180,8 @@ def test_a_vote_needs_no_key(run, kind, members):
 
 def test_yes_wins_a_tied_vote(run):
     parameters = [[1.0, 0.0]] * 3 + [[-1.0, -0.5]] * 3
-    tied = mixture_of(parameters, [0.1, 0.1, 0.3, 0.3, 0.1, 0.1], vote=True)
-    close = mixture_of(parameters, [0.1, 0.1, 0.29, 0.31, 0.1, 0.1], vote=True)
+    tied = mixture_of(parameters, [0.1, 0.1, 0.3, 0.3, 0.1, 0.1], decider=Vote())
+    close = mixture_of(parameters, [0.1, 0.1, 0.29, 0.31, 0.1, 0.1], decider=Vote())
     rows = np.array([[1.0], [-1.0]])
     for mixture, expected in ((tied, [1, 1]), (close, [0, 1])):
         assert run(mixture, rows)["decision"].tolist() == expected
@@ -254,7 +250,9 @@ def test_a_game_played_and_written(run):
 
 
 def test_the_file_passes_the_checker_and_says_what_it_is(onnx, tmp_path):
-    mixture = linear(2, classes=(np.str_("stays"), np.str_("leaves")), encoding=fit_encoding(X), salt=9)
+    mixture = linear(
+        2, classes=(np.str_("stays"), np.str_("leaves")), encoding=fit_encoding(X), decider=Draw(9)
+    )
     path = to_onnx(mixture, str(tmp_path / "m.onnx"))
     assert path == tmp_path / "m.onnx"
     assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"]  # nothing half-written is left

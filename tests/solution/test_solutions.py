@@ -329,7 +329,7 @@ def test_the_frontier_by_comparing_every_two(rows):
 def test_a_mixture_prints_what_it_is():
     text = str(rb.shrink(trace_of([0.1, 0.3], [[0.1], [-0.3]], watched=([0.2, 0.4], [[0.0], [0.4]]))))
     assert text.splitlines() == [
-        "mixture of 2: feasible: every constraint is kept on the training rows",
+        "a mixture of 2 models: feasible: every constraint is kept on the training rows",
         "  train: objective 0.1500, worst violation +0.0000",
         "  validation: objective 0.2500, worst violation +0.1000",
     ]

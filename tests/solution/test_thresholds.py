@@ -1,4 +1,4 @@
-"""Thresholds by cell against the whole linear program written out, and against every policy there is."""
+"""Thresholds by group against the whole linear program written out, and every policy there is."""
 
 from dataclasses import replace
 from itertools import product
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.game import cell_program
-from ratebound.game.cell_program import rank
+from ratebound.game import threshold_program
+from ratebound.game.threshold_program import rank
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution.mixture import mixture as mixed
 
 # Programs this small are whole from the beginning, unless columns are all to be generated.
-FROM_SCRATCH = patch.object(cell_program, "FIRST", 0)
+FROM_SCRATCH = patch.object(threshold_program, "FIRST", 0)
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -55,19 +55,19 @@ def best_mixture(values, groups):
     return least, second.fun
 
 
-def all_columns(compiled, scores, cells):
-    """Every cell, model and threshold: what its yeses add; what all noes come to is with cell 0.
+def all_columns(compiled, scores, group):
+    """Every group, model and threshold: what its yeses add; what all noes come to is with group 0.
 
     Constraints are in the units violations are compared in.
     """
-    none = np.append(*compiled.evaluate(np.full(len(cells), -1.0)))
+    none = np.append(*compiled.evaluate(np.full(len(group), -1.0)))
     values, groups = [], []
-    for cell, one in product(range(cells.max() + 1), np.atleast_2d(scores)):
-        for level in [*np.unique(one[cells == cell]), np.inf]:
-            yes = (one >= level) & (cells == cell)
+    for each, one in product(range(group.max() + 1), np.atleast_2d(scores)):
+        for level in [*np.unique(one[group == each]), np.inf]:
+            yes = (one >= level) & (group == each)
             found = np.append(*compiled.evaluate(np.where(yes, 1.0, -1.0)))
-            values.append(found - none * (cell > 0))
-            groups.append(cell)
+            values.append(found - none * (each > 0))
+            groups.append(each)
     return in_units(compiled, np.array(values)), np.array(groups)
 
 
@@ -75,11 +75,11 @@ def in_units(compiled, values):
     return values / np.append(1.0, compiled.scale[1:])
 
 
-def all_policies(compiled, scores, cells):
-    """Every choice of a threshold in each cell, as one decision on all rows; to be mixed as a whole."""
-    levels = [[*np.unique(scores[cells == cell]), np.inf] for cell in range(cells.max() + 1)]
+def all_policies(compiled, scores, group):
+    """Every choice of thresholds by group, as one decision on all rows, to be mixed as a whole."""
+    levels = [[*np.unique(scores[group == each]), np.inf] for each in range(group.max() + 1)]
     at = np.array(list(product(*levels)))
-    objectives, violations = compiled.evaluate(np.where(scores >= at[:, cells], 1.0, -1.0))
+    objectives, violations = compiled.evaluate(np.where(scores >= at[:, group], 1.0, -1.0))
     values = in_units(compiled, np.column_stack([objectives, violations]))
     return values, np.zeros(len(at), dtype=int)
 
@@ -87,7 +87,7 @@ def all_policies(compiled, scores, cells):
 def assert_best(policy, compiled, scores, least, best):
     """As good as can be, as small as can be, and what it says of itself is what it does."""
     columns = compiled.populations["train"].columns
-    found, m = policy.cells, len(compiled.constraints)
+    found, m = policy.decider, len(compiled.constraints)
     objectives, violations = compiled.evaluate(policy.member_scores(scores, columns=columns).T)
     scale = compiled.scale[1:].max(initial=1.0)
     assert policy.objectives["train"] == pytest.approx(policy.weights @ objectives, abs=1e-12)
@@ -101,7 +101,7 @@ def assert_best(policy, compiled, scores, least, best):
     assert policy.status.feasible == (least <= 1e-9)
     assert len(policy) <= m + 1
     differs = (found.at != found.at[0]) | (found.model != found.model[0])
-    assert differs.any(axis=0).sum() <= m  # so many cells leave something to chance
+    assert differs.any(axis=0).sum() <= m  # so many groups leave something to chance
     assert policy.weights.min() > 0
     assert policy.weights.sum() == pytest.approx(1, abs=1e-12)
 
@@ -163,10 +163,10 @@ def test_it_is_the_whole_program_and_the_best_of_all_policies(case):
     compiled, (scores,), known = case
     with FROM_SCRATCH:
         policy = rb.thresholds(compiled.problem, scores, compiled.populations["train"], known=known)
-    cells = policy.cells.rows(scores, compiled.populations["train"].columns)
-    least, best = best_mixture(*all_columns(compiled, scores, cells))
+    group = policy.decider.rows(scores, compiled.populations["train"].columns)
+    least, best = best_mixture(*all_columns(compiled, scores, group))
     assert_best(policy, compiled, scores, least, best)
-    values, groups = all_policies(compiled, scores, cells)
+    values, groups = all_policies(compiled, scores, group)
     if len(values) <= 3000:
         np.testing.assert_allclose(best_mixture(values, groups), (least, best), atol=1e-7)
 
@@ -177,8 +177,8 @@ def test_it_is_the_whole_program_of_several_models(case):
     compiled, scores, known = case
     with FROM_SCRATCH:
         policy = rb.thresholds(compiled.problem, scores, compiled.populations["train"], known=known)
-    cells = policy.cells.rows(scores.T, compiled.populations["train"].columns)
-    assert_best(policy, compiled, scores.T, *best_mixture(*all_columns(compiled, scores, cells)))
+    group = policy.decider.rows(scores.T, compiled.populations["train"].columns)
+    assert_best(policy, compiled, scores.T, *best_mixture(*all_columns(compiled, scores, group)))
 
 
 def people(rows, seed=0, **options):
@@ -210,15 +210,15 @@ def test_hundreds_of_thresholds(name, known, weighted):
     compiled = rb.compile(rb.Problem(rb.error_rate(), PROBLEMS[name]), population)
     with FROM_SCRATCH:
         policy = rb.thresholds(compiled.problem, scores, population, known=known)
-    cells = policy.cells.rows(scores, population.columns)
-    assert_best(policy, compiled, scores, *best_mixture(*all_columns(compiled, scores, cells)))
+    group = policy.decider.rows(scores, population.columns)
+    assert_best(policy, compiled, scores, *best_mixture(*all_columns(compiled, scores, group)))
 
 
-def test_without_constraints_it_is_the_best_threshold_of_each_cell():
+def test_without_constraints_it_is_the_best_threshold_of_each_group():
     scores, population = people(500)
     policy = rb.thresholds(rb.Problem(rb.error_rate()), scores, population, known=["sex"])
     assert len(policy) == 1
-    for (sex,), at in zip(policy.cells.values, policy.cells.at[0], strict=True):
+    for (sex,), at in zip(policy.decider.groups, policy.decider.at[0], strict=True):
         own = population.columns["sex"] == sex
         errors = [
             np.mean((scores[own] >= t) != population.y[own]) for t in [*scores[own], -np.inf, np.inf]
@@ -274,7 +274,7 @@ def test_on_top_of_a_game(game, known, tmp_path):
     policy = rb.thresholds(FAIR, trace, population, known=known)
     assert policy.objectives["train"] <= rb.shrink(trace).objectives["train"] + 1e-9
     assert policy.status.feasible
-    assert len(policy.parameters) == policy.cells.model.max() + 1  # the others are not kept
+    assert len(policy.parameters) == policy.decider.model.max() + 1  # the others are not kept
     compiled = rb.compile(FAIR, population)
     for one in (policy, rb.load(policy.save(tmp_path / "policy"))):
         scores = one.member_scores(population.X, columns=population.columns)
@@ -298,8 +298,8 @@ def test_a_game_of_whole_program_size(game):
     compiled = rb.compile(FAIR, some)
     scores = few.scorer.scores(few.parameters, some.X)
     policy = rb.thresholds(FAIR, few, some, known=["sex"])
-    cells = policy.cells.rows(some.X, some.columns)
-    least, best = best_mixture(*all_columns(compiled, scores, cells))
+    group = policy.decider.rows(some.X, some.columns)
+    least, best = best_mixture(*all_columns(compiled, scores, group))
     assert_best(policy, compiled, some.X, least, best)
 
 
@@ -309,9 +309,10 @@ def test_on_top_of_a_mixture_with_its_encoding(game):
     encoding = fit_encoding(raw)
     table = raw.assign(**population.columns)
     given = rb.Population(table, population.y)
-    whole = replace(mixed(trace, np.ones(len(trace))), encoding=encoding, classes=("no", "yes"), salt=7)
+    whole = replace(mixed(trace, np.ones(len(trace))), encoding=encoding, classes=("no", "yes"))
+    whole = replace(whole, decider=whole.decider.salted(7))
     policy = rb.thresholds(FAIR, whole, given, known=["sex"])
-    assert (policy.encoding, policy.classes, policy.salt) == (encoding, ("no", "yes"), 7)
+    assert (policy.encoding, policy.classes, policy.decider.draw.salt) == (encoding, ("no", "yes"), 7)
     assert set(policy.predict(table)) == {"no", "yes"}  # the table holds what is known
     np.testing.assert_array_equal(policy.predict(raw, columns=population.columns), policy.predict(table))
     with pytest.raises(ValueError, match="already"):
@@ -331,8 +332,8 @@ def test_several_populations():
     compiled = rb.compile(problem, population, experts=experts)
     stacked = np.append(scores, other_scores)
     sexes = {"sex": np.append(population.columns["sex"], experts.columns["sex"])}
-    cells = policy.cells.rows(stacked, sexes)
-    least, best = best_mixture(*all_columns(compiled, stacked, cells))
+    group = policy.decider.rows(stacked, sexes)
+    least, best = best_mixture(*all_columns(compiled, stacked, group))
     assert least == 0
     assert policy.objectives["train"] == pytest.approx(best, abs=1e-9)
     assert (policy.violations["train"] <= 1e-9).all()
@@ -365,8 +366,8 @@ GIVEN = rb.Population(None, PEOPLE.y, columns=EXTRA)
     ("known", "words"),
     [
         (["label"], "column 'label' is the label itself on every row.*leave it out"),
-        (["age"], "column 'age' makes 200 cells.*bin it first"),
-        (["county", "job"], "'county', 'job' together make 105 cells.*leave one out"),
+        (["age"], "column 'age' makes 200 groups.*bin it first"),
+        (["county", "job"], "'county', 'job' together make 105 groups.*leave one out"),
         (["sexx"], "no column 'sexx', did you mean 'sex'"),
         (["gap"], "column 'gap' has .* missing values"),
         (["day"], "make it a text or a number first"),

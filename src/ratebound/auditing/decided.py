@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import Subset
-from ratebound.solution.choosing import voted_scores
+from ratebound.solution.deciders import Decider, Draw
 
 Array = NDArray[Any]
 
@@ -72,16 +72,12 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
         for name, values in thresholds.items():
             if len(values) != len(weights):
                 raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
-        one, more = "model", "models"
-        if getattr(model, "cells", None) is not None:
-            one, more = "set of thresholds", "sets of thresholds"
-        words = f"one {one}" if len(weights) == 1 else f"a mixture of {len(weights):,} {more}"
-        if getattr(model, "vote", False):
-            if thresholds:
-                raise ValueError("a vote has no thresholds of its own: audit its best member instead")
-            words = f"a vote of {len(weights):,} {more}"
-            found = {name: voted_scores(weights, scores)[None] for name, scores in found.items()}
-            weights = np.ones(1)
+        decider = _decider(model)
+        if thresholds and decider.draw is None:
+            raise ValueError("a vote has no thresholds of its own: audit its best member instead")
+        words, members = decider.called(len(weights)), weights
+        for name, scores in found.items():
+            weights, found[name] = decider.choices(members, scores)
     elif callable(getattr(model, "predict", None)):
         weights, thresholds, words = np.ones(1), {}, f"one model ({_kind(model)})"
         found = {name: _predicted(model, name, p) for name, p in populations.items()}
@@ -102,6 +98,11 @@ def is_mixture(model: Any) -> bool:
     """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
     model = getattr(model, "solution_", model)
     return all(hasattr(model, part) for part in ("weights", "thresholds", "member_scores"))
+
+
+def _decider(model: Any) -> Decider:
+    """How a model's members decide; those of others are drawn."""
+    return getattr(model, "decider", None) or Draw()
 
 
 def _with_caches(
@@ -142,8 +143,8 @@ def _read_weights(model: Any) -> Array:
 
 
 def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
-    # Thresholds by known cell look at columns too; other models, of ours or not, take the features.
-    known = {} if getattr(model, "cells", None) is None else {"columns": population.columns}
+    # Thresholds by known group look at columns too; other models, of ours or not, take the features.
+    known = {"columns": population.columns} if _decider(model).known else {}
     scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
     if scores.ndim == 1:
         scores = scores[:, None]

@@ -15,7 +15,7 @@ import numpy as np
 from ratebound.auditing.decided import Array
 from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import Audit, Promise
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, worst_of
 
 POINTS = 1500  # of a scatter; more only blacken it
 LINES = 12  # settings drawn as curves
@@ -135,7 +135,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 def trade_off(trace: Trace, report: Audit) -> Markup:
     """Objective against worst violation of every candidate, and where the solution lies."""
-    worst = _worst(trace)
+    worst = worst_of(trace.violations)
     shown = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), POINTS)).astype(int))
     marks = _marks(report)
     axes = Axes(
@@ -177,7 +177,7 @@ def trace_figures(trace: Trace, report: Audit) -> list[Markup]:
     return [
         trade_off(trace, report),
         convergence(trace, trace.objectives, "objective"),
-        convergence(trace, _worst(trace), "worst violation", zero=True),
+        convergence(trace, worst_of(trace.violations), "worst violation", zero=True),
     ]
 
 
@@ -189,10 +189,6 @@ def _marks(report: Audit) -> dict[str, tuple[str, float, float]]:
     worst = max((p.violation for p in report.promises), default=0.0)
     found["the solution, on the rows audited"] = ("audited", report.objective.value, worst)
     return found
-
-
-def _worst(trace: Trace) -> Array:
-    return trace.violations.max(axis=1) if trace.violations.shape[1] else np.zeros(len(trace))
 
 
 def _range(values: Array | list[float], padded: bool = True) -> tuple[float, float]:

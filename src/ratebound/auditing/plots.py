@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, worst_of
 from ratebound.learners.lattice import calibrators
 
 
@@ -18,7 +18,7 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
     """
     trace, solution = _trace_of(model)
     ax = _axes(ax)
-    worst = _worst(trace.violations)
+    worst = worst_of(trace.violations)
     ax.scatter(worst, trace.objectives, s=12, alpha=0.5, label="iterates")
     if solution is not None:
         own = solution.violations["train"]
@@ -42,7 +42,7 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     ax = _axes(ax)
     (first,) = ax.plot(trace.round, trace.objectives, label=f"objective: {trace.problem.minimize}")
     other = ax.twinx()
-    (second,) = other.plot(trace.round, _worst(trace.violations), color="C1", label="worst violation")
+    (second,) = other.plot(trace.round, worst_of(trace.violations), color="C1", label="worst violation")
     other.axhline(0.0, linewidth=1, color="grey")
     ax.set_xlabel("round")
     ax.set_ylabel("objective")
@@ -95,10 +95,6 @@ def _trace_of(model: Any) -> tuple[Trace, Any]:
     if not hasattr(model, "trace_"):
         raise TypeError("expected a trace or a fitted estimator")
     return model.trace_, model.solution_
-
-
-def _worst(violations: Any) -> Any:
-    return violations.max(axis=1) if violations.shape[1] else np.zeros(len(violations))
 
 
 def _axes(ax: Any) -> Any:

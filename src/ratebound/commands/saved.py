@@ -30,17 +30,17 @@ def load_model(path: Path) -> Mixture:
 def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
     """The table in a file, with every column the model sees and of the kind it was trained on."""
     assert model.encoding is not None
-    known = {} if model.cells is None else model.cells.by_column
+    known = model.decider.known
     kinds: dict[str, Kind] = {} if label is None else dict(text_columns(model.problem))
     for column in model.encoding.columns:
         if isinstance(column, Category | Code):
             kinds[str(column.name)] = "text"
         else:
             kinds[str(column.name)] = "number"
-    for name, of_cells in known.items():
-        if all(isinstance(value, str) for value in of_cells):
+    for name, known_values in known.items():
+        if all(isinstance(value, str) for value in known_values):
             kinds[name] = "text"
-        elif not any(isinstance(value, bool) for value in of_cells):
+        elif not any(isinstance(value, bool) for value in known_values):
             kinds[name] = "number"
     if label is not None:
         kinds[label] = "text" if isinstance(model.classes[1], str) else "number"
@@ -56,9 +56,9 @@ def truths(model: Mixture, table: Table) -> dict[str, Array]:
     """The known columns that hold truth values, which a CSV spells as such or as the labels are."""
     no, yes = model.classes
     said = {"False": False, "True": True, no: False, yes: True}
-    known = {} if model.cells is None else model.cells.by_column
+    known = model.decider.known
     return {
         name: np.array([said.get(value, value) for value in table[name].tolist()], dtype=object)
-        for name, of_cells in known.items()
-        if any(isinstance(value, bool) for value in of_cells)
+        for name, known_values in known.items()
+        if any(isinstance(value, bool) for value in known_values)
     }

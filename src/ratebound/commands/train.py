@@ -38,7 +38,7 @@ def train(run: Run) -> int:
     solution = replace(model.solution_, classes=given.rows.classes)
     people, others = aside.populations()
     report = audit(problem, solution, people, **others)
-    _write(replace(solution, audited=report.to_dict()), report, model.trace_, run.out)
+    _write(solution.recorded(audited=report.to_dict()), report, model.trace_, run.out)
     _tell(report, model, len(fitting.rows), run)
     if model.trace_.interrupted:
         return INTERRUPTED

@@ -39,7 +39,7 @@ from ratebound.solution.mixture import Mixture
 from ratebound.solution.prices import prices
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
-from ratebound.solution.thresholds import known_cells, priced_thresholds
+from ratebound.solution.thresholds import known_groups, priced_thresholds
 
 Array = NDArray[Any]
 KEPT = 60  # iterates kept of each setting
@@ -192,7 +192,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             )
         solve = as_solution(self.solution)
         if self.known is not None:
-            known_cells(self.known, everyone)  # before the training, not after it
+            known_groups(self.known, everyone)  # before the training, not after it
         player = as_player(game, rates[1])
         patience = self.patience or getattr(learner, "patience", None)
         several = max(learner.settings, player.settings) > 1 or patience is not None
@@ -221,7 +221,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             max_time=self.max_time,
             **how,
         )
-        # Other solutions are of iterates as they were played, and known cells have thresholds anyway.
+        # Other solutions are of iterates as they were played, and known groups have thresholds anyway.
         moves = bool(problem.subject_to) and solve in (shrink, best_iterate) and self.known is None
         searched = self.trace_
         if moves:
@@ -240,8 +240,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         else:
             candidates = with_moved_thresholds(finalists, everyone) if moves else finalists
             chosen, paid = solve(candidates), prices(candidates)
-        chosen = replace(chosen, encoding=encoding, classes=self._no_and_yes(), salt=seed)
-        return self._fitted(replace(chosen, setting=own.settings[0]), own, paid)
+        chosen = replace(chosen, encoding=encoding, classes=self._no_and_yes())
+        chosen = replace(chosen, decider=chosen.decider.salted(seed))
+        return self._fitted(chosen.recorded(setting=own.settings[0], seed=seed), own, paid)
 
     def _fitted(self, solution: Mixture, own: Trace, paid: Array) -> RateConstrainedClassifier:
         """Itself with what was found: the solution, the trace of its setting, the prices (m,)."""
@@ -350,6 +351,5 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 def _heaviest(mixture: Mixture) -> Array:
     """Parameters (P,) of the model of the heaviest member."""
     member = int(np.argmax(mixture.weights))
-    model = member if mixture.cells is None else mixture.cells.model[member, 0]
-    parameters: Array = mixture.parameters[model]
+    parameters: Array = mixture.parameters[mixture.decider.models(member)[0]]
     return parameters

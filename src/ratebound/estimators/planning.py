@@ -25,7 +25,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import known_cells, thresholds
+from ratebound.solution.thresholds import known_groups, thresholds
 
 Array = NDArray[Any]
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
@@ -142,7 +142,7 @@ def plan(
         raise ValueError("to plan is to train: the population needs features X and labels y")
     everyone = compile(problem, population)
     problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
-    known_cells(known, everyone)  # what cannot be known is said before any training
+    known_groups(known, everyone)  # what cannot be known is said before any training
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):
         aside = held_out(everyone.cells, share, seed + split)

@@ -78,6 +78,7 @@ class Keeper:
             swap=self.swap,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],
+            data=self.compiled.digest,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

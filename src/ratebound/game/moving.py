@@ -2,9 +2,9 @@
 
 An iterate decides at 0, which is where its training happened to leave it. Its scores order the rows, and
 a threshold anywhere in that order is a candidate as good as the iterate itself. There is one for every
-distinct score, far too many to keep, and no need to: the program of `cell_program`, with everyone in one
-cell, finds those that the best mixture of all of them is made of. So one rate that is capped or floored
-can always be kept, and no mixture is worse than the best threshold on one of its models.
+distinct score, far too many to keep, and no need to: the program of `threshold_program`, with everyone
+in one group, finds those that the best mixture of all of them is made of. So one rate that is capped or
+floored can always be kept, and no mixture is worse than the best threshold on one of its models.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.cell_program import best_policy, rank
+from ratebound.game.threshold_program import best_policy, rank
 from ratebound.game.trace import Trace, Values, joined, judged_on, scores_on
 from ratebound.problem.compiled import Compiled
 

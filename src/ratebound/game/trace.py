@@ -28,6 +28,16 @@ def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
     return scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
 
 
+def worst_of(violations: Array, scale: Array | float = 1.0) -> Array:
+    """The worst of violations (N, m) in their units, (N,); 0 where there are no constraints.
+
+    >>> worst_of(np.array([[-0.2, -30.0], [0.1, 0.0]]), np.array([1.0, 100.0]))
+    array([-0.2,  0.1])
+    """
+    in_units = violations / scale
+    return in_units.max(axis=1) if in_units.shape[1] else np.zeros(len(in_units))
+
+
 @dataclass(frozen=True)
 class Values:
     """Exact values of N candidates on one population."""
@@ -66,9 +76,19 @@ class Trace:
     feature_scale: FeatureScale | None = None  # how large the features usually are
     ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
     scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
+    seed: int | None = None  # of the training
+    data: str | None = None  # the digest of the training rows
 
     def __len__(self) -> int:
         return len(self.objectives)
+
+    @property
+    def worst(self) -> Array:
+        """Each candidate's worst violation (N,) in units, negative where there is room to spare.
+
+        0 where there are no constraints.
+        """
+        return worst_of(self.violations, self.scale)
 
     @property
     def interrupted(self) -> bool:

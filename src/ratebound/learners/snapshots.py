@@ -59,4 +59,5 @@ def trace_of(
         feature_scale=compiled.feature_scale,
         swap=False,
         scale=compiled.scale[1:],
+        data=compiled.digest,
     )

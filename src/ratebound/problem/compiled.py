@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.problem.digest import digest_of
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import Array, as_array, frame_columns
 from ratebound.problem.population import Population
@@ -132,6 +133,11 @@ class Compiled:
     def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
         return feature_scale_of(self.first.X)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
+        return digest_of([*(p.X for p in self.populations.values()), self.cells, self.weights])
 
     @cached_property
     def cell_weight(self) -> Array:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ratebound.base.linear_program import kept, worst_violation
 from ratebound.problem.compiled import Compiled
-from ratebound.solution.choosing import voted_scores
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.solutions import best_by_rank
 from ratebound.solution.status import Status, broken_message
@@ -36,7 +35,7 @@ class Determined:
     scale: Array | float = 1.0  # (m,) the constraints' units
 
     def __str__(self) -> str:
-        kind = "the members' vote" if self.model.vote else "one model"
+        kind = "one model" if len(self.model) == 1 else self.model.decider.how
         rows = [("", "before", "after", "")]
         rows += [(f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
                   f"{self.after.objective:.4f}", "")]  # fmt: skip
@@ -87,25 +86,21 @@ def determinize(
     else:
         raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
     before, after = evaluate(mixture, compiled), evaluate(model, compiled)
-    model = replace(
-        model,
-        problem=compiled.problem,
-        constraints=compiled.constraints,
-        status=_status(compiled, after.violations),
-    )
+    model = model.recorded(problem=compiled.problem, status=_status(compiled, after.violations))
     return Determined(model, before, after, compiled.scale[1:])
 
 
 def _voting(mixture: Mixture) -> Mixture:
     """The mixture as a vote; thresholds on one model that vote are thresholds again."""
-    whole = replace(mixture, objectives={}, violations={}, vote=True)
-    one = None if mixture.cells is None else mixture.cells.voted()
-    return whole if one is None else replace(whole, weights=one.weights, cells=one, vote=False)
+    weights, decider = mixture.decider.voting(mixture.weights)
+    learned = mixture.thresholds if len(weights) == len(mixture) else {}
+    members = replace(mixture.members, weights=weights, thresholds=learned)
+    return replace(mixture, members=members, decider=decider).recorded(objectives={}, violations={})
 
 
 def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     """What a mixture does on the rows of `compiled`: the expectation over members, or their vote."""
-    if not mixture.vote:
+    if mixture.decider.draw is not None:
         objectives, violations = _members(mixture, compiled)
         return Outcome(float(mixture.weights @ objectives), mixture.weights @ violations)
     learned = [name for name in compiled.learnable if name not in compiled.budgets]
@@ -114,7 +109,8 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
             f"each member has learned a threshold {learned[0]!r} of its own, so there is no vote at it: "
             "use method='best'"
         )
-    objective, violations = compiled.evaluate(voted_scores(mixture.weights, _scores(mixture, compiled)))
+    _, scores = mixture.decider.choices(mixture.weights, _scores(mixture, compiled))
+    objective, violations = compiled.evaluate(scores[0])
     return Outcome(float(objective), violations)
 
 

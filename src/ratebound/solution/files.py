@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
 from ratebound.base.writing import write_whole
-from ratebound.game.scorer import Saved, read_scorer
-from ratebound.solution.documents import check_version, document_of, mixture_of, models_of
+from ratebound.solution.documents import check_version, read, written
 from ratebound.solution.mixture import Mixture
 
 FORMAT = "ratebound mixture"
@@ -35,18 +34,8 @@ def save(mixture: Mixture, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix != SUFFIX:
         target = target / NAME
-    tensors = {
-        "weights": np.ascontiguousarray(mixture.weights, dtype=np.float64),
-        "parameters": np.ascontiguousarray(mixture.parameters),
-    }
-    described, arrays = mixture.scorer.describe()
-    tensors |= {f"scorer {name}": np.ascontiguousarray(array) for name, array in arrays.items()}
-    for index, name in enumerate(mixture.thresholds):
-        tensors[f"threshold {index}"] = np.ascontiguousarray(mixture.thresholds[name], dtype=np.float64)
-    if mixture.cells is not None:
-        tensors["cells model"] = np.ascontiguousarray(mixture.cells.model, dtype=np.int64)
-        tensors["cells at"] = np.ascontiguousarray(mixture.cells.at, dtype=np.float64)
-    words = json.dumps(document_of(mixture, {"kind": mixture.scorer.kind, **described}), allow_nan=False)
+    document, tensors = written(mixture)
+    words = json.dumps(document, allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
     return write_whole(target, _in_order(to_bytes(tensors, metadata=header)))
 
@@ -107,17 +96,7 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
         raise ValueError("it was changed after it was saved: its digest does not match")
     document = json.loads(words, parse_constant=_no_number)
     check_version(document)
-    arrays = {n.removeprefix("scorer "): a for n, a in tensors.items() if n.startswith("scorer ")}
-    saved = Saved(document["scorer"], arrays, models_of(tensors), module, trusted)
-    mixture = mixture_of(document, tensors, read_scorer(saved))
-    width = mixture.scorer.width(mixture.parameters)
-    encoding = mixture.encoding
-    if encoding is not None and encoding.style != "table" and width not in (None, len(encoding.names)):
-        raise ValueError(f"its models take {width} features, and its encoding has {len(encoding.names)}")
-    scale = mixture.feature_scale
-    if scale is not None and width not in (None, len(scale.center)):
-        raise ValueError(f"its models take {width} features, and its scales are of {len(scale.center)}")
-    return mixture
+    return read(document, tensors, module, trusted)
 
 
 def _no_number(text: str) -> NoReturn:

@@ -1,7 +1,8 @@
-"""Mixtures: models with the probability each is used with, ready to decide."""
+"""Mixtures: what is deployed, members with the probability each is used with and how they decide."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,85 +13,127 @@ from numpy.typing import NDArray
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.learners.encoding import Encoding
-from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
-from ratebound.solution.cells import Cells
-from ratebound.solution.choosing import (
-    choose,
-    uniform_from_features,
-    uniform_from_key,
-    uniform_from_scores,
-    voted_scores,
-    warn_of_shared_keys,
-)
+from ratebound.solution.choosing import choose, warn_of_shared_keys
+from ratebound.solution.deciders import Decider, Draw
+from ratebound.solution.group_thresholds import GroupThresholds
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status, status_of
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """Models with the probability each is used with; one model is a mixture of one.
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Who may decide: models, and how often each member is used.
 
-    `objectives` and `violations` are expectations over the mixture, by population. `encoding`, where
-    there is one, turns the rows of a table into the features the models were trained on. With `vote`
-    there is no chance: yes is said where members with half of the weight or more say yes. With `cells`
-    members are not models but thresholds on the scores of models, by known cell: `print(mixture.cells)`.
+    A member is a model, unless the decider sets thresholds on models; then it is a set of thresholds.
     """
 
-    problem: Problem
-    constraints: tuple[Constraint, ...]
     weights: Array  # (M,) > 0, summing to 1
-    parameters: Array  # (M, P); with cells (B, P), of the models that their thresholds are for
-    thresholds: dict[str, Array]  # learnable thresholds, (M,) each
+    parameters: Array  # (B, P) of the models
     scorer: Scorer
-    objectives: dict[str, float]  # "train" and every watched population
-    violations: dict[str, Array]  # (m,) each, feasible where <= 0
-    setting: int | None  # the setting its members come from, None where from several
-    status: Status
+    thresholds: dict[str, Array] = field(default_factory=dict)  # learned with the models, (M,) each
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Models with the probability each is used with, ready to decide; one model is a mixture of one.
+
+    `decider` says how the members' scores become one decision: one of them is drawn by a hash of the
+    row, or they vote; either may be by thresholds for known groups, which `rule` puts into words.
+    `encoding`, where there is one, turns the rows of a table into the features the models were trained
+    on. `record` says where all this came from; its main parts can be read off the mixture itself.
+    """
+
+    members: Members
+    decider: Decider
+    record: Record
     classes: tuple[Any, Any] = (False, True)  # what no and yes are called
     encoding: Encoding | None = None
-    feature_scale: FeatureScale | None = (
-        None  # how large the features were in training, to be rounded by and hashed
-    )
-    salt: int = 0  # of the hash that chooses members; another salt, another draw
-    audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
-    vote: bool = False  # whether the members decide by majority, not one of them by chance
-    cells: Cells | None = None  # each member's thresholds by known cell, where it has any
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def __str__(self) -> str:
-        what = ""
-        if self.cells is not None:
-            by = f" by {', '.join(self.cells.columns)}" if self.cells.columns else ""
-            what = f" set{'s' * (len(self) > 1)} of thresholds{by}"
-        lines = [f"{'vote' if self.vote else 'mixture'} of {len(self)}{what}: {self.status}"]
+        lines = [f"{self.decider.called(len(self))}: {self.status}"]
         for name, objective in self.objectives.items():
             worst = self.violations[name].max() if self.constraints else 0.0
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
         return "\n".join(lines)
 
-    def features(self, X: Any) -> Any:
-        """The features the models see of these rows, an array or, where they read tables, a table."""
-        if self.encoding is not None:
-            return self.encoding.transform(X)
-        if self.cells is not None and self.cells.given:
-            return self._given_scores(as_array(X))
-        return X if self.scorer.tables and frame_columns(X) else as_array(X)
+    @property
+    def weights(self) -> Array:
+        """How often each member is used, (M,), summing to 1."""
+        return self.members.weights
+
+    @property
+    def parameters(self) -> Array:
+        """The models' parameters (B, P)."""
+        return self.members.parameters
+
+    @property
+    def scorer(self) -> Scorer:
+        """What makes scores of the parameters."""
+        return self.members.scorer
+
+    @property
+    def thresholds(self) -> dict[str, Array]:
+        """The thresholds learned with the models, (M,) each."""
+        return self.members.thresholds
+
+    @property
+    def problem(self) -> Problem:
+        """What it was trained for."""
+        return self.record.problem
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The problem's constraints as compiled."""
+        return self.record.constraints
+
+    @property
+    def status(self) -> Status:
+        """Whether it keeps the constraints on the training rows, and if not, what conflicts."""
+        return self.record.status
+
+    @property
+    def objectives(self) -> dict[str, float]:
+        """The expected objective, by population."""
+        return self.record.objectives
+
+    @property
+    def violations(self) -> dict[str, Array]:
+        """The expected violation of each constraint (m,), feasible where <= 0, by population."""
+        return self.record.violations
+
+    @property
+    def setting(self) -> int | None:
+        """The setting its members come from, None where from several."""
+        return self.record.setting
+
+    @property
+    def rule(self) -> str:
+        """How it decides, in words."""
+        return self.decider.rule(self.weights)
 
     @property
     def classes_(self) -> Array:
         """The two labels in sorted order, as scikit-learn has them; `classes` is no, then yes."""
         return np.unique(np.asarray(self.classes))
 
+    def features(self, X: Any) -> Any:
+        """The features the models see of these rows, an array or, where they read tables, a table."""
+        if self.encoding is not None:
+            return self.encoding.transform(X)
+        return X if self.scorer.tables and frame_columns(X) else as_array(X)
+
     def member_scores(self, X: Any, *, columns: Any = None) -> Array:
         """Scores (n, M) of every member; a member says yes where its score is at least 0.
 
-        `columns` holds the columns that `cells` are made of, where `X` does not.
+        `columns` holds the columns of known groups, where `X` does not.
         """
         return self._scores(X, self.features(X), columns).T
 
@@ -99,8 +142,8 @@ class Mixture:
 
         Positive speaks for ``classes_[1]``.
         """
-        scores = self._scores(X, self.features(X), columns)
-        found = voted_scores(self.weights, scores) if self.vote else self.weights @ scores
+        weights, scores = self._choices(X, self.features(X), columns)
+        found = weights @ scores
         return found if self.classes_[1] == self.classes[1] else -found
 
     def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
@@ -111,10 +154,8 @@ class Mixture:
 
     def yes_probability(self, X: Any, *, columns: Any = None) -> Array:
         """The mixture's probability of yes, (n,), whatever yes is called; 0 or 1 for a vote."""
-        scores = self._scores(X, self.features(X), columns)
-        if self.vote:
-            return (voted_scores(self.weights, scores) >= 0).astype(float)
-        return np.minimum(self.weights @ (scores >= 0), 1.0)
+        weights, scores = self._choices(X, self.features(X), columns)
+        return np.minimum(weights @ (scores >= 0), 1.0)
 
     def predict(
         self, X: Any, *, columns: Any = None, key: Any = None, random_state: Any = None
@@ -127,16 +168,33 @@ class Mixture:
         so that equal scores share a fate: give ids.
         """
         features = self.features(X)
-        scores = self._scores(X, features, columns)
-        if self.vote:
-            decisive = voted_scores(self.weights, scores)
-        else:
-            uniform = self._uniform(features, key, random_state)
-            chosen = choose(self.weights, uniform)
-            if key is None and random_state is None:
-                warn_of_shared_keys(self.weights, chosen, uniform)
-            decisive = scores[chosen, np.arange(len(features))]
+        weights, scores = self._choices(X, features, columns)
+        uniform = self.decider.uniform(features, key, random_state)
+        chosen = choose(weights, uniform)
+        if key is None and random_state is None:
+            warn_of_shared_keys(weights, chosen, uniform)
+        decisive = scores[chosen, np.arange(len(features))]
         return np.asarray(self.classes)[(decisive >= 0).astype(int)]
+
+    def uniform(self, X: Any, *, key: Any = None) -> Array:
+        """The number in [0, 1) that chooses each row's member in `predict`, (n,)."""
+        return self.decider.uniform(self.features(X), key, None)
+
+    def recorded(self, **changes: Any) -> Mixture:
+        """The same mixture with these parts of its record changed."""
+        return replace(self, record=replace(self.record, **changes))
+
+    def save(self, path: str | Path, *, date: datetime.date | None = None) -> Path:
+        """Write the mixture to a ``.safetensors`` file, or into a folder; `rb.load` reads it back.
+
+        `date` goes into its record. Without one, equal mixtures are equal files.
+        """
+        from ratebound.solution.files import save
+
+        return save(self if date is None else self.recorded(date=date.isoformat()), path)
+
+    def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
+        return self.decider.choices(self.weights, self._scores(X, features, columns))
 
     def _scores(self, X: Any, features: Any, columns: Any) -> Array:
         """Scores (M, n), checked: a score that is not a number would silently say no."""
@@ -145,41 +203,7 @@ class Mixture:
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
             raise ValueError(f"row {row} has no score: its features hold NaN or infinite values")
-        return scores if self.cells is None else self.cells.scores(scores, self.cells.rows(X, columns))
-
-    def _given_scores(self, scores: Array) -> Array:
-        width = self.parameters.shape[1] - 1
-        wide = scores[:, None] if scores.ndim == 1 else scores
-        if wide.ndim != 2 or wide.shape[1] != width or wide.dtype.kind not in "buif":
-            raise ValueError(
-                f"this policy decides on scores, {width} a row, and got {wide.dtype} of shape "
-                f"{scores.shape}: pass what the model gives for these rows, and to audit the policy "
-                "rb.Population(scores, y, columns=...)"
-            )
-        return wide
-
-    def uniform(self, X: Any, *, key: Any = None) -> Array:
-        """The number in [0, 1) that chooses each row's member in `predict`, (n,)."""
-        return self._uniform(self.features(X), key, None)
-
-    def _uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        """The number in [0, 1) that chooses each row's member, (n,)."""
-        if random_state is not None:
-            return np.random.default_rng(random_state).random(len(features))
-        if key is None:
-            if self.cells is not None and self.cells.given:
-                return uniform_from_scores(features, self.salt)
-            return uniform_from_features(features, self.salt, self.feature_scale)
-        uniform = uniform_from_key(key, self.salt)
-        if len(uniform) != len(features):
-            raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
-        return uniform
-
-    def save(self, path: str | Path) -> Path:
-        """Write the mixture to a ``.safetensors`` file, or into a folder; `rb.load` reads it back."""
-        from ratebound.solution.files import save
-
-        return save(self, path)
+        return self.decider.member_scores(scores, X, columns)
 
 
 def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
@@ -190,21 +214,17 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
     p = weights[chosen] / weights[chosen].sum()
-    models, cells = members.parameters, None
+    models, decider = members.parameters, Draw(feature_scale=trace.feature_scale)
+    deciding: Decider = decider
     if members.at is not None and members.at.any():  # members are thresholds on the scores of models
         models, model = np.unique(models, axis=0, return_inverse=True)
-        cells = Cells((), ((),), p, model.reshape(-1, 1), members.at[:, None])
+        deciding = GroupThresholds((), ((),), model.reshape(-1, 1), members.at[:, None], decider)
     scorer, parameters = trace.scorer.kept(models)
     violations = p @ members.violations
     settings = members.settings
-    return Mixture(
+    record = Record(
         problem=trace.problem,
-        constraints=trace.constraints,
-        weights=p,
-        parameters=parameters,
-        thresholds=members.thresholds,
-        scorer=scorer,
-        feature_scale=trace.feature_scale,
+        status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
         objectives={
             "train": float(p @ members.objectives),
             **{name: float(p @ values.objectives) for name, values in members.watched.items()},
@@ -214,21 +234,18 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
             **{name: p @ values.violations for name, values in members.watched.items()},
         },
         setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
-        status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
-        cells=cells,
+        seed=trace.seed,
+        data=trace.data,
     )
+    return Mixture(Members(p, parameters, scorer, members.thresholds), deciding, record)
 
 
 def member(whole: Mixture, index: int) -> Mixture:
     """One member of a mixture, as a mixture of one; its recorded values are no longer known."""
-    one = slice(index, index + 1)
+    parameters = whole.parameters[np.unique(whole.decider.models(index))]
+    thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     return replace(
         whole,
-        weights=np.ones(1),
-        parameters=whole.parameters if whole.cells is not None else whole.parameters[one],
-        thresholds={name: values[one] for name, values in whole.thresholds.items()},
-        objectives={},
-        violations={},
-        vote=False,
-        cells=None if whole.cells is None else whole.cells.member(index),
-    )
+        members=Members(np.ones(1), parameters, whole.scorer, thresholds),
+        decider=whole.decider.alone(index),
+    ).recorded(objectives={}, violations={})

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
-from ratebound.solution.choosing import HALF
+from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
 
 Array = NDArray[Any]
 OPSET = 18  # the first with BitwiseXor
 IR_VERSION = 8  # the one that came with it, so that no runtime which knows the opset refuses the file
-CHOOSERS = {"key": "int64", "uniform": "float64"}
 
 
 def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
@@ -55,33 +54,19 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
-    if mixture.cells is not None and mixture.cells.columns:
-        raise ValueError(
-            "to_onnx writes models, and this mixture has thresholds by known cell: export the models "
-            "its scores come from, and apply the thresholds, mixture.cells, to their scores"
-        )
     graph = _Graph(_import_onnx())
-    scores = _scores(graph, mixture)
+    scores = mixture.decider.member_nodes(graph, _scores(graph, mixture))
     width = mixture.scorer.width(mixture.parameters)
-    if mixture.cells is not None:  # thresholds for everyone on the scores of models
-        scores = graph("Gather", graph.cast(scores, "float64"), mixture.cells.model[:, 0], axis=1)
-        scores = graph("Sub", scores, mixture.cells.at[:, 0])
     graph.cast(scores, "float32", "scores")
     yes = graph("GreaterOrEqual", graph.cast(scores, "float64"), np.zeros(1))
-    share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(mixture.weights, float)[:, None])
-    chooser: dict[str, Any] = {}
-    if mixture.vote:
-        share = graph("GreaterOrEqual", share, np.array([HALF * mixture.weights.sum()]))
-        decided = graph.cast(share, "int64")
-    else:
-        chooser = {choose: (CHOOSERS[choose], "n")}
-        uniform = choose if choose == "uniform" else _hashed(graph, choose, mixture.salt)
-        member = _member(graph, mixture.weights, uniform)
-        decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
+    more, share, decided = mixture.decider.decided_nodes(graph, yes, mixture.weights, choose)
     graph("Squeeze", graph.cast(share, "float32"), np.array([1]), name="probability")
     graph("Squeeze", decided, np.array([1]), name="decision")
     model = graph.model(
-        {"features": ("float32", "n", "d" if width is None else width), **chooser},
+        {
+            "features": ("float32", "n", "d" if width is None else width),
+            **{name: (kind, "n") for name, kind in more.items()},
+        },
         {
             "probability": ("float32", "n"),
             "decision": ("int64", "n"),
@@ -153,47 +138,6 @@ def _scores(graph: _Graph, mixture: Mixture) -> str:
     return mixture.scorer.to_graph(graph, mixture.parameters, features)
 
 
-# --- which member decides ------------------------------------------------------------------------
-
-
-def _member(graph: _Graph, weights: Array, uniform: str) -> str:
-    """Which member decides each row, (n, 1), as `choosing.choose` has it."""
-    ends = np.cumsum(weights, dtype=np.float64)
-    place = graph("Unsqueeze", graph("Mul", uniform, ends[-1:]), np.array([1]))
-    passed = graph.cast(graph("GreaterOrEqual", place, ends), "int64")
-    return graph("Min", graph("ReduceSum", passed, np.array([1])), np.array(len(ends) - 1))
-
-
-def _hashed(graph: _Graph, key: str, salt: int) -> str:
-    """A number in [0, 1) for each id, (n,), as `choosing.uniform_from_key` has it."""
-    mixed = _mixed(graph, graph("BitwiseXor", key, _mixed(graph, _signed(salt))))
-    top = graph.cast(_shifted(graph, mixed, 11), "float64")
-    return graph("Mul", top, np.array(2.0**-53))
-
-
-def _mixed(graph: _Graph, state: str | Array) -> str:
-    """The finaliser of splitmix64, (n,).
-
-    Sums and products are of int64, which wraps to the same bits: early versions of onnxruntime lack
-    those of uint64.
-    """
-    state = graph("Add", state, _signed(0x9E3779B97F4A7C15))
-    for bits, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = graph("BitwiseXor", state, _shifted(graph, state, bits))
-        state = graph("Mul", state, _signed(factor))
-    return graph("BitwiseXor", state, _shifted(graph, state, 31))
-
-
-def _shifted(graph: _Graph, state: str, bits: int) -> str:
-    """Bits moved right, zeros moved in: BitShift is for unsigned numbers only."""
-    moved = graph("BitShift", graph.cast(state, "uint64"), np.array(bits, np.uint64), direction="RIGHT")
-    return graph.cast(moved, "int64")
-
-
-def _signed(value: int) -> Array:
-    return np.array([value], dtype=np.uint64).view(np.int64)
-
-
 # --- words ---------------------------------------------------------------------------------------
 
 
@@ -203,11 +147,12 @@ def _metadata(mixture: Mixture) -> dict[str, str]:
         "problem": str(mixture.problem),
         "status": str(mixture.status),
         "classes": json.dumps(classes, default=str),
-        "decides": "the members' vote" if mixture.vote else "one member, chosen at random",
-        "salt": str(mixture.salt),
+        "decides": mixture.decider.how,
         "weights": json.dumps(mixture.weights.tolist()),
         "ratebound": metadata.version("ratebound"),
     }
+    if mixture.decider.draw is not None:
+        found["salt"] = str(mixture.decider.draw.salt)
     if mixture.encoding is None:
         return {**found, "features": "as the models were trained on"}
     kind = "encoded, as by mixture.features" if mixture.encoding.from_frame else "raw columns"

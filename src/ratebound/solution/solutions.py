@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, worst_of
 from ratebound.solution.mixture import Mixture, mixture
 
 Array = NDArray[Any]
@@ -30,8 +30,7 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
     candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
     With ``ranking="literal"`` ranks decide always, and reward room to spare, as the paper has it.
     """
-    worst = _worst(trace.violations, trace.scale)
-    return mixture(trace, _only(len(trace), best_by_rank(trace.objectives, worst, ranking)))
+    return mixture(trace, _only(len(trace), best_by_rank(trace.objectives, trace.worst, ranking)))
 
 
 def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem") -> Mixture:
@@ -84,7 +83,7 @@ def select(
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
     objectives = np.array([one.objectives[on] for one in found])
     scale = trace.scale if on == "train" else trace.watched[on].scale
-    worst = _worst(np.stack([one.violations[on] for one in found]), scale)
+    worst = worst_of(np.stack([one.violations[on] for one in found]), scale)
     if ranking == "clipped":
         trained = np.array([one.status.feasible for one in found])
         tier = np.where(worst <= TOLERANCE, 0, 2) + ~trained
@@ -116,12 +115,6 @@ def best_by_rank(
 def _ranks(values: Array, tolerance: float = 0.0) -> Array:
     """How many are lower by more than `tolerance`."""
     return np.searchsorted(np.sort(values), values - tolerance, side="left")
-
-
-def _worst(violations: Array, scale: Array | float) -> Array:
-    """The worst violations, in units; negative where there is room to spare."""
-    in_units = violations / scale
-    return in_units.max(axis=1) if in_units.shape[1] else np.zeros(len(in_units))
 
 
 def _only(count: int, index: int) -> Array:

@@ -1,4 +1,4 @@
-"""Exact thresholds by known cell, on any model's scores or on the iterates of a game."""
+"""Exact thresholds by known group, on any model's scores or on the iterates of a game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.cell_program import (
+from ratebound.game.moving import apart
+from ratebound.game.scorer import Scorer, register_scorer
+from ratebound.game.threshold_program import (
     Policy,
     Ranking,
     best_policy,
@@ -18,23 +20,25 @@ from ratebound.game.cell_program import (
     policy_prices,
     rank,
 )
-from ratebound.game.moving import apart
 from ratebound.game.trace import NO_SETTING, Trace, scores_on
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
+from ratebound.problem.feature_scale import feature_scale_of
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST, Area
 from ratebound.rates.subsets import Value
 from ratebound.solution.advice import Search
-from ratebound.solution.cells import Cells
-from ratebound.solution.mixture import Mixture
+from ratebound.solution.deciders import Draw
+from ratebound.solution.group_thresholds import GroupThresholds
+from ratebound.solution.mixture import Members, Mixture
+from ratebound.solution.record import Record
 from ratebound.solution.status import status_in
 
 Array = NDArray[Any]
-FEW = 20  # cells that are never too many
+FEW = 20  # groups that are never too many
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
 SCORES = Search(
@@ -55,14 +59,14 @@ def thresholds(
 
     `known` names what may be looked at when deciding, besides the score: groups, say, or the decision of
     the model in use; with none there is one threshold for everyone. `scores` are any model's on the rows
-    of `population`, (n,), or (B, n) of several models to choose among in every cell; or a `Trace` or
-    `Mixture`, for thresholds on its models. Of all policies that choose thresholds by cell, where need
+    of `population`, (n,), or (B, n) of several models to choose among in every group; or a `Trace` or
+    `Mixture`, for thresholds on its models. Of all policies that choose thresholds by group, where need
     be at random, none keeps the constraints at a lower objective: this is one linear program, solved
-    exactly. At most m cells leave anything to chance.
+    exactly. At most m groups leave anything to chance.
 
     What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
     scores, where several models' are (n, B), ``policy.predict(X, columns=people)`` for a trace's or
-    mixture's models. ``print(policy.cells)`` shows the rule. Where the problem speaks of several
+    mixture's models. ``print(policy.rule)`` shows the rule. Where the problem speaks of several
     populations (``on=``), `population` is a mapping whose first entry is the one the other rates speak
     of, and `scores` a mapping too.
 
@@ -72,7 +76,7 @@ def thresholds(
     >>> scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate(sex=s) <= 0.5 for s in ("F", "M")])
     >>> policy = thresholds(problem, scores, people, known=["sex"])
-    >>> print(policy.cells)
+    >>> print(policy.rule)
     sex == "F": yes from 0.35
     sex == "M": yes from 0.65
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
@@ -102,11 +106,11 @@ def _solved(
     populations = _named(population)
     (_, train), *others = populations.items()
     compiled = compile(problem, train, **dict(others))
-    columns, values, cells = known_cells(known, compiled)
+    columns, groups, group = known_groups(known, compiled)
     base = _base(scores, compiled, list(populations))
-    rankings = [rank(compiled, row.astype(float), cells, base.apart(row)) for row in base.scores]
+    rankings = [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
     policy = best_policy(rankings)
-    return _mixture(compiled, base, columns, values, rankings, policy), rankings, policy
+    return _mixture(compiled, base, columns, groups, rankings, policy), rankings, policy
 
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -134,11 +138,11 @@ def _check_decisions(compiled: Compiled) -> None:
         remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
         raise ValueError(
             f"{where} is about decisions at another threshold than the one to be set, which thresholds "
-            f"by cell do not have: {remedy}, or train with rb.play and use rb.shrink"
+            f"by group do not have: {remedy}, or train with rb.play and use rb.shrink"
         )
 
 
-def known_cells(
+def known_groups(
     known: Sequence[str], compiled: Compiled
 ) -> tuple[tuple[str, ...], tuple[tuple[Value, ...], ...], Array]:
     """The known columns, the combinations of their values that occur, and which each row has (n,).
@@ -158,13 +162,13 @@ def known_cells(
         many = [name for name, count in distinct.items() if count > max(FEW, rows // 5)]
         what = f"column {many[0]!r}" if many else f"columns {', '.join(map(repr, names))} together"
         raise ValueError(
-            f"known: {what} make{'s' * bool(many)} {len(found):,} cells of {rows:,} rows, too few rows "
+            f"known: {what} make{'s' * bool(many)} {len(found):,} groups of {rows:,} rows, too few rows "
             f"each to set a threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
         )
-    plain = [tuple(_plain(value) for value in cell) for cell in found]
-    values = tuple(sorted(plain, key=lambda cell: [(isinstance(value, str), value) for value in cell]))
-    number = {cell: index for index, cell in enumerate(values)}
-    return names, values, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
+    plain = [tuple(_plain(value) for value in group) for group in found]
+    groups = tuple(sorted(plain, key=lambda group: [(isinstance(value, str), value) for value in group]))
+    number = {group: index for index, group in enumerate(groups)}
+    return names, groups, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
 
 
 def _column(name: str, compiled: Compiled) -> list[Any]:
@@ -202,25 +206,23 @@ class Base:
     """Models to set thresholds for, and their scores."""
 
     scores: Array  # (B, n)
-    scorer: Any  # a Scorer
+    scorer: Scorer
     parameters: Array  # (B, P)
     settings: Array  # (B,) the settings of a game they come from, NO_SETTING for none
-    given: bool = False  # whether the scores are all there is
+    draw: Draw  # how a member is drawn
     options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
 
     def apart(self, scores: Array) -> float:
         """How far two scores must lie apart to be told apart again when they are computed anew."""
-        if self.given:
-            return 0.0
-        return apart(scores)
+        return 0.0 if self.draw.bare_scores else apart(scores)
 
 
 def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
         scores = scores.iterates
         found = scores_on(compiled, scores.scorer, scores.parameters)
-        options = {"feature_scale": scores.feature_scale}
-        base = Base(found, scores.scorer, scores.parameters, scores.setting, options=options)
+        draw = Draw(feature_scale=scores.feature_scale)
+        base = Base(found, scores.scorer, scores.parameters, scores.setting, draw)
     elif isinstance(scores, Mixture):
         base = _members(scores, compiled)
     else:
@@ -235,22 +237,21 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
 
 
 def _members(mixture: Mixture, compiled: Compiled) -> Base:
-    if mixture.cells is not None and mixture.cells.columns:
-        raise ValueError("this mixture has thresholds by cell already: give what they were set for")
-    found = []
+    if mixture.decider.known:
+        raise ValueError("this mixture has thresholds by group already: give what they were set for")
+    features = []
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X for the mixture's models to score")
-        found.append(mixture.scorer.scores(mixture.parameters, mixture.features(population.X)))
+        features.append(mixture.features(population.X))
     setting = NO_SETTING if mixture.setting is None else mixture.setting
     return Base(
-        np.concatenate(found, axis=1),
+        np.concatenate([mixture.scorer.scores(mixture.parameters, rows) for rows in features], axis=1),
         mixture.scorer,
         mixture.parameters,
         np.full(len(mixture.parameters), setting),
-        options={
-            name: getattr(mixture, name) for name in ("classes", "encoding", "feature_scale", "salt")
-        },
+        mixture.decider.draw or Draw(feature_scale=feature_scale_of(features[0])),  # a vote draws none
+        {"classes": mixture.classes, "encoding": mixture.encoding},
     )
 
 
@@ -278,7 +279,26 @@ def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     stacked = np.concatenate(parts, axis=1).astype(float)
     count = len(stacked)
     identity = np.column_stack([np.eye(count), np.zeros(count)])
-    return Base(stacked, LinearScorer("float64"), identity, np.full(count, NO_SETTING), given=True)
+    nowhere, draw = np.full(count, NO_SETTING), Draw(bare_scores=True)
+    return Base(stacked, GivenScorer("float64"), identity, nowhere, draw)
+
+
+@register_scorer
+class GivenScorer(LinearScorer):
+    """Scores of models that are not here: rows are their scores, and parameters say which to repeat."""
+
+    kind = "given"
+
+    def scores(self, parameters: Array, X: Array) -> Array:
+        width = self.width(parameters)
+        wide = X[:, None] if X.ndim == 1 else X
+        if wide.ndim != 2 or wide.shape[1] != width or wide.dtype.kind not in "buif":
+            raise ValueError(
+                f"this policy decides on scores, {width} a row, and got {wide.dtype} of shape "
+                f"{X.shape}: pass what the model gives for these rows, and to audit the policy "
+                "rb.Population(scores, y, columns=...)"
+            )
+        return super().scores(parameters, wide)
 
 
 # --- what comes back -------------------------------------------------------------------------------
@@ -288,11 +308,11 @@ def _mixture(
     compiled: Compiled,
     base: Base,
     columns: tuple[str, ...],
-    values: tuple[tuple[Value, ...], ...],
+    groups: tuple[tuple[Value, ...], ...],
     rankings: list[Ranking],
     policy: Policy,
 ) -> Mixture:
-    """The policy as a mixture of members that have one threshold in each cell."""
+    """The policy as a mixture of members that have one threshold for each group."""
     weights, members = _members_of(policy, rankings)
     chosen = policy.columns
     used, model = np.unique(chosen.model[members], return_inverse=True)
@@ -300,16 +320,8 @@ def _mixture(
     scorer, parameters = base.scorer.kept(base.parameters[used])
     found = weights @ chosen.values[members].sum(axis=1)
     settings = np.unique(base.settings[used])
-    return Mixture(
+    record = Record(
         problem=compiled.problem,
-        constraints=compiled.constraints,
-        weights=weights,
-        parameters=parameters,
-        thresholds={},
-        scorer=scorer,
-        objectives={FIRST: float(found[0])},
-        violations={FIRST: found[1:]},
-        setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         status=status_in(
             SCORES,
             compiled.constraints,
@@ -318,29 +330,34 @@ def _mixture(
             compiled.scale[1:],
             policy.least.unsolved,
         ),
-        cells=Cells(columns, values, weights, model.reshape(members.shape), at[members], base.given),
-        **base.options,
+        objectives={FIRST: float(found[0])},
+        violations={FIRST: found[1:]},
+        setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
+        data=compiled.digest,
     )
+    model = model.reshape(members.shape)
+    decider = GroupThresholds(columns, groups, model, at[members], base.draw)
+    return Mixture(Members(weights, parameters, scorer), decider, record, **base.options)
 
 
 def _members_of(policy: Policy, rankings: list[Ranking]) -> tuple[Array, Array]:
-    """Weights (M,) of members, and the policy's column (M, cells) that each has in every cell.
+    """Weights (M,) of members, and the policy's column (M, groups) that each has for every group.
 
-    Each cell's columns are laid out along [0, 1), the most generous first, each as long as it is
-    probable. In a stretch between two ends no cell changes: that is a member.
+    Each group's columns are laid out along [0, 1), the most generous first, each as long as it is
+    probable. In a stretch between two ends no group changes: that is a member.
     """
     columns = policy.columns
     generous = [rankings[b].stops[i] for b, i in zip(columns.model, columns.candidate, strict=True)]
-    order = np.lexsort((columns.candidate, columns.model, -np.array(generous), columns.cell))
-    starts = np.flatnonzero(np.diff(columns.cell[order], prepend=-1))
-    laid = np.split(order, starts[1:])  # the columns of each cell
-    ends = {cell: np.cumsum(policy.weights[own]) for cell, own in enumerate(laid) if len(own) > 1}
+    order = np.lexsort((columns.candidate, columns.model, -np.array(generous), columns.group))
+    starts = np.flatnonzero(np.diff(columns.group[order], prepend=-1))
+    laid = np.split(order, starts[1:])  # the columns of each group
+    ends = {group: np.cumsum(policy.weights[own]) for group, own in enumerate(laid) if len(own) > 1}
     breaks = np.sort(np.concatenate([np.zeros(1), *(own[:-1] for own in ends.values()), np.ones(1)]))
     breaks = breaks[np.append(np.diff(breaks) > SAME, True)]
     breaks[0] = 0.0
     weights, middles = np.diff(breaks), (breaks[:-1] + breaks[1:]) / 2
     members = np.tile(order[starts], (len(weights), 1))
-    for cell, own in ends.items():
+    for group, own in ends.items():
         places = np.searchsorted(own, middles, side="right").clip(max=len(own) - 1)
-        members[:, cell] = laid[cell][places]
+        members[:, group] = laid[group][places]
     return weights, members

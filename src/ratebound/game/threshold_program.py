@@ -1,17 +1,17 @@
-"""The best thresholds by known cell: one linear program, solved by column generation.
+"""The best thresholds by known group: one linear program, solved by column generation.
 
-In each known cell c a policy says yes where the score of a model b is at least t, and uses the pair
-(b, t) with probability p[c, b, t]. Every rate is linear in these, so the best policy is
+For each known group g a policy says yes where the score of a model b is at least t, and uses the pair
+(b, t) with probability p[g, b, t]. Every rate is linear in these, so the best policy is
 
-    min_p  f·p   with  Gp <= t*,   Σ_{b,t} p[c, b, t] = 1 for every cell c,   p >= 0,
+    min_p  f·p   with  Gp <= t*,   Σ_{b,t} p[g, b, t] = 1 for every group g,   p >= 0,
 
 t* being the least worst violation that any p reaches, as in `linear_program`. A vertex has at most
-(cells + m) members: at most m cells leave anything to chance.
+(groups + m) members: at most m groups leave anything to chance.
 
 There is a column for every distinct score, far too many to write out, and no need to. Given prices λ
-of the constraints, a yes costs each row a known amount, (λ @ coefficients) of its compiled cell, so in
-rows sorted by score the costs of all thresholds of a cell are one cumulative sum. Its lowest point is
-the best column there is; when the program over a few columns has none left to add, it has solved the
+of the constraints, a yes costs each row a known amount, (λ @ coefficients) of its cell, so in rows
+sorted by score the costs of all thresholds of a group are one cumulative sum. Its lowest point is the
+best column there is; when the program over a few columns has none left to add, it has solved the
 program over all of them.
 """
 
@@ -41,27 +41,27 @@ from ratebound.problem.compiled import Compiled
 
 Array = NDArray[Any]
 FIRST = 256  # columns to begin with, in all
-CHUNK = 2**22  # numbers of one array of columns x compiled cells
+CHUNK = 2**22  # numbers of one array of columns x cells
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One model's rows, cell after cell, each from the highest score down: a threshold is a prefix.
+    """One model's rows, group after group, from the highest score down: a threshold is a prefix.
 
-    Candidates are numbered through all cells; a cell's first says yes to no one, its last to everyone.
+    Candidates are numbered through all groups; a group's first says yes to no one, its last to everyone.
     """
 
     compiled: Compiled
-    cell: Array  # (n,) int32: the compiled cell of each row, in this order
+    cell: Array  # (n,) int32: the cell of each row, in this order
     weights: Array | None  # (n,) in this order
     stops: Array  # (candidates,) where in this order the rows that get a yes end
     at: Array  # (candidates,) the threshold: yes from here on
-    first: Array  # (cells + 1,) each known cell's first candidate, and the end
-    starts: Array  # (cells + 1,) each known cell's first row in this order, and the end
+    first: Array  # (groups + 1,) each group's first candidate, and the end
+    starts: Array  # (groups + 1,) each group's first row in this order, and the end
     offset: Array  # (1+m,) what the objective and each constraint are before anyone gets a yes
 
     def best(self, costs: Array) -> tuple[Array, Array]:
-        """The cheapest candidate of each cell and its cost, at `costs` (compiled cells,) of a yes."""
+        """The cheapest candidate of each group and its cost, at `costs` (cells,) of a yes."""
         each = costs[self.cell]
         total = np.zeros(len(each) + 1)
         np.cumsum(each if self.weights is None else each * self.weights, out=total[1:])
@@ -72,9 +72,9 @@ class Ranking:
 
     def values(self, candidates: Array) -> Array:
         """What these candidates, in order, add to the objective and each constraint, (k, 1+m)."""
-        known = self.known(candidates)
-        begins = self.starts[known]
-        follows = np.append(False, known[1:] == known[:-1])  # in a cell only what is new is counted
+        group = self.group(candidates)
+        begins = self.starts[group]
+        follows = np.append(False, group[1:] == group[:-1])  # in a group only what is new is counted
         begins[follows] = self.stops[candidates[:-1]][follows[1:]]
         sizes = self.stops[candidates] - begins
         totals = np.empty((len(candidates), self.compiled.slice_count))
@@ -87,8 +87,8 @@ class Ranking:
         before = (sums - totals)[np.repeat(heads, np.diff(np.append(heads, len(candidates))))]
         return np.asarray((self.compiled.blocks[0].net @ (sums - before).T).T)
 
-    def known(self, candidates: Array) -> Array:
-        """The known cell of each candidate."""
+    def group(self, candidates: Array) -> Array:
+        """The group of each candidate."""
         return np.searchsorted(self.first, candidates, side="right") - 1
 
     def _totals(self, begins: Array, sizes: Array) -> Array:
@@ -102,16 +102,16 @@ class Ranking:
 
 
 def rank(
-    compiled: Compiled, scores: Array, known: Array, apart: float = 0.0, offset: Array | None = None
+    compiled: Compiled, scores: Array, groups: Array, apart: float = 0.0, offset: Array | None = None
 ) -> Ranking:
-    """The ranking of rows by `scores` (n,) within the cells `known` (n,), numbered from 0.
+    """The ranking of rows by `scores` (n,) within `groups` (n,), numbered from 0.
 
     There is no threshold between scores that differ by no more than `apart`: rounding does as much.
     `offset` (1+m,) stands in for the problem's own, where a model adds to it.
     """
     order = np.argsort(-scores)
-    order = order[np.argsort(known[order].astype(np.min_scalar_type(known.max())), kind="stable")]
-    scores, starts = scores[order], np.searchsorted(known[order], np.arange(known.max() + 2))
+    order = order[np.argsort(groups[order].astype(np.min_scalar_type(groups.max())), kind="stable")]
+    scores, starts = scores[order], np.searchsorted(groups[order], np.arange(groups.max() + 2))
     lasts = np.zeros(len(order), dtype=bool)
     lasts[starts[1:] - 1] = True
     upper, lower = scores[:-1], scores[1:]
@@ -119,7 +119,7 @@ def rank(
     between = np.append(upper / 2 + lower / 2, 0.0)
     between[:-1] = np.where(between[:-1] > lower, between[:-1], upper)  # neighbours among the floats
     between[lasts] = -np.inf
-    cut = np.searchsorted(ends, starts[:-1])  # where a cell begins, with "yes to no one"
+    cut = np.searchsorted(ends, starts[:-1])  # where a group begins, with "yes to no one"
     return Ranking(
         compiled=compiled,
         cell=compiled.cells[order],
@@ -136,7 +136,7 @@ def rank(
 class Columns:
     """Columns of the program so far."""
 
-    cell: Array  # (k,) the known cell
+    group: Array  # (k,)
     model: Array  # (k,)
     candidate: Array  # (k,) of the model's ranking
     values: Array  # (k, 1+m) what it adds to the objective and the constraints
@@ -154,7 +154,7 @@ class Policy:
     """The solved program: which candidates are used, and how often."""
 
     columns: Columns  # those used
-    weights: Array  # (k,) > 0, summing to 1 in every cell
+    weights: Array  # (k,) > 0, summing to 1 in every group
     least: LeastViolation
 
 
@@ -166,7 +166,7 @@ def policy_prices(rankings: Sequence[Ranking], policy: Policy) -> Array:
     def relaxed(room: Array) -> Vertex:
         def program(columns: Columns) -> Vertex:
             f, H = columns.values[:, 0], _in_units(rankings, columns)
-            return best_program(f, H, least, columns.cell, room)
+            return best_program(f, H, least, columns.group, room)
 
         return _generate(rankings, begun, program, weight=1.0)[1]
 
@@ -184,13 +184,13 @@ def best_policy(rankings: Sequence[Ranking]) -> Policy:
     columns, weights, least = _least(rankings, _begin(rankings), np.zeros(m), np.ones(m))
 
     def program(columns: Columns) -> Vertex:
-        return best_program(columns.values[:, 0], _in_units(rankings, columns), least, columns.cell)
+        return best_program(columns.values[:, 0], _in_units(rankings, columns), least, columns.group)
 
     if not least.unsolved:
         try:
             columns, vertex = _generate(rankings, columns, program, weight=1.0)
             H = _in_units(rankings, columns)
-            weights = polished(vertex, H, least.violation, granted(least), columns.cell)
+            weights = polished(vertex, H, least.violation, granted(least), columns.group)
         except Unsolved as error:  # what violates least is still at hand
             least = replace(least, unsolved=str(error))
     used = np.flatnonzero(weights)
@@ -211,15 +211,15 @@ def _least(
     over = float(worst_violation(np.where(elastic > 0, alone - room, 0.0)))
 
     def program(columns: Columns) -> Vertex:
-        return least_program(_in_units(rankings, columns), room, elastic, max(1.0, over), columns.cell)
+        return least_program(_in_units(rankings, columns), room, elastic, max(1.0, over), columns.group)
 
     try:
         columns, vertex = _generate(rankings, columns, program, enough=TOLERANCE / 2 / max(1.0, over))
     except Unsolved as error:
         least = LeastViolation(over, np.zeros(len(room)), alone, str(error))
-        return plain, np.ones(len(plain.cell)), least
-    least = judged(vertex, _in_units(rankings, columns), room, elastic, columns.cell)
-    return columns, weights_of(vertex, columns.cell), least
+        return plain, np.ones(len(plain.group)), least
+    least = judged(vertex, _in_units(rankings, columns), room, elastic, columns.group)
+    return columns, weights_of(vertex, columns.group), least
 
 
 def _plain(rankings: Sequence[Ranking]) -> Columns:
@@ -268,12 +268,12 @@ def _generate(
 
 
 def _cheapest(rankings: Sequence[Ranking], prices: Array) -> tuple[Array, Array, Array]:
-    """Model, candidate and cost, (cells,) each, of the cheapest column of each cell at these prices."""
+    """Model, candidate and cost of each group's cheapest column at these prices, (groups,) each."""
     compiled = rankings[0].compiled
     costs = compiled.spread((prices @ compiled.blocks[0].net)[None])[0]
     for index, ranking in enumerate(rankings):
         other, lower = ranking.best(costs)
-        lower[0] += prices @ ranking.offset  # which the columns of the first cell carry
+        lower[0] += prices @ ranking.offset  # which the columns of the first group carry
         if index == 0:
             model, candidate, cost = np.zeros_like(other), other, lower
             continue
@@ -288,16 +288,16 @@ def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Col
     for index in np.unique(model):
         ranking, chosen = rankings[index], np.sort(candidate[model == index])
         values = ranking.values(chosen)
-        cell = ranking.known(chosen)
-        values[cell == 0] += ranking.offset
-        parts.append(Columns(cell, np.full(len(chosen), index), chosen, values))
+        group = ranking.group(chosen)
+        values[group == 0] += ranking.offset
+        parts.append(Columns(group, np.full(len(chosen), index), chosen, values))
     return reduce(Columns.plus, parts)
 
 
 def _begin(rankings: Sequence[Ranking]) -> Columns:
-    """Yes to no one and to everyone, and a few thresholds spread over each cell."""
-    cells = len(rankings[0].first) - 1
-    inner = FIRST // (len(rankings) * cells)
+    """Yes to no one and to everyone, and a few thresholds spread over each group."""
+    groups = len(rankings[0].first) - 1
+    inner = FIRST // (len(rankings) * groups)
     model, candidate = [], []
     for index, ranking in enumerate(rankings):
         ends = ranking.first[:-1], ranking.first[1:] - 1

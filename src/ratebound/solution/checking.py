@@ -1,0 +1,45 @@
+"""Plain values from a file, checked: nothing in it is taken for granted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def plain(value: Any) -> Any:
+    """A text, a number or a truth value, of Python's own types."""
+    found = value.item() if hasattr(value, "item") else value
+    if isinstance(found, str | bool | int) or (isinstance(found, float) and math.isfinite(found)):
+        return found
+    raise ValueError(f"labels must be texts, numbers or truth values to be saved, got {value!r}")
+
+
+def flag(value: Any) -> bool:
+    """True or false, and nothing that only passes for it."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} stands where true or false is expected")
+    return value
+
+
+def texts(values: Any, what: str) -> list[str]:
+    """A list of different texts."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"its {what} are no texts")
+    if len(set(values)) != len(values):
+        raise ValueError(f"its {what} are not all different")
+    return values
+
+
+def numbers(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Finite numbers of that shape."""
+    found = np.asarray(values)
+    if found.shape == shape and not found.size:
+        return found.astype(float)
+    if found.shape != shape or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+        raise ValueError(f"its {what} are {found.dtype} of shape {found.shape}, not {shape} numbers")
+    return found.astype(float, copy=False)

@@ -1,0 +1,216 @@
+"""How members' scores become one decision: one member is drawn, or all of them vote.
+
+Whatever a decider does, it leaves a few *choices*: rows of scores, each with the probability it decides
+with. A draw has a choice for every member, a vote one choice in all. Thresholds by known group, the
+third decider, stand in `group_thresholds`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.game.scorer import Graph
+from ratebound.problem.feature_scale import FeatureScale
+from ratebound.rates.subsets import Value
+from ratebound.solution.checking import flag, numbers
+from ratebound.solution.choosing import (
+    HALF,
+    uniform_from_features,
+    uniform_from_key,
+    uniform_from_scores,
+    voted_scores,
+)
+from ratebound.solution.drawing_graph import chosen_member, hashed_keys
+
+Array = NDArray[Any]
+CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
+
+
+class Decider(ABC):
+    """From the scores of models to decisions; by default a member is a model, and knows no columns."""
+
+    kind: ClassVar[str]  # its name in files
+
+    @property
+    def draw(self) -> Draw | None:
+        """The draw of the member that decides a row, where one of them does."""
+        return None
+
+    @property
+    def how(self) -> str:
+        """Who decides, in words."""
+        return "the members' vote" if self.draw is None else "one member, chosen at random"
+
+    @property
+    def known(self) -> dict[str, tuple[Value, ...]]:
+        """The columns it looks at, and the values it knows of each."""
+        return {}
+
+    @abstractmethod
+    def called(self, count: int, each: str = "model") -> str:
+        """What `count` members with this decider are called, for the head of a report."""
+
+    def rule(self, weights: Array) -> str:
+        """What is decided, in words that a person can check; `weights` (M,) are the members'."""
+        return f"{self.called(len(weights))}; {self.how} decides each row"
+
+    def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
+        """Scores (M, n) of the members, from those of the models (B, n)."""
+        return scores
+
+    @abstractmethod
+    def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
+        """Probabilities (H,) and scores (H, n) of what may decide, from the members' (M,) and (M, n)."""
+
+    @abstractmethod
+    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
+        """The number in [0, 1) that picks each row's choice, (n,)."""
+
+    def models(self, member: int) -> Array:
+        """Which models a member decides by."""
+        return np.array([member])
+
+    @abstractmethod
+    def alone(self, member: int) -> Decider:
+        """The decider of a mixture of this member alone, with the models it decides by."""
+
+    @abstractmethod
+    def voting(self, weights: Array) -> tuple[Array, Decider]:
+        """Weights and decider of members that decide as the vote of these does."""
+
+    def salted(self, salt: int) -> Decider:
+        """The same decider with another salt of its hash, so with other draws."""
+        return self
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """What `read` needs to make it again, as plain JSON and arrays."""
+        return {}, {}
+
+    @classmethod
+    @abstractmethod
+    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Decider:
+        """The decider that `describe` described, for so many members and models; all is checked."""
+
+    def member_nodes(self, graph: Graph, scores: str) -> str:
+        """What `member_scores` does, (n, B) to (n, M), as nodes of an ONNX graph."""
+        return scores
+
+    @abstractmethod
+    def decided_nodes(
+        self, graph: Graph, yes: str, weights: Array, choose: str
+    ) -> tuple[dict[str, str], str, str]:
+        """Inputs needed beside the features, and the probability of yes and the decision, (n, 1)."""
+
+
+def check_one_model_each(members: int, models: int) -> None:
+    """ValueError unless every member is a model."""
+    if members != models:
+        raise ValueError(f"it has {members} weights for {models} models")
+
+
+@dataclass(frozen=True)
+class Draw(Decider):
+    """One member decides a row, drawn by a hash of it, so that the same row gets the same answer."""
+
+    salt: int = 0  # of the hash; another salt, another draw
+    feature_scale: FeatureScale | None = None  # how large features are, to be rounded by
+    bare_scores: bool = False  # whether rows are scores, to be hashed to seven digits, and no features
+
+    kind: ClassVar[str] = "draw"
+
+    @property
+    def draw(self) -> Draw:
+        return self
+
+    def called(self, count: int, each: str = "model") -> str:
+        return f"one {each}" if count == 1 else f"a mixture of {count:,} {each}s"
+
+    def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
+        return weights, scores
+
+    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
+        if random_state is not None:
+            return np.random.default_rng(random_state).random(len(features))
+        if key is not None:
+            uniform = uniform_from_key(key, self.salt)
+            if len(uniform) != len(features):
+                raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
+            return uniform
+        if self.bare_scores:
+            return uniform_from_scores(features[:, None] if features.ndim == 1 else features, self.salt)
+        return uniform_from_features(features, self.salt, self.feature_scale)
+
+    def alone(self, member: int) -> Draw:
+        return self
+
+    def voting(self, weights: Array) -> tuple[Array, Decider]:
+        return weights, Vote()
+
+    def salted(self, salt: int) -> Draw:
+        return replace(self, salt=salt)
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        scale = None if self.feature_scale is None else asdict(self.feature_scale)
+        return {"salt": self.salt, "feature_scale": scale, "bare_scores": self.bare_scores}, {}
+
+    @classmethod
+    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Draw:
+        check_one_model_each(members, models)
+        salt, scale = description["salt"], description["feature_scale"]
+        if type(salt) is not int or not 0 <= salt < 2**64:
+            raise ValueError("its salt is no whole number below 2^64")
+        if scale is not None:
+            size = (len(scale["center"]),)
+            center, spread = (numbers(scale[name], size, name) for name in ("center", "scale"))
+            if (spread <= 0).any():
+                raise ValueError("its features have no scale above 0")
+            scale = FeatureScale(tuple(center.tolist()), tuple(spread.tolist()))
+        return cls(salt, scale, flag(description["bare_scores"]))
+
+    def decided_nodes(
+        self, graph: Graph, yes: str, weights: Array, choose: str
+    ) -> tuple[dict[str, str], str, str]:
+        share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(weights, float)[:, None])
+        uniform = choose if choose == "uniform" else hashed_keys(graph, choose, self.salt)
+        member = chosen_member(graph, weights, uniform)
+        decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
+        return {choose: CHOOSERS[choose]}, share, decided
+
+
+@dataclass(frozen=True)
+class Vote(Decider):
+    """Yes is said where members with half of the weight or more say yes; nothing is left to chance."""
+
+    kind: ClassVar[str] = "vote"
+
+    def called(self, count: int, each: str = "model") -> str:
+        return f"a vote of {count:,} {each}{'s' * (count > 1)}"
+
+    def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
+        return np.ones(1), voted_scores(weights, scores)[None]
+
+    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
+        return np.zeros(len(features))  # there is one choice
+
+    def alone(self, member: int) -> Draw:
+        return Draw()
+
+    def voting(self, weights: Array) -> tuple[Array, Decider]:
+        return weights, self
+
+    @classmethod
+    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Vote:
+        check_one_model_each(members, models)
+        return cls()
+
+    def decided_nodes(
+        self, graph: Graph, yes: str, weights: Array, choose: str
+    ) -> tuple[dict[str, str], str, str]:
+        share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(weights, float)[:, None])
+        decided = graph("GreaterOrEqual", share, np.array([HALF * weights.sum()]))
+        return {}, decided, graph.cast(decided, "int64")

@@ -1,0 +1,103 @@
+"""Where a model came from: for what it was trained, on what, with what result, and by which versions."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratebound.problem.plain import from_plain, to_plain
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.solution.checking import flag, numbers
+from ratebound.solution.status import Status
+
+Array = NDArray[Any]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    own = metadata.version("ratebound")
+    return {"ratebound": own, "numpy": np.__version__, "python": platform.python_version()}
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What is known of a model beside what it decides by.
+
+    `objectives` and `violations` are expectations over the members, by population.
+    """
+
+    problem: Problem
+    status: Status
+    objectives: dict[str, float] = field(default_factory=dict)  # "train" and every watched population
+    violations: dict[str, Array] = field(default_factory=dict)  # (m,) each, feasible where <= 0
+    setting: int | None = None  # the setting its members come from, None where from several
+    seed: int | None = None  # of the training
+    data: str | None = None  # the digest of the training rows, `Compiled.digest`
+    date: str | None = None  # when it was saved, where `save` was told
+    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))  # it was made with
+    audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The problem's constraints as compiled: an area has one for each budget too."""
+        return tuple(demand.words for demand in self.problem.demands)
+
+    def to_json(self) -> dict[str, Any]:
+        """Itself as plain data; `from_json` is the way back."""
+        constraints = self.constraints
+        places = {name: [constraints.index(each) for each in getattr(self.status, name)]
+                  for name in ("broken", "conflict")}  # fmt: skip
+        status = {"feasible": self.status.feasible, "violation": self.status.violation, **places}
+        return {
+            **to_plain(self.problem),
+            "status": status | {"message": self.status.message},
+            "objectives": self.objectives,
+            "violations": {name: values.tolist() for name, values in self.violations.items()},
+            "setting": None if self.setting is None else int(self.setting),
+            "seed": None if self.seed is None else int(self.seed),
+            "data": self.data,
+            "date": self.date,
+            "versions": self.versions,
+            "audited": self.audited,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Record:
+        """The record that `to_json` wrote, checked."""
+        problem = from_plain(data)
+        constraints = tuple(demand.words for demand in problem.demands)
+        size = (len(constraints),)
+        violations = {n: numbers(v, size, "violations") for n, v in data["violations"].items()}
+        objectives = {name: float(value) for name, value in data["objectives"].items()}
+        if objectives.keys() != violations.keys():
+            raise ValueError("its objectives and its violations are of different populations")
+        for name, kind in {"setting": int, "seed": int, "data": str, "date": str}.items():
+            if data[name] is not None and type(data[name]) is not kind:
+                raise ValueError(f"the {name} in its record is {data[name]!r}")
+        if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):
+            raise ValueError("its versions or its audit are no mapping")
+        return cls(
+            problem=problem,
+            status=_status(data["status"], constraints),
+            objectives=objectives,
+            violations=violations,
+            **{n: data[n] for n in ("setting", "seed", "data", "date", "versions", "audited")},
+        )
+
+
+def _status(data: dict[str, Any], constraints: tuple[Constraint, ...]) -> Status:
+    def named(indices: Any) -> tuple[Constraint, ...]:
+        if not all(type(i) is int and 0 <= i < len(constraints) for i in indices):
+            raise ValueError("its status speaks of constraints that it has not")
+        return tuple(constraints[i] for i in indices)
+
+    violation, message = float(data["violation"]), str(data["message"])
+    broken, conflict = named(data["broken"]), named(data["conflict"])
+    return Status(flag(data["feasible"]), violation, broken, conflict, message)

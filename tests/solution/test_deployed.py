@@ -1,0 +1,147 @@
+"""What is deployed gives the same shapes and answers before and after its file, whoever decides."""
+
+import datetime
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ratebound as rb
+from ratebound.game.moving import with_moved_thresholds
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(240, 3))
+GROUP = {"group": rng.choice(["a", "b"], 240)}
+Y = X[:, 0] + (GROUP["group"] == "a") + rng.normal(size=240) > 0
+PEOPLE = rb.Population(X, Y, columns=GROUP)
+PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.35, rb.recall() >= 0.6])
+COMPILED = rb.compile(PROBLEM, PEOPLE)
+
+
+def chain():
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def naive():
+    from sklearn.naive_bayes import GaussianNB
+
+    return rb.Oracle(GaussianNB())
+
+
+LEARNERS = {  # what it needs, and how it is made
+    "linear": (None, lambda: rb.Linear(0.1)),
+    "torch": ("torch", lambda: rb.Torch(chain, 0.01)),
+    "lattice": ("torch", lambda: rb.Lattice(lattices=3, rank=2, keypoints=4)),
+    "boosted": ("lightgbm", lambda: rb.Boosted("lightgbm")),
+    "oracle": ("skops", naive),
+}
+DECIDERS = {
+    "draw": rb.average,
+    "one": rb.last_iterate,
+    "vote": lambda trace: rb.determinize(rb.average(trace), COMPILED, "vote").model,
+    "moved thresholds": lambda trace: rb.shrink(with_moved_thresholds(trace, COMPILED)),
+    "thresholds by group": lambda trace: rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]),
+    "a vote by group": lambda trace: (
+        rb.determinize(rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]), COMPILED, "vote").model
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=LEARNERS)
+def trace(request):
+    library, learner = LEARNERS[request.param]
+    if library is not None:
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    return rb.play(COMPILED, learner(), rounds=6, seed=0, progress=False)
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("yes", "no"), (1, 0)], ids=str)
+@pytest.mark.parametrize("decider", DECIDERS)
+def test_one_shape_before_and_after(trace, decider, classes, tmp_path):
+    mixture = replace(DECIDERS[decider](trace), classes=classes)
+    loaded = rb.load(mixture.save(tmp_path))
+    answers = []
+    for model in (mixture, loaded):
+        decided = model.predict(X, columns=GROUP)
+        proba = model.predict_proba(X, columns=GROUP)
+        ranked = model.decision_function(X, columns=GROUP)
+        assert decided.shape == (240,)
+        assert proba.shape == (240, 2)
+        assert ranked.shape == (240,)
+        assert model.classes_.tolist() == sorted(classes)
+        yes = model.classes_.tolist().index(classes[1])
+        np.testing.assert_array_equal(proba[:, yes], model.yes_probability(X, columns=GROUP))
+        certain = proba.max(axis=1) == 1
+        np.testing.assert_array_equal(decided[certain], model.classes_[proba.argmax(axis=1)][certain])
+        keyed = model.predict(X, columns=GROUP, key=np.arange(240))
+        answers.append((decided, proba, ranked, keyed, model.uniform(X)))
+    for before, after in zip(*answers, strict=True):
+        np.testing.assert_array_equal(before, after, strict=True)
+    assert str(loaded) == str(mixture)
+    assert loaded.rule == mixture.rule
+
+
+def test_a_decision_function_speaks_for_the_second_class(trace):
+    mixture = rb.last_iterate(trace)
+    turned = replace(mixture, classes=("yes", "no"))
+    np.testing.assert_array_equal(turned.decision_function(X), -mixture.decision_function(X))
+
+
+# --- the record ----------------------------------------------------------------------------------
+
+
+def mixture_on(people=PEOPLE):
+    trace = rb.play(rb.compile(PROBLEM, people), rb.Linear(0.1), rounds=6, seed=0, progress=False)
+    return rb.average(trace)
+
+
+def test_equal_fits_are_equal_files(tmp_path):
+    first, second = (mixture_on().save(tmp_path / name).read_bytes() for name in ("first", "second"))
+    assert first == second
+
+
+def test_a_date_is_recorded_where_it_is_given(tmp_path):
+    mixture = mixture_on()
+    assert rb.load(mixture.save(tmp_path)).record.date is None
+    dated = rb.load(mixture.save(tmp_path, date=datetime.date(2024, 2, 29)))
+    assert dated.record.date == "2024-02-29"
+    assert mixture.record.date is None
+    np.testing.assert_array_equal(dated.predict(X), mixture.predict(X))
+
+
+def test_a_record_says_which_rows_were_trained_on(tmp_path):
+    record = rb.load(mixture_on().save(tmp_path)).record
+    assert record.data == rb.compile(record.problem, PEOPLE).digest
+    swapped = np.where(np.arange(240) == 7, ~Y, Y)
+    others = {
+        "a feature": rb.Population(X + (np.arange(240) == 5)[:, None] * 1e-9, Y, columns=GROUP),
+        "a label": rb.Population(X, swapped, columns=GROUP),
+        "a row fewer": rb.Population(X[1:], Y[1:], columns={"group": GROUP["group"][1:]}),
+        "weights": rb.Population(X, Y, columns=GROUP, weights=np.full(240, 2.0)),
+        "another order": rb.Population(X[::-1], Y[::-1], columns={"group": GROUP["group"][::-1]}),
+    }
+    digests = [rb.compile(PROBLEM, people).digest for people in others.values()]
+    assert len({record.data, *digests}) == 1 + len(others)
+
+
+def test_tables_have_digests_too():
+    tables = [
+        pd.DataFrame({"x": X[:, 0], "town": np.where(Y, "Oslo", name)}) for name in ("Rome", "Bonn")
+    ]
+    same, other = (rb.compile(rb.Problem("error_rate()"), rb.Population(t, Y)).digest for t in tables)
+    assert same == rb.compile(rb.Problem("error_rate()"), rb.Population(tables[0].copy(), Y)).digest
+    assert same != other
+
+
+@pytest.mark.parametrize("name", ["setting", "seed", "data", "date"])
+def test_a_record_that_is_none_is_refused(name, tmp_path):
+    from ratebound.solution.record import Record
+
+    plain = json.loads(json.dumps(mixture_on().record.to_json()))
+    assert Record.from_json(plain).setting == 0
+    with pytest.raises(ValueError, match=f"the {name} in its record is"):
+        Record.from_json(plain | {name: [1]})
