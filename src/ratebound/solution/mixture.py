@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import NO_SETTING, Trace
+from ratebound.game.trace import NO_SETTING, Trace, worst_of
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
@@ -60,7 +60,7 @@ class Mixture:
     def __str__(self) -> str:
         lines = [f"{self.decider.called(len(self))}: {self.status}"]
         for name, objective in self.objectives.items():
-            worst = self.violations[name].max() if self.constraints else 0.0
+            worst = worst_of(self.violations[name][None])[0]
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
         return "\n".join(lines)
 
