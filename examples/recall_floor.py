@@ -12,7 +12,7 @@ import ratebound as rb
 
 AGE = rb.column("age")
 BANDS = [AGE < 35, (AGE >= 35) & (AGE < 50), AGE >= 50]
-PROMISES = [rb.recall() >= 0.90, *rb.minimum_recall(0.85, BANDS)]
+PROMISES = [rb.recall() >= 0.90, *rb.minimum_recall(BANDS, at_least=0.85)]
 MARGIN = 0.03  # a little over two standard errors of a recall among the youngest band's test positives
 
 

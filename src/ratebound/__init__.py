@@ -31,6 +31,7 @@ from ratebound.rates.goals import (
     equal_accuracy,
     equal_odds,
     equal_opportunity,
+    goal,
     limited_churn,
     minimum_accuracy,
     minimum_coverage,
@@ -40,6 +41,7 @@ from ratebound.rates.goals import (
     statistical_parity,
     steering_examples,
 )
+from ratebound.rates.grouping import Goal
 from ratebound.rates.named import (
     accuracy,
     accuracy_of,
@@ -121,6 +123,7 @@ __all__ = [
     "Expression",
     "ExternalRegret",
     "Game",
+    "Goal",
     "Grid",
     "Lagrangian",
     "Lattice",
@@ -165,6 +168,7 @@ __all__ = [
     "false_negatives",
     "false_positive_rate",
     "false_positives",
+    "goal",
     "last_iterate",
     "limited_churn",
     "load",

@@ -21,7 +21,7 @@ PROBLEM = rb.Problem(
         rb.recall(sex="F") >= 0.9 * rb.recall(),
         rb.positive_rate() <= 0.1,
         rb.predicted_positives() <= 400,
-        rb.minimum_accuracy(0.2, on="steering"),
+        rb.minimum_accuracy(at_least=0.2, on="steering"),
     ],
 )
 

@@ -127,32 +127,32 @@ GOALS = {
         'positive_rate(sex == "M") >= 0.9 * prevalence(sex == "M")',
     ],
     "accurate_coverage(ratio=1.5)": ["positive_rate() <= 1.5 * prevalence()"],
-    "minimum_coverage(0.1)": ["positive_rate() >= 0.1"],
-    'minimum_coverage(0.1, sex, on="pool")': [
+    "minimum_coverage(at_least=0.1)": ["positive_rate() >= 0.1"],
+    'minimum_coverage(sex, at_least=0.1, on="pool")': [
         'positive_rate(sex == "F", on="pool") >= 0.1',
         'positive_rate(sex == "M", on="pool") >= 0.1',
     ],
-    "minimum_recall(0.9)": ["recall() >= 0.9"],
-    'minimum_recall(0.9, sex, on="pool")': [
+    "minimum_recall(at_least=0.9)": ["recall() >= 0.9"],
+    'minimum_recall(sex, at_least=0.9, on="pool")': [
         'recall(sex == "F", on="pool") >= 0.9',
         'recall(sex == "M", on="pool") >= 0.9',
     ],
-    "minimum_accuracy(0.8)": ["accuracy() >= 0.8"],
-    'minimum_accuracy(0.8, sex, on="pool")': [
+    "minimum_accuracy(at_least=0.8)": ["accuracy() >= 0.8"],
+    'minimum_accuracy(sex, at_least=0.8, on="pool")': [
         'accuracy(sex == "F", on="pool") >= 0.8',
         'accuracy(sex == "M", on="pool") >= 0.8',
     ],
-    'no_lost_benefits("live")': ['positive_rate() >= positive_rate_of(versus="live")'],
-    'no_lost_benefits("live", {"sex": "F"}, slack=0.25, on="pool")': [
+    'no_lost_benefits(versus="live")': ['positive_rate() >= positive_rate_of(versus="live")'],
+    'no_lost_benefits({"sex": "F"}, versus="live", slack=0.25, on="pool")': [
         'positive_rate(sex == "F", on="pool")'
         ' >= positive_rate_of(sex == "F", versus="live", on="pool") - 0.25',
     ],
-    'not_worse_off("live")': ['accuracy() >= accuracy_of(versus="live")'],
-    'not_worse_off("live", {"sex": "F"}, slack=0.25, on="pool")': [
+    'not_worse_off(versus="live")': ['accuracy() >= accuracy_of(versus="live")'],
+    'not_worse_off({"sex": "F"}, versus="live", slack=0.25, on="pool")': [
         'accuracy(sex == "F", on="pool") >= accuracy_of(sex == "F", versus="live", on="pool") - 0.25',
     ],
-    'limited_churn("live", 0.02)': ['churn(versus="live") <= 0.02'],
-    'limited_churn("live", 0.02, sex, on="pool")': [
+    'limited_churn(versus="live", at_most=0.02)': ['churn(versus="live") <= 0.02'],
+    'limited_churn(sex, versus="live", at_most=0.02, on="pool")': [
         'churn(sex == "F", versus="live", on="pool") <= 0.02',
         'churn(sex == "M", versus="live", on="pool") <= 0.02',
     ],
@@ -160,8 +160,10 @@ GOALS = {
     'steering_examples(0.67, on="experts")': ['accuracy(on="experts") >= 0.67'],
     "egregious_examples()": ['accuracy(on="egregious") >= 1.0'],
     'egregious_examples(0.99, on="vetoed")': ['accuracy(on="vetoed") >= 0.99'],
-    'decision_rule(where(language="unknown"), False)': ['negative_rate(language == "unknown") >= 1.0'],
-    'decision_rule(column("age") < 18, True, at_least=0.99, on="pool")': [
+    'decision_rule(where(language="unknown"), decision=False)': [
+        'negative_rate(language == "unknown") >= 1.0',
+    ],
+    'decision_rule(column("age") < 18, decision=True, at_least=0.99, on="pool")': [
         'positive_rate(age < 18, on="pool") >= 0.99',
     ],
     "equal(recall(), 0.5, slack=0.25)": ["recall() <= 0.75", "recall() >= 0.25"],
@@ -203,17 +205,25 @@ def test_goals_name_their_constraints(call):
             ValueError,
             "at least two groups",
         ),
-        ('equal_accuracy("sex", slack=0.1)', TypeError, "which values form the groups"),
+        ("equal_accuracy(5, slack=0.1)", TypeError, "groups takes subsets, or columns"),
+        ("equal_accuracy(['sex', 5], slack=0.1)", TypeError, "a column's name is a non-empty string"),
+        ("equal_accuracy('sex')", ValueError, "either slack=.* or ratio="),
+        ("equal_accuracy('sex', slack=0.1, against='x')", ValueError, "'overall' or 'pairwise'"),
+        (
+            "equal_accuracy(['sex', where()], slack=0.1)",
+            ValueError,
+            "everyone is no group beside others",
+        ),
         ("equal_accuracy([], slack=0.1)", ValueError, "groups is empty"),
         ("equal_accuracy({}, slack=0.1)", ValueError, "groups is empty"),
         ('equal_accuracy({"sex": ()}, slack=0.1)', ValueError, "groups is empty"),
         ('equal_accuracy({"sex": (None,)}, slack=0.1)', TypeError, "a text, a truth value"),
-        ("minimum_recall(None)", TypeError, "only a number"),
-        ('minimum_recall("0.9")', TypeError, "only a number"),
-        ("minimum_coverage(True)", TypeError, "only a number"),
-        ("limited_churn(1, 0.02)", TypeError, "versus= takes a name"),
+        ("minimum_recall(at_least=None)", TypeError, "only a number"),
+        ('minimum_recall(at_least="0.9")', TypeError, "only a number"),
+        ("minimum_coverage(at_least=True)", TypeError, "only a number"),
+        ("limited_churn(versus=1, at_most=0.02)", TypeError, "versus= takes a name"),
         ('steering_examples(0.9, on="")', TypeError, "on= takes a name"),
-        ('decision_rule("age < 18", True)', TypeError, "takes conditions"),
+        ("decision_rule(where(age=18), True)", TypeError, "positional"),
     ],
 )
 def test_bad_arguments_raise(call, error, hint):

@@ -72,7 +72,7 @@ def test_a_count_of_more_rows_than_there_are_is_refused_once_they_are_known():
 
 def test_goals_too():
     with pytest.raises(ValueError, match=r"did you mean recall\(sex == \"F\"\) >= 0.9\?"):
-        rb.Problem("error_rate()", rb.minimum_recall(90, {"sex": ["F"]}))
+        rb.Problem("error_rate()", rb.minimum_recall({"sex": ["F"]}, at_least=90))
     rb.Problem("error_rate()", rb.equal(rb.positive_rate(), 0.95, slack=0.1))
 
 

@@ -22,6 +22,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.kinds import atoms, is_count
@@ -60,6 +61,7 @@ def audit(
     (True, 1.0, 'uncertain')
     """
     _check(problem, model, population, others, level)
+    problem = spelled_out(problem, {FIRST: population, **others})
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
@@ -77,7 +79,7 @@ def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> 
     objective, violations = _expected(compiled, decided)
     promises = [
         _promise(promise, float(violations[own[0]]), float(compiled.scale[1 + own[0]]), decided, level)
-        for promise, own in zip(problem.subject_to, compiled.parts, strict=True)
+        for promise, own in zip(problem.constraints, compiled.parts, strict=True)
     ]
     _, _, interval, method = _sum(problem.minimize, Expression(), decided, level)
     low, high = _around(objective, interval)

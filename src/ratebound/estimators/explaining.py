@@ -96,7 +96,7 @@ def explain(
                 least_violation=alone[index] * float(compiled.scale[1 + parts[index][0]]),
                 price=None if bound is None else bound.prices[parts[index][0]],
             )
-            for index, constraint in enumerate(compiled.problem.subject_to)
+            for index, constraint in enumerate(compiled.problem.constraints)
         ),
         possible=possible,
         conflict=conflict,
@@ -118,7 +118,7 @@ def _conflict(
 ) -> tuple[tuple[Constraint, ...], tuple[tuple[Constraint, float], ...]]:
     """The constraints at odds, and what relaxing each of them by makes them possible."""
     rows, _, amounts = remedy(compiled.constraints, everything.scale, least, everything.least)
-    promised = compiled.problem.subject_to
+    promised = compiled.problem.constraints
     at_odds = [i for i, part in enumerate(parts) if set(part) & set(rows)]
     needed = [] if amounts is None else [(promised[i], float(amounts[parts[i][0]])) for i in at_odds]
     return tuple(promised[i] for i in at_odds), tuple(each for each in needed if each[1] > 0)

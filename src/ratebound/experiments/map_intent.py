@@ -17,7 +17,7 @@ from ratebound.rates.named import error_rate
 def _load(folder: Path | None, seed: int, device: str | None) -> Data:
     splits = load_map_intent(needed(folder, "map_intent"), seed=seed)
     carriers = np.unique(splits.train.column("carrier")).tolist()
-    problem = Problem(error_rate(), not_worse_off("production", {"carrier": carriers}))
+    problem = Problem(error_rate(), not_worse_off({"carrier": carriers}, versus="production"))
     return compiled_on(problem, splits, lattices(300, 8, splits.monotone, device))
 
 

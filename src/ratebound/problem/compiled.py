@@ -73,9 +73,9 @@ class Compiled:
 
     @cached_property
     def parts(self) -> tuple[range, ...]:
-        """The rows, from 0 on, that each promise of ``problem.subject_to`` became."""
+        """The rows, from 0 on, that each of ``problem.constraints`` became."""
         sizes = Counter(demand.promise for demand in self.problem.demands)
-        ends = np.cumsum([sizes[i] for i in range(len(self.problem.subject_to))], dtype=int).tolist()
+        ends = np.cumsum([sizes[i] for i in range(len(self.problem.constraints))], dtype=int).tolist()
         return tuple(range(end - sizes[i], end) for i, end in enumerate(ends))
 
     @cached_property

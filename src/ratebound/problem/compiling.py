@@ -26,6 +26,7 @@ from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
 from ratebound.problem.split import split
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate
@@ -37,8 +38,8 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     """What `problem` means on data: `train` for rates without ``on=``, `others` by their names.
 
     A count that does not say out of how many rows speaks of all rows given here, and
-    ``compiled.problem`` says so. To compile a part of the rows, give it that problem: its counts are
-    then scaled to the whole.
+    ``compiled.problem`` says so; a goal on a column speaks of every value it has here. To compile a part
+    of the rows, give it that problem: counts are then scaled to the whole, and groups are the same.
 
     >>> from ratebound import Problem, Population, error_rate, recall
     >>> people = Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
@@ -55,7 +56,7 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     totals = {name: population.total_weight for name, population in populations.items()}
-    problem = counting(problem, totals)
+    problem = counting(spelled_out(problem, populations), totals)
     book = _Book(populations, totals, 1 + len(problem.demands))
     book.enter(0, problem.minimize, f"the objective {problem.minimize}")
     for row, demand in enumerate(problem.demands, start=1):
@@ -202,7 +203,7 @@ def _distinct_rows(words: Array) -> tuple[Array, Array]:
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
     """For each threshold of an area: the slice of negatives it is measured on, and its budget."""
     found: dict[str, tuple[int, float]] = {}
-    for metric in (c.left for c in problem.subject_to if isinstance(c.left, Area)):
+    for metric in (c.left for c in problem.constraints if isinstance(c.left, Area)):
         negatives = book.slices[metric.rate.population, metric.rate.subset & ~Label()]
         found |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
     return found

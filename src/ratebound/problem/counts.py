@@ -50,7 +50,7 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
 
     if all(rate.out_of is not None for rate in _counts(problem)):
         return problem
-    return Problem(problem.minimize.with_rates(stated), map(promise, problem.subject_to))
+    return Problem(problem.minimize.with_rates(stated), map(promise, problem.constraints))
 
 
 def rows_counted(problem: Problem) -> dict[str, float]:

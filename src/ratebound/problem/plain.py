@@ -17,7 +17,7 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     """
     promises = [
         {"left": _side(c.left), "relation": c.relation, "right": _side(c.right), "name": c.name}
-        for c in problem.subject_to
+        for c in problem.constraints
     ]
     return {"minimize": _side(problem.minimize), "subject_to": promises}
 

@@ -8,17 +8,19 @@ from functools import cached_property
 
 from ratebound.rates.demands import Demand, demands
 from ratebound.rates.expressions import Constraint, Expression, Rate, SingleMetric
+from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.reach import check_reach
 from ratebound.rates.text import parse, parse_expression
 
-Promises = Iterable["Constraint | str | Promises"]
+Promises = Iterable["Promise | str | Promises"]
 
 
 @dataclass(frozen=True, init=False)
 class Problem:
     """Minimise an expression subject to constraints; either may be given as text.
 
-    Lists of constraints, such as goals return, may stand among the constraints.
+    Lists of constraints, such as goals return, may stand among the constraints. A goal on the values of
+    a column stays as it is written until `compile` sees rows.
 
     >>> from ratebound import equal_opportunity, error_rate
     >>> fair = equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
@@ -31,7 +33,7 @@ class Problem:
     """
 
     minimize: Expression
-    subject_to: tuple[Constraint, ...]
+    subject_to: tuple[Promise, ...]
 
     def __init__(self, minimize: Expression | str, subject_to: Promises = ()) -> None:
         if isinstance(minimize, str):
@@ -48,19 +50,31 @@ class Problem:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
         except RecursionError:
             raise ValueError("subject_to holds itself, or lists in lists without end") from None
-        for constraint in self.subject_to:
-            check_reach(constraint)
+        for promise in self.subject_to:
+            if isinstance(promise, Constraint):
+                check_reach(promise)
 
     @property
     def rates(self) -> tuple[Rate, ...]:
         """Every rate it speaks of, once."""
-        found = [rate for constraint in self.subject_to for rate in constraint.rates]
+        found = [rate for promise in self.subject_to for rate in promise.rates]
         return tuple(dict.fromkeys([*self.minimize.rates, *found]))
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What `subject_to` holds where every goal in it is spelled out, as in ``compiled.problem``."""
+        for promise in self.subject_to:
+            if isinstance(promise, Goal):
+                raise ValueError(
+                    f"{promise}: which groups there are is not known before there are rows: "
+                    "rb.compile(problem, rows).problem has its constraints"
+                )
+        return tuple(promise for promise in self.subject_to if isinstance(promise, Constraint))
 
     @cached_property
     def demands(self) -> tuple[Demand, ...]:
         """What the promises demand of plain rates, in order; a row each once compiled."""
-        promises = enumerate(self.subject_to)
+        promises = enumerate(self.constraints)
         return tuple(demand for index, promise in promises for demand in demands(promise, index))
 
     def __str__(self) -> str:
@@ -68,11 +82,13 @@ class Problem:
         return f"minimize {self.minimize}" + (f"\nsubject to{promises}" if promises else "")
 
 
-def _flatten(promises: Promises | Constraint | str) -> Iterable[Constraint]:
-    if isinstance(promises, Constraint):
+def _flatten(promises: Promises | Promise | str) -> Iterable[Promise]:
+    if isinstance(promises, Goal) and not promises.columns:
+        yield from promises.constraints({})
+    elif isinstance(promises, Constraint | Goal):
         yield promises
     elif isinstance(promises, str):
-        yield parse(promises)
+        yield from _flatten(parse(promises))
     elif isinstance(promises, Iterable):
         for promise in promises:
             yield from _flatten(promise)

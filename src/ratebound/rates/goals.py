@@ -1,60 +1,79 @@
 """Goals people have, each a function that returns the list of constraints it stands for.
 
-`groups` says between whom: subsets, or columns with their values. `slack` allows an additive
-difference both ways; `ratio` is multiplicative and one-sided: 0.95 means at least 95% of the
-reference, 1.05 at most 105% of it.
+`groups` says between whom: subsets, or columns, of which every value is a group. Which values a column
+has is not known before there are rows: then the list holds a `Goal`, which `compile` spells out. `slack`
+allows an additive difference both ways; `ratio` is multiplicative and one-sided: 0.95 means at least 95%
+of the reference, 1.05 at most 105% of it.
+
+In text a goal is written the same way, its groups one by one: ``equal_opportunity(sex, ratio=0.95)``,
+``equal_opportunity(sex in ("Female", "Male"), race == "Black" and age < 25, slack=0.1)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ratebound.base.checks import check_number
 from ratebound.rates import named
 from ratebound.rates.expressions import Constraint, Expression, equal
+from ratebound.rates.grouping import GOALS, Goal, Groups, Promise, as_groups, groups_said
 from ratebound.rates.named import RateFunction
-from ratebound.rates.subsets import EVERYONE, Subset, where
+from ratebound.rates.subsets import Value, plain_value
 
-Groups = Iterable[Subset | Mapping[str, Any]] | Mapping[str, Any]
 Against = Literal["overall", "pairwise"]
+Stated = TypeVar("Stated", bound=Callable[..., list[Any]])
 
 
-def as_groups(groups: Groups | None) -> list[Subset]:
-    """The subsets that `groups` names: ``{"sex": ("Female", "Male")}`` gives two of them.
+def goal(function: Stated) -> Stated:
+    """Make a function from groups to constraints a goal, known in text by its name from here on.
 
-    >>> as_groups({"sex": ("Female", "Male"), "race": "Black"})
-    [sex == "Female", sex == "Male", race == "Black"]
+    Its first argument is `groups`, and it is given a list of subsets; all others are keywords. Text may
+    name columns then, and the constraints are named for reports.
+
+    >>> @goal
+    ... def minimum_negative_rate(groups, *, at_least):
+    ...     return [named.negative_rate(group) >= at_least for group in groups]
+    >>> minimum_negative_rate({"sex": ("Female",)}, at_least=0.2)
+    [negative_rate(sex == "Female") >= 0.2]
+    >>> minimum_negative_rate("sex", at_least=0.2)
+    [minimum_negative_rate(sex, at_least=0.2)]
     """
-    if groups is None:
-        return [EVERYONE]
-    if isinstance(groups, str):
-        raise TypeError(
-            f"groups={groups!r}: a definition holds no data, so say which values form the groups: "
-            f"groups={{{groups!r}: ('a', 'b')}}"
-        )
-    if not isinstance(groups, Iterable):
-        raise TypeError(f"groups takes subsets, or columns with their values, got {groups!r}")
-    found: list[Subset] = []
-    if isinstance(groups, Mapping):
-        for name, values in groups.items():
-            if isinstance(values, Subset):
-                found.append(values)
-            elif isinstance(values, Iterable) and not isinstance(values, str):
-                found += [where(**{name: value}) for value in values]
-            else:
-                found.append(where(**{name: values}))
-    else:
-        found = [group if isinstance(group, Subset) else where(**group) for group in groups]
-    if not found:
-        raise ValueError("groups is empty: name at least one group, as in {'sex': ('Female', 'Male')}")
-    return found
+    name = function.__name__
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def stated(*args: Any, **options: Any) -> list[Promise]:
+        given = signature.bind(*args, **options).arguments  # which objects to what it does not take
+        if "groups" in signature.parameters:
+            groups = groups_said(given.pop("groups", None))
+            if any(isinstance(group, str) for group in groups):
+                return [Goal(name, tuple(groups), _plain(given))]
+            given["groups"] = groups
+        return [replace(c, name=f"{name.replace('_', ' ')}: {c}") for c in function(**given)]
+
+    GOALS[name] = stated
+    return stated  # type: ignore[return-value]  # of the same arguments
 
 
-def _named(goal: str, constraints: Iterable[Constraint]) -> list[Constraint]:
-    return [replace(c, name=f"{goal}: {c}") for c in constraints]
+def _plain(given: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
+    return tuple((name, plain_value(value)) for name, value in given.items() if value is not None)
+
+
+def said(name: str, groups: Sequence[Any], options: Mapping[str, Value]) -> Goal:
+    """The goal of that name as text says it: its groups one by one, or what else it takes first.
+
+    >>> said("minimum_recall", ["sex"], {"at_least": 0.9})
+    minimum_recall(sex, at_least=0.9)
+    """
+    signature = inspect.signature(GOALS[name])
+    if "groups" not in signature.parameters:
+        return Goal(name, (), tuple(signature.bind(*groups, **options).arguments.items()))
+    return Goal(name, tuple(groups_said(list(groups))) if groups else (), tuple(options.items()))
 
 
 def _alike(
@@ -95,6 +114,7 @@ def _close(
     return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
 
 
+@goal
 def statistical_parity(
     groups: Groups,
     *,
@@ -109,10 +129,10 @@ def statistical_parity(
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
      positive_rate(sex == "Male") >= 0.8 * positive_rate()]
     """
-    found = _alike(named.positive_rate, groups, slack, ratio, against, on)
-    return _named("statistical parity", found)
+    return _alike(named.positive_rate, groups, slack, ratio, against, on)
 
 
+@goal
 def equal_opportunity(
     groups: Groups,
     *,
@@ -126,10 +146,10 @@ def equal_opportunity(
     >>> equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
-    found = _alike(named.recall, groups, slack, ratio, against, on)
-    return _named("equal opportunity", found)
+    return _alike(named.recall, groups, slack, ratio, against, on)
 
 
+@goal
 def equal_odds(
     groups: Groups,
     *,
@@ -149,9 +169,10 @@ def equal_odds(
     """
     found = _alike(named.recall, groups, slack, ratio, against, on)
     found += _alike(named.false_positive_rate, groups, slack, ratio, against, on, harm=True)
-    return _named("equal odds", found)
+    return found
 
 
+@goal
 def equal_accuracy(
     groups: Groups,
     *,
@@ -166,10 +187,10 @@ def equal_accuracy(
     [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
      accuracy(sex == "Male") <= accuracy(sex == "Female") + 0.1]
     """
-    found = _alike(named.accuracy, groups, slack, ratio, against, on)
-    return _named("equal accuracy", found)
+    return _alike(named.accuracy, groups, slack, ratio, against, on)
 
 
+@goal
 def accurate_coverage(
     groups: Groups | None = None,
     *,
@@ -183,113 +204,116 @@ def accurate_coverage(
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
     pairs = [(named.positive_rate(g, on=on), named.prevalence(g, on=on)) for g in as_groups(groups)]
-    found = [c for left, right in pairs for c in _close(left, right, slack, ratio)]
-    return _named("accurate coverage", found)
+    return [c for left, right in pairs for c in _close(left, right, slack, ratio)]
 
 
+@goal
 def minimum_coverage(
-    at_least: float, groups: Groups | None = None, *, on: str | None = None
+    groups: Groups | None = None, *, at_least: float, on: str | None = None
 ) -> list[Constraint]:
     """Each group is said yes to at least this often.
 
-    >>> minimum_coverage(0.1, {"sex": ("Female",)})
+    >>> minimum_coverage({"sex": ("Female",)}, at_least=0.1)
     [positive_rate(sex == "Female") >= 0.1]
     """
-    found = [named.positive_rate(g, on=on) >= at_least for g in as_groups(groups)]
-    return _named("minimum coverage", found)
+    return [named.positive_rate(g, on=on) >= at_least for g in as_groups(groups)]
 
 
+@goal
 def minimum_recall(
-    at_least: float, groups: Groups | None = None, *, on: str | None = None
+    groups: Groups | None = None, *, at_least: float, on: str | None = None
 ) -> list[Constraint]:
     """At least this share of each group's positive rows is found.
 
-    >>> minimum_recall(0.95, {"country": ("FR", "DE")})
+    >>> minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
     [recall(country == "FR") >= 0.95, recall(country == "DE") >= 0.95]
     """
-    return _named("minimum recall", [named.recall(g, on=on) >= at_least for g in as_groups(groups)])
+    return [named.recall(g, on=on) >= at_least for g in as_groups(groups)]
 
 
+@goal
 def minimum_accuracy(
-    at_least: float, groups: Groups | None = None, *, on: str | None = None
+    groups: Groups | None = None, *, at_least: float, on: str | None = None
 ) -> list[Constraint]:
     """The model is right at least this often for each group.
 
-    >>> minimum_accuracy(0.8)
+    >>> minimum_accuracy(at_least=0.8)
     [accuracy() >= 0.8]
     """
-    found = [named.accuracy(g, on=on) >= at_least for g in as_groups(groups)]
-    return _named("minimum accuracy", found)
+    return [named.accuracy(g, on=on) >= at_least for g in as_groups(groups)]
 
 
+@goal
 def no_lost_benefits(
-    versus: str, groups: Groups | None = None, *, slack: float = 0.0, on: str | None = None
+    groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
 ) -> list[Constraint]:
     """Each group is said yes to at least as often as by the existing model, less `slack`.
 
-    >>> no_lost_benefits("live", {"sex": ("Female",)})
+    >>> no_lost_benefits({"sex": ("Female",)}, versus="live")
     [positive_rate(sex == "Female") >= positive_rate_of(sex == "Female", versus="live")]
     """
-    found = [
+    return [
         named.positive_rate(g, on=on) >= named.positive_rate_of(g, versus=versus, on=on) - slack
         for g in as_groups(groups)
     ]
-    return _named("no lost benefits", found)
 
 
+@goal
 def not_worse_off(
-    versus: str, groups: Groups | None = None, *, slack: float = 0.0, on: str | None = None
+    groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
 ) -> list[Constraint]:
     """For each group the model is right at least as often as the existing one, less `slack`.
 
-    >>> not_worse_off("live", {"sex": ("Female",)}, slack=0.01)
+    >>> not_worse_off({"sex": ("Female",)}, versus="live", slack=0.01)
     [accuracy(sex == "Female") >= accuracy_of(sex == "Female", versus="live") - 0.01]
     """
-    found = [
+    return [
         named.accuracy(g, on=on) >= named.accuracy_of(g, versus=versus, on=on) - slack
         for g in as_groups(groups)
     ]
-    return _named("not worse off", found)
 
 
+@goal
 def limited_churn(
-    versus: str, at_most: float, groups: Groups | None = None, *, on: str | None = None
+    groups: Groups | None = None, *, versus: str, at_most: float, on: str | None = None
 ) -> list[Constraint]:
     """At most this share of each group's decisions differs from the existing model's.
 
-    >>> limited_churn("live", 0.02)
+    >>> limited_churn(versus="live", at_most=0.02)
     [churn(versus="live") <= 0.02]
     """
-    found = [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
-    return _named("limited churn", found)
+    return [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
 
 
+@goal
 def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
     """Accuracy on a small set with better labels, given as the population `on`.
 
     >>> steering_examples(0.67)
     [accuracy(on="steering") >= 0.67]
     """
-    return _named("steering examples", [named.accuracy(on=on) >= at_least])
+    return [named.accuracy(on=on) >= at_least]
 
 
+@goal
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
     """Accuracy on examples that must not be got wrong, given as the population `on`.
 
     >>> egregious_examples(0.99)
     [accuracy(on="egregious") >= 0.99]
     """
-    return _named("egregious examples", [named.accuracy(on=on) >= at_least])
+    return [named.accuracy(on=on) >= at_least]
 
 
+@goal
 def decision_rule(
-    rule: Subset, decision: bool, *, at_least: float = 1.0, on: str | None = None
+    groups: Groups, *, decision: bool, at_least: float = 1.0, on: str | None = None
 ) -> list[Constraint]:
-    """Where `rule` holds the model decides `decision`, at least this often; no labels needed.
+    """In each group the model decides `decision`, at least this often; no labels needed.
 
     >>> from ratebound import column
-    >>> decision_rule(column("language_known") == False, False, at_least=0.99, on="pool")
+    >>> decision_rule(column("language_known") == False, decision=False, at_least=0.99, on="pool")
     [negative_rate(language_known == False, on="pool") >= 0.99]
     """
     rate = named.positive_rate if decision else named.negative_rate
-    return _named("decision rule", [rate(rule, on=on) >= at_least])
+    return [rate(g, on=on) >= at_least for g in as_groups(groups)]

@@ -1,4 +1,4 @@
-"""Constraints from text: ``parse('recall(sex == "Female") >= 0.95 * recall()')``.
+"""Constraints and goals from text: ``parse('recall(sex == "Female") >= 0.95 * recall()')``.
 
 Python's own grammar splits the text into a tree; only the nodes of the language are then walked,
 and nothing is ever evaluated. Whatever a rate prints, this reads back.
@@ -13,9 +13,11 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.spelling import nearest
 from ratebound.rates.expressions import Constraint, Expression, Metric, SingleMetric
+from ratebound.rates.goals import said
+from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import OPTIONS, say
-from ratebound.rates.subsets import Column, Compare, Relation, Subset, Value, plain_value
+from ratebound.rates.subsets import Column, Compare, In, Relation, Subset, Value, plain_value
 
 LONGEST = 20_000
 _COMPARE: dict[type[ast.cmpop], Relation] = {
@@ -27,13 +29,17 @@ _FLIPPED: dict[str, Relation] = {
 Found = TypeVar("Found")
 
 
-def parse(text: str) -> Constraint:
-    """The constraint that `text` states.
+def parse(text: str) -> Promise:
+    """The constraint or goal that `text` states.
+
+    In a goal, a column stands for all its values, and ``column in (...)`` for those listed.
 
     >>> parse('recall(sex == "Female" and age < 25) >= 0.95 * recall()')
     recall(sex == "Female" and age < 25) >= 0.95 * recall()
+    >>> parse('equal_opportunity(sex, race in ("Black", "White"), ratio=0.95)')
+    equal_opportunity(sex, race == "Black", race == "White", ratio=0.95)
     """
-    return _read(text, _Reader.constraint)
+    return _read(text, _Reader.promise)
 
 
 def parse_expression(text: str) -> Expression:
@@ -88,6 +94,36 @@ class _Reader:
             return build(*args, **kwargs)
         except (TypeError, ValueError) as error:
             self.fail(node, str(error))
+
+    def promise(self) -> Promise:
+        node = self.tree
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in KINDS:
+            return self.goal(node, node.func.id)
+        return self.constraint()
+
+    def goal(self, node: ast.Call, name: str) -> Goal:
+        if name not in GOALS:
+            self.fail(
+                node,
+                f"no such goal{nearest(name, [*GOALS, *KINDS])} There are {', '.join(GOALS)}. One of "
+                "your own is defined first, by rb.goal",
+            )
+        groups = [group for argument in node.args for group in self.groups(argument)]
+        options = {option: self.value(value) for option, value in self.keywords(node)}
+        return cast(Goal, self.guarded(node, said, name, groups, options))
+
+    def groups(self, node: ast.expr) -> list[str | Subset | Value]:
+        """Columns and conditions, several for the values listed; or what else a goal takes first."""
+        if self.is_column(node):
+            return [self.column(node).name]
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+            found = self.condition(node)
+            assert isinstance(found, In)
+            return [Compare(found.column, "==", value) for value in found.values]
+        is_condition = isinstance(node, ast.Compare | ast.BoolOp) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        )
+        return [self.subset(node) if is_condition else self.value(node)]
 
     def constraint(self) -> Constraint:
         node = self.tree
@@ -154,16 +190,19 @@ class _Reader:
             )
         options: dict[str, Any] = {}
         subsets = [self.subset(argument) for argument in node.args]
+        for word, value in self.keywords(node):
+            if word in OPTIONS:
+                options[word] = self.value(value)
+            else:
+                subsets.append(self.matches(Column(word), value))
+        return cast(Metric, self.guarded(node, say, name, *subsets, **options))
+
+    def keywords(self, node: ast.Call) -> list[tuple[str, ast.expr]]:
         if len({keyword.arg for keyword in node.keywords}) < len(node.keywords):
             self.fail(node, "something is given twice")
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                self.fail(node, "** has no meaning here")
-            if keyword.arg in OPTIONS:
-                options[keyword.arg] = self.value(keyword.value)
-            else:
-                subsets.append(self.matches(Column(keyword.arg), keyword.value))
-        return cast(Metric, self.guarded(node, say, name, *subsets, **options))
+        if any(keyword.arg is None for keyword in node.keywords):
+            self.fail(node, "** has no meaning here")
+        return [(str(keyword.arg), keyword.value) for keyword in node.keywords]
 
     def subset(self, node: ast.expr) -> Subset:
         if isinstance(node, ast.BoolOp):
