@@ -1,0 +1,171 @@
+"""The package extended the way an outsider would: new ratios and goals, used wherever words are."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+import ratebound as rb
+from ratebound.cli import main
+from ratebound.rates.grouping import GOALS
+from ratebound.rates.kinds import KINDS
+
+
+@pytest.fixture(autouse=True)
+def _own_words():
+    """What a test defines is forgotten after it."""
+    before = [(table, dict(table)) for table in (KINDS, GOALS)]
+    yield
+    for table, kept in before:
+        table.clear()
+        table.update(kept)
+
+
+def draw(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], n)
+    X = np.column_stack([rng.normal(size=(n, 2)), sex == "F"])
+    y = X[:, 0] + 0.5 * X[:, 1] - 0.4 * X[:, 2] + rng.normal(size=n) > 0.3
+    return rb.Population(X, y, columns={"sex": sex, "age": rng.integers(18, 80, n)})
+
+
+def false_discovery_rate():
+    return rb.ratio("false_discovery_rate", rb.false_positives, rb.predicted_positives)
+
+
+def f_score():
+    right, wrong = 2 * rb.true_positives(), rb.false_positives() + rb.false_negatives()
+    return rb.ratio("f_score", right, right + wrong, "Right yeses among yeses and positives.")
+
+
+def test_a_new_ratio_is_one_line_and_speaks_like_any_rate():
+    rate = false_discovery_rate()
+    promise = rate(rb.column("age") < 25, sex="F", on="pool", at=0.5) <= 0.1
+    assert str(promise) == 'false_discovery_rate(age < 25 and sex == "F", on="pool", at=0.5) <= 0.1'
+    assert rb.parse(str(promise)) == promise
+    assert isinstance(promise.left, rb.Ratio)
+    assert str(promise.left.numerator) == 'false_positives(age < 25 and sex == "F", on="pool", at=0.5)'
+    with pytest.raises(TypeError, match="false_discovery_rate takes no versus="):
+        rate(versus="live")
+    with pytest.raises(ValueError, match="never above 1; did you mean"):
+        rb.Problem("error_rate()", ["false_discovery_rate() <= 5", rate() >= 5])
+
+
+def test_a_new_ratio_against_an_existing_model_asks_for_it():
+    kept_right = rb.ratio("kept_right", rb.losses, rb.wins)
+    assert str(kept_right(versus="live") <= 2) == 'kept_right(versus="live") <= 2.0'
+    with pytest.raises(TypeError, match="kept_right: versus= takes the column"):
+        kept_right()
+
+
+@pytest.mark.parametrize("define", [false_discovery_rate, f_score])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_new_ratio_trains_audits_and_explains(define, named):
+    rate, people = define(), draw()
+    metric = rate(sex="F")
+    if not named:
+        metric = metric.numerator / metric.denominator
+    promise = metric <= 0.2 if define is false_discovery_rate else metric >= 0.68
+    problem = rb.Problem(rb.error_rate(), [str(promise)])
+    assert problem.subject_to == (promise,)
+    trace = rb.play(rb.compile(problem, people), rb.Linear(), proxy="sigmoid", epochs=30, batch_size=100)
+    model = rb.best_iterate(trace)
+    report = rb.audit(problem, model, people)
+    yes, women = model.predict(people.X) == model.classes[1], people.columns["sex"] == "F"
+    if define is f_score:
+        wanted = f1_score(people.y[women], yes[women])
+    else:
+        wanted = (yes & ~people.y)[women].sum() / yes[women].sum()
+    (found,) = report.promises
+    assert found.words == str(promise)
+    assert found.value == pytest.approx(wanted)
+    assert found.slack_low < found.slack < found.slack_high
+    assert found.method == ("score" if define is f_score else "exact")
+    assert found.unit == "rate"
+    assert found.kept
+    assert found.kept == model.status.feasible
+    explained = rb.explain(problem, people)
+    assert explained.possible
+    assert str(promise) in str(explained)
+
+
+def test_a_new_ratio_can_be_impossible_and_says_in_which_parts():
+    people = draw()
+    problem = rb.Problem("error_rate()", [f_score()() >= 0.99, rb.recall() <= 0.5])
+    model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), rounds=30))
+    assert "per row of its subset in 2.0 * true_positives() >= 1.98 * true_positives()" in (
+        model.status.message
+    )
+
+
+def test_a_new_ratio_is_saved_and_loaded_where_it_is_defined(tmp_path):
+    people, rate = draw(), false_discovery_rate()
+    problem = rb.Problem("error_rate()", [rate(sex="F") <= 0.3, rb.recall() / rb.accuracy() >= 0.5])
+    model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), rounds=30))
+    model.save(tmp_path / "model")
+    loaded = rb.load(tmp_path / "model")
+    assert loaded.problem == model.problem
+    assert loaded.problem.subject_to == problem.subject_to
+    assert str(rb.audit(loaded.problem, loaded, people)) == str(rb.audit(problem, model, people))
+    del KINDS["false_discovery_rate"]
+    with pytest.raises(ValueError, match=r"false_discovery_rate.*no such rate.*before rb\.load"):
+        rb.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "message"),
+    [
+        ("recall", (rb.false_positives, rb.losses), "a rate called 'recall' already"),
+        ("two words", (rb.wins, rb.losses), "a plain word"),
+        ("own", (rb.precision, rb.losses), "made of rates such as"),
+        ("own", (rb.false_positives, rb.recall() - rb.accuracy()), "never negative"),
+        ("own", (rb.false_positives, 3), "made of rates such as"),
+    ],
+)
+def test_what_makes_no_ratio_is_refused(name, parts, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        rb.ratio(name, *parts)
+
+
+def minimum_precision():
+    @rb.goal
+    def minimum_precision(groups, *, at_least, on=None):
+        """Positive-predictive parity: in every group this share of the yeses is right."""
+        return [rb.precision(group, on=on) >= at_least for group in groups]
+
+    return minimum_precision
+
+
+def test_a_new_goal_is_a_function_usable_in_text_and_on_columns():
+    goal = minimum_precision()
+    wanted = ['precision(sex == "F") >= 0.6', 'precision(sex == "M") >= 0.6']
+    assert list(map(str, goal({"sex": ("F", "M")}, at_least=0.6))) == wanted
+    assert goal({"sex": "F"}, at_least=0.6)[0].name == f"minimum precision: {wanted[0]}"
+    text = "minimum_precision(sex, at_least=0.6)"
+    assert [rb.parse(text)] == goal("sex", at_least=0.6)
+    assert str(rb.parse(text)) == text
+    compiled = rb.compile(rb.Problem("error_rate()", [text]), draw())
+    assert list(map(str, compiled.constraints)) == wanted
+    assert compiled.constraints[0].name == f"minimum precision: {wanted[0]}"
+
+
+def test_a_new_goal_is_learned_by_the_estimator_from_its_text():
+    minimum_precision()
+    people = draw()
+    model = rb.RateConstrainedClassifier(["minimum_precision(sex, at_least=0.7)"], random_state=0)
+    model.fit(people.X, people.y, columns=people.columns)
+    wanted = ['precision(sex == "F") >= 0.7', 'precision(sex == "M") >= 0.7']
+    assert list(map(str, model.solution_.problem.subject_to)) == wanted
+    assert len(model.audit(people.X, people.y, columns=people.columns).promises) == 2
+
+
+def test_goals_on_the_command_line(tmp_path, capsys):
+    people, path = draw(400), tmp_path / "rows.csv"
+    rows = zip(people.X[:, 0], people.columns["sex"], people.y.astype(int), strict=True)
+    path.write_text("\n".join(["x,sex,label", *(f"{x:.3f},{sex},{y}" for x, sex, y in rows)]))
+    promise = ["--require", "statistical_parity(sex, slack=0.2)", "--label", "label"]
+    assert main(["explain", str(path), *promise]) == 0
+    found = capsys.readouterr().out
+    assert 'positive_rate(sex == "F") <= positive_rate() + 0.2' in found
+    assert 'positive_rate(sex == "M") >= positive_rate() - 0.2' in found
+    assert main(["train", str(path), *promise, "--out", str(tmp_path / "run")]) in (0, 1)
+    assert 'positive_rate(sex == "F") <= positive_rate() + 0.2' in capsys.readouterr().out
