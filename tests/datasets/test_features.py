@@ -1,13 +1,14 @@
 """Features against scikit-learn and pandas, which make the same ones."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ratebound.datasets.features import bins, one_hots, quantiles, standardised, thermometer
+
+from ..extras import pd
 
 EDGES = (-1.5, 0.0, 4.0)
 

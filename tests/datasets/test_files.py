@@ -5,10 +5,11 @@ import hashlib
 from io import StringIO
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ratebound.datasets.files import DataFile, columns_of, numbers_of
+
+from ..extras import pd
 
 CONTENT = b"slack,carrier,label\n1.5,AA,0\n-2,UA,1\n"
 FILE = DataFile(

@@ -1,8 +1,6 @@
 """The estimator against scikit-learn's own checks, and in the places people put an estimator."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -14,7 +12,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import ratebound as rb
 from ratebound.estimators.sweep import SMALL
 
-torch = pytest.importorskip("torch")
+from ..extras import pd, pl, torch
+
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'
 
 

@@ -1,12 +1,13 @@
 """The estimator with lattice models: promises of shape beside promises of rates."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
 
-torch = pytest.importorskip("torch")
+from ..extras import pd
+
+pytest.importorskip("torch")
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'
 SIGNS = {"income": 1, "debt": -1}
 

@@ -1,7 +1,6 @@
 """The estimator with any model: scikit-learn's, boosted trees, pipelines; and with thresholds on top."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -16,6 +15,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
+
+from ..extras import pd
 
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'
 VISIBLE = ["score", "noise", "city"]

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
 from ratebound.estimators import classifier
+
+from ..extras import pd
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 2))

@@ -1,7 +1,6 @@
 """The planner: options measured by the plain definitions, and recommendations that follow from them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
@@ -14,6 +13,8 @@ from ratebound.estimators.planning import (
     _reason,
     _recommended,
 )
+
+from ..extras import pd
 
 PARITY = rb.statistical_parity(groups={"group": ("a", "b")}, ratio=0.9)
 

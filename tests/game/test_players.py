@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 import ratebound as rb
 from ratebound.game.players import LOWEST_LOG, project_onto_ball, stationary_distribution
 
-torch = pytest.importorskip("torch")
+from ..extras import torch
+
 calm = settings(derandomize=True, deadline=None, max_examples=60)
 LOWEST = LOWEST_LOG  # the logarithm of the smallest entries a swap matrix may have
 KINDS = {"numpy": np.asarray, "torch": lambda values: torch.as_tensor(np.asarray(values))}

@@ -5,7 +5,8 @@ import pytest
 
 from ratebound.game.proxies import PROXIES, proxy_named
 
-torch = pytest.importorskip("torch")
+from ..extras import torch
+
 EDGES = [0.0, -0.0, 1e-300, -1e-300, 1e-17, -1e-17, 1e-8, -1e-8, 1.0, -1.0, 30.0, -30.0, 1e4, -1e4]
 SCORES = np.concatenate([EDGES, np.random.default_rng(0).normal(scale=5, size=500)])
 SMOOTH = SCORES[np.abs(np.abs(SCORES) - 1) > 1e-3]  # the hinge has its corners at -1 and 1

@@ -8,7 +8,8 @@ import pytest
 
 import ratebound as rb
 
-torch = pytest.importorskip("torch")
+from ..extras import torch
+
 nn = torch.nn
 rng = np.random.default_rng(5)
 X = rng.normal(size=(400, 3))

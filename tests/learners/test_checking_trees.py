@@ -6,13 +6,14 @@ import re
 from contextlib import suppress
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
 from ratebound.learners.checking_lightgbm import checked_lightgbm
 from ratebound.learners.checking_xgboost import checked_xgboost
 from ratebound.learners.trees import LIBRARIES
+
+from ..extras import pd
 
 rng = np.random.default_rng(0)
 N = 300

@@ -3,12 +3,12 @@
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from ratebound.learners.columns import Category, Code, Number, Plain
 from ratebound.learners.encoding import LARGEST, Encoding, fit_encoding
+
+from ..extras import pd, pl
 
 NAN = float("nan")
 FRAMES = {"pandas": pd.DataFrame, "polars": lambda data: pl.DataFrame(data, strict=False)}

@@ -1,12 +1,12 @@
 """DataFrames, pandas' and polars', as features and as columns; existing models; which label is yes."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 import ratebound as rb
 from ratebound.solution.choosing import uniform_from_key
+
+from ..extras import pd, pl
 
 Y = [1, 0, 1, 0]
 DATA = {

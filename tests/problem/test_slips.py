@@ -3,10 +3,11 @@
 import datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
+
+from ..extras import pd
 
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 2))

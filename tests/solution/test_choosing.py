@@ -1,12 +1,12 @@
 """Which member decides a row: always the same one, as often as its weight says, by hash or by vote."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
+
+from ..extras import pd, pl
 
 ROWS = 20_000
 IDS = {

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
@@ -19,6 +18,8 @@ import ratebound as rb
 from ratebound.learners import torch_scorer
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import files
+
+from ..extras import pd
 
 rng = np.random.default_rng(4)
 TABLE = pd.DataFrame({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120)})

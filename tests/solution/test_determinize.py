@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
@@ -14,6 +13,8 @@ from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.record import Record
 from ratebound.solution.status import Status
+
+from ..extras import pd
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(400, 1))

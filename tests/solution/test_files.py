@@ -9,7 +9,6 @@ import zipfile
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
@@ -19,6 +18,8 @@ from ratebound.base import writing
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import documents, files
 from ratebound.solution.deciders import Vote
+
+from ..extras import pd
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(200, 3))

@@ -4,8 +4,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 import ratebound as rb
@@ -16,6 +14,8 @@ from ratebound.solution.onnx import to_onnx
 from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 from ratebound.solution.thresholds import GivenScorer
+
+from ..extras import pd, pl
 
 RANDOM = np.random.default_rng(0)
 WEIGHTS = np.array([0.2, 0.5, 0.3])

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
@@ -13,6 +12,8 @@ from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.record import Record
 from ratebound.solution.status import Status
+
+from ..extras import pd
 
 X = np.random.default_rng(0).normal(size=(8000, 2))
 WEIGHTS = np.array([0.5, 0.3, 0.2])

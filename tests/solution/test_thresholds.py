@@ -5,7 +5,6 @@ from itertools import product
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,8 @@ from ratebound.game import threshold_program
 from ratebound.game.threshold_program import rank
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution.mixture import mixture as mixed
+
+from ..extras import pd
 
 # Programs this small are whole from the beginning, unless columns are all to be generated.
 FROM_SCRATCH = patch.object(threshold_program, "FIRST", 0)
