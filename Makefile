@@ -1,4 +1,4 @@
-# `make demo`, `make test`, `make check`, `make lowest` and `make bench` each work in a fresh clone:
+# `make demo`, `make test`, `make check`, `make bare`, `make lowest` and `make bench` each work in a fresh clone:
 # the environment in .venv is made on demand, and again only when pyproject.toml changes.
 
 PYTHON ?= python3
@@ -8,13 +8,23 @@ READY := .venv/.ready
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lowest check bench clean
+.PHONY: demo test bare lowest check bench clean
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+# Without any extra: NumPy, SciPy and scikit-learn are enough for all that is tested here. Tests skip what
+# they lack by themselves; two modules cannot even be read, and what runs long asks no more of other packages.
+bare:
+	$(PYTHON) -m venv --clear .venv-bare
+	.venv-bare/bin/python -m pip install --quiet --editable . pytest hypothesis
+	.venv-bare/bin/python -m pytest -rs --no-header tests src --ignore tests/experiments \
+		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
+		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
+		--ignore src/ratebound/learners/interpolation.py --ignore src/ratebound/learners/lattice_network.py
 
 # With the lowest versions pyproject.toml declares. Left out: what needs PyTorch, whose old wheels are
 # gigabytes, and what runs long without asking more of other packages. Old ones use what newer ones deprecate.
@@ -41,7 +51,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/coverage.py
 
 clean:
-	rm -rf .venv .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -16,3 +16,4 @@ class Extra:
 
 
 pd, pl, torch = Extra("pandas"), Extra("polars"), Extra("torch")
+lightgbm, xgboost = Extra("lightgbm"), Extra("xgboost")

@@ -68,6 +68,7 @@ def test_json_goes_there_and_back(report):
 
 
 def test_frames(report):
+    pytest.importorskip("pandas")
     frame = report.to_frame()
     assert list(frame["kept"]) == [p.kept for p in report.promises]
     assert list(report.to_frame("groups")["rows"]) == [g.rows for g in report.groups]

@@ -60,6 +60,7 @@ def test_the_registry_holds_published_experiments():
 
 
 def test_adult_end_to_end(run, tmp_path):
+    pytest.importorskip("matplotlib")
     out, file = tmp_path / "out", tmp_path / "adult.json"
     answer = run("reproduce", "adult", "--epochs", "1", "--json", file, "--out", out, "--quiet")
     assert (answer.status, answer.err) == (0, "")
@@ -84,6 +85,7 @@ def test_adult_end_to_end(run, tmp_path):
 
 
 def test_all_leaves_out_what_it_has_no_files_of(run, small, tmp_path):
+    pytest.importorskip("matplotlib")
     answer = run("reproduce", "all", "--out", tmp_path, "--json", tmp_path / "all.json")
     assert answer.status == 0
     assert "thresholding was left out: its files do not ship" in answer.err
@@ -111,6 +113,7 @@ def test_stand_ins_are_labelled_wherever_they_are_shown(run, small, tmp_path):
 
 
 def test_the_page_shows_all_tables_that_lie_in_the_folder(run, small, tmp_path):
+    pytest.importorskip("matplotlib")
     run("reproduce", "adult", "--out", tmp_path)
     run("reproduce", "compas", "--out", tmp_path)
     page = (tmp_path / "index.html").read_text("utf-8")
@@ -191,6 +194,7 @@ def test_seconds_are_those_of_the_games_also_where_they_were_kept(run, small, tm
 
 
 def test_without_matplotlib_there_are_tables_and_no_figures(run, small, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
     run("reproduce", "adult", "--out", tmp_path)
     assert len(list(tmp_path.glob("*.png"))) == 2
     for module in ("matplotlib", "matplotlib.figure"):

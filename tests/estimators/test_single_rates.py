@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from lightgbm import LGBMClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from xgboost import XGBClassifier
 
 import ratebound as rb
+
+from ..extras import lightgbm, xgboost
 
 ASKS = {
     "precision": ("-recall()", "precision() >= 0.8"),
@@ -20,10 +20,10 @@ ASKS = {
 # The libraries' own estimators would start from the share of positives; ours start from 0.
 MODELS = {
     "linear": lambda: "linear",
-    "lightgbm": lambda: LGBMClassifier(
+    "lightgbm": lambda: lightgbm.LGBMClassifier(
         n_estimators=20, n_jobs=1, verbosity=-1, boost_from_average=False
     ),
-    "xgboost": lambda: XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1, base_score=0.5),
+    "xgboost": lambda: xgboost.XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1, base_score=0.5),
     "logistic": LogisticRegression,
     "forest": lambda: RandomForestClassifier(20, max_depth=4, random_state=0),
 }

@@ -3,6 +3,8 @@
 Also what can go wrong on the way: interruptions, diverging settings, rows that hold no numbers.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,6 @@ import ratebound as rb
 
 from ..extras import torch
 
-nn = torch.nn
 rng = np.random.default_rng(5)
 X = rng.normal(size=(400, 3))
 GROUP = np.where(X[:, 1] + rng.normal(size=400) > 0.6, "a", "b")
@@ -25,20 +26,27 @@ def people(rows=slice(None), **options):
 
 
 TRAIN, VALIDATION = (rb.compile(PROBLEM, people(rows)) for rows in (slice(0, 300), slice(300, 400)))
-MLP = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+@cache  # always the same module, so that its first parameters are
+def mlp():
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
 
 def small():
+    nn = torch.nn
     return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
 
 
 def forgetful():
+    nn = torch.nn
     return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 1))
 
 
 LEARNERS = {
     "linear": lambda rate=0.05: rb.Linear(rate),
-    "module": lambda rate=0.05: rb.Torch(MLP, rate),
+    "module": lambda rate=0.05: rb.Torch(mlp(), rate),
     "factory": lambda rate=0.05: rb.Torch(small, rate),
     "dropout": lambda rate=0.05: rb.Torch(forgetful, rate),
 }
@@ -146,7 +154,7 @@ def test_training_leaves_the_random_numbers_of_others_alone():
 @pytest.mark.parametrize("name", ["linear", "module"])
 def test_settings_side_by_side_equal_each_alone(name, player, optimizer):
     rates, own = (0.003, 0.02, 0.1), (0.2, 0.01, 0.05)
-    make = rb.Linear if name == "linear" else lambda *arguments: rb.Torch(MLP, *arguments)
+    make = rb.Linear if name == "linear" else lambda *arguments: rb.Torch(mlp(), *arguments)
     options = {"rounds": 40, "batch_size": 100, "keep_every": 10, "seed": 2}
     together = rb.play(
         TRAIN, make(rates, optimizer), multipliers=PLAYERS[player](own, optimizer), **options
