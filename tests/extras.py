@@ -12,6 +12,8 @@ class Extra:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest asks every object of a module for such
+            raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name), attribute)
 
 

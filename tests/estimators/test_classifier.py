@@ -60,13 +60,13 @@ def test_promises_are_kept_on_every_row_given(rows, options):
     assert 1 <= len(model.solution_) <= 2
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_what_the_model_may_not_see_does_not_move_it(frame):
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_what_the_model_may_not_see_does_not_move_it(library):
     X, y = table()
-    as_frame = frame(X.to_dict("list"))
+    as_frame = library.DataFrame(X.to_dict("list"))
     model = rb.RateConstrainedClassifier(PROMISE, features=["score"], random_state=0).fit(as_frame, y)
     swapped = X.assign(group=np.where(X.group == "a", "b", "a"))
-    swapped = frame(swapped.to_dict("list"))
+    swapped = library.DataFrame(swapped.to_dict("list"))
     np.testing.assert_array_equal(model.predict(as_frame), model.predict(swapped))
 
 

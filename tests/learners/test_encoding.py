@@ -11,7 +11,10 @@ from ratebound.learners.encoding import LARGEST, Encoding, fit_encoding
 from ..extras import pd, pl
 
 NAN = float("nan")
-FRAMES = {"pandas": pd.DataFrame, "polars": lambda data: pl.DataFrame(data, strict=False)}
+FRAMES = {
+    "pandas": lambda data: pd.DataFrame(data),
+    "polars": lambda data: pl.DataFrame(data, strict=False),
+}
 DATA = {
     "age": [20, 30, 40, 70],
     "town": ["Rome", "Oslo", "Rome", "Bonn"],

@@ -15,16 +15,15 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
+from ratebound.commands.tables import Table
 from ratebound.learners import torch_scorer
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import files
 
-from ..extras import pd
-
 rng = np.random.default_rng(4)
-TABLE = pd.DataFrame({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120)})
+TABLE = Table({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120).astype(object)})
 GROUP = rng.choice(["a", "b"], 120)
-Y = TABLE["x"].to_numpy() + rng.normal(size=120) > 0
+Y = TABLE["x"] + rng.normal(size=120) > 0
 PROMISES = ['positive_rate(group == "a") <= 0.3', "precision() >= 0.9", 'recall(at="t") >= 0.2']
 FREE = [("record", "audited"), ("record", "versions")]  # where anything may be said
 ODD = [None, True, -1, 0, 1, 2**70, 1e308, "", "x", [], {}, [[]], ["x"], {"x": 1}, "error_rate()", -0.5]
@@ -46,14 +45,14 @@ def chain():
 def by_group():
     people = rb.Population(None, Y, columns={"group": GROUP})
     problem = rb.Problem("error_rate()", PROMISES[:1])
-    return rb.thresholds(problem, TABLE["x"].to_numpy(), people, known=["group"])
+    return rb.thresholds(problem, TABLE["x"], people, known=["group"])
 
 
 def nearest():
     from sklearn.naive_bayes import GaussianNB
 
     pytest.importorskip("skops", reason="skops is not installed")
-    X = TABLE[["x"]].to_numpy()
+    X = TABLE["x"][:, None]
     people = rb.Population(X, Y, columns={"group": GROUP})
     compiled = rb.compile(rb.Problem("error_rate()", PROMISES[:1]), people)
     return rb.average(rb.play(compiled, rb.Oracle(GaussianNB()), rounds=3, progress=False))
@@ -75,9 +74,7 @@ def saved(request, tmp_path_factory):
         pytest.importorskip("torch", reason="PyTorch is not installed")
     mixture = MAKERS[request.param]()
     path = mixture.save(tmp_path_factory.mktemp(request.param) / "model.safetensors")
-    rows = {"by group": TABLE["x"].to_numpy(), "oracle": TABLE[["x"]].to_numpy()}.get(
-        request.param, TABLE
-    )
+    rows = {"by group": TABLE["x"], "oracle": TABLE["x"][:, None]}.get(request.param, TABLE)
     return path, *opened(path), rows, {"group": GROUP} if request.param == "by group" else None
 
 
@@ -255,7 +252,7 @@ ARCHIVES = {
 def test_crafted_archives_are_refused(tmp_path, change):
     path = nearest().save(tmp_path)
     document, tensors = archive_of(path, zipped)
-    assert not refused(write(path, document, tensors), TABLE[["x"]].to_numpy())
+    assert not refused(write(path, document, tensors), TABLE["x"][:, None])
     assert refused(write(path, *archive_of(path, change)))
 
 
@@ -264,9 +261,9 @@ def test_sparse_matrices_are_packed_and_load(tmp_path):
 
     pytest.importorskip("skops", reason="skops is not installed")
     model = nearest()
-    fitted = LogisticRegression().fit(TABLE[["x"]].to_numpy(), Y).sparsify()
+    fitted = LogisticRegression().fit(TABLE["x"][:, None], Y).sparsify()
     scorer = replace(model.scorer, members=tuple(fitted for _ in model.scorer.members))
     mixture = replace(model, members=replace(model.members, scorer=scorer))
-    rows = TABLE[["x"]].to_numpy()
+    rows = TABLE["x"][:, None]
     again = rb.load(mixture.save(tmp_path), trusted=["scipy.sparse._csr.csr_matrix"])
     np.testing.assert_array_equal(again.predict(rows), mixture.predict(rows))

@@ -5,11 +5,12 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import ratebound as rb
 from ratebound.game.moving import with_moved_thresholds
+
+from ..extras import pd
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(240, 3))
