@@ -1,10 +1,12 @@
 """Every goal, by the exact constraints it stands for: a table from the call to their texts."""
 
+import inspect
 import math
 
 import pytest
 
 import ratebound as rb
+from ratebound.rates import grouping
 
 NAMES = {**vars(rb), "sex": {"sex": ("F", "M")}}
 
@@ -229,3 +231,101 @@ def test_goals_name_their_constraints(call):
 def test_bad_arguments_raise(call, error, hint):
     with pytest.raises(error, match=hint):
         eval(call, {**NAMES, "nan": math.nan, "inf": math.inf})
+
+
+TEXTS = {  # a goal in text: as it prints, and what it stands for where sex is F or M
+    "equal_opportunity(sex, ratio=0.95)": (
+        "equal_opportunity(sex, ratio=0.95)",
+        rb.equal_opportunity({"sex": ("F", "M")}, ratio=0.95),
+    ),
+    "equal_opportunity('sex', slack=.1, against='pairwise')": (
+        'equal_opportunity(sex, slack=0.1, against="pairwise")',
+        rb.equal_opportunity({"sex": ("F", "M")}, slack=0.1, against="pairwise"),
+    ),
+    "statistical_parity(sex in ('F', 'M'), ratio=0.8)": (
+        'statistical_parity(sex == "F", sex == "M", ratio=0.8)',
+        rb.statistical_parity({"sex": ("F", "M")}, ratio=0.8),
+    ),
+    "equal_odds(age < 25, not age < 25, column('two words'), slack=0)": (
+        'equal_odds(age < 25, not age < 25, column("two words"), slack=0)',
+        rb.equal_odds(
+            [rb.column("age") < 25, ~(rb.column("age") < 25), rb.where(**{"two words": 1})], slack=0
+        ),
+    ),
+    "minimum_recall(sex, age < 25 and sex == 'F', at_least=0.9, on='pool')": (
+        'minimum_recall(sex, age < 25 and sex == "F", at_least=0.9, on="pool")',
+        rb.minimum_recall(
+            [{"sex": "F"}, {"sex": "M"}, (rb.column("age") < 25) & rb.where(sex="F")],
+            at_least=0.9,
+            on="pool",
+        ),
+    ),
+    "minimum_accuracy(at_least=0.8)": (
+        "minimum_accuracy(at_least=0.8)",
+        rb.minimum_accuracy(at_least=0.8),
+    ),
+    "not_worse_off(sex, versus='live')": (
+        'not_worse_off(sex, versus="live")',
+        rb.not_worse_off({"sex": ("F", "M")}, versus="live"),
+    ),
+    "steering_examples(0.67)": ("steering_examples(at_least=0.67)", rb.steering_examples(0.67)),
+    "egregious_examples()": ("egregious_examples()", rb.egregious_examples()),
+    "decision_rule(member == True, decision=False)": (
+        "decision_rule(member == True, decision=False)",
+        rb.decision_rule(rb.where(member=True), decision=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_goals_are_read_from_text_and_print_as_read(text):
+    printed, constraints = TEXTS[text]
+    goal = rb.parse(text)
+    assert str(goal) == repr(goal) == printed
+    assert rb.parse(printed) == goal
+    assert hash(rb.parse(printed)) == hash(goal)
+    assert goal.constraints({"sex": ("F", "M"), "two words": (1,)}) == constraints
+    problem = rb.Problem("error_rate()", [text])
+    assert problem.subject_to == ((goal,) if goal.columns else tuple(constraints))
+    assert rb.Problem("error_rate()", goal) == problem
+
+
+def test_a_goal_on_columns_is_the_same_from_python():
+    assert rb.equal_odds("sex", slack=0.1) == [rb.parse("equal_odds(sex, slack=0.1)")]
+    several = rb.equal_odds(["sex", rb.where(race=("a", "b"))], slack=0.1)
+    assert str(several[0]) == 'equal_odds(sex, race == "a" or race == "b", slack=0.1)'
+    assert rb.parse(str(several[0])) == several[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("equal_oportunity(sex, ratio=0.9)", "no such goal, did you mean 'equal_opportunity'"),
+        ("recal(sex)", "no such goal, did you mean 'recall'"),
+        ("equal_opportunity(sex)", "either slack=.* or ratio="),
+        ("equal_opportunity(ratio=0.9)", "missing a required argument: 'groups'"),
+        ("equal_opportunity(sex, slak=0.9)", "unexpected keyword argument 'slak'"),
+        ("equal_opportunity(sex, slack=0.1, slack=0.2)", "repeated|given twice"),
+        ("equal_opportunity(sex, **x)", "no meaning"),
+        ("equal_opportunity(*sex, slack=0.1)", "expected a text in quotes"),
+        ("equal_opportunity(sex, slack=x)", "expected a text in quotes"),
+        ("equal_opportunity(0.9, slack=0.1)", "a column's name"),
+        ("minimum_recall(sex, at_least='x')", "only a number"),
+        ("steering_examples(sex)", "only a number"),
+        ("equal_opportunity(sex, ratio=0.9) >= 0.5", "no such rate"),
+    ],
+)
+def test_goals_that_cannot_be_read(text, hint):
+    with pytest.raises(ValueError, match=hint) as refusal:
+        rb.parse(text)
+    assert str(refusal.value).startswith("cannot read")
+
+
+def test_all_goals_take_their_groups_first_and_all_else_by_name():
+    for name, goal in grouping.GOALS.items():
+        first, *others = inspect.signature(goal).parameters.values()
+        if name in ("steering_examples", "egregious_examples"):  # of a population of their own
+            assert first.name == "at_least"
+        else:
+            assert first.name == "groups"
+        assert all(other.kind == other.KEYWORD_ONLY for other in others)
