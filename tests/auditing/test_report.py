@@ -160,6 +160,34 @@ def test_a_trace_of_many_settings_is_drawn():
     assert "first 12 settings" in page
 
 
+def test_what_cannot_be_measured_here_is_said_and_the_rest_is_measured():
+    """No man among these rows has a positive label, so there is no recall of men."""
+    people = draw()
+    y = people.y & (people.columns["sex"] == "F")
+    promises = [rb.recall(sex="M") >= 0.5, rb.recall(sex="F") >= 0.0, rb.roc_auc(sex="M") >= 0.5]
+    problem = rb.Problem(rb.error_rate(), promises)
+    report = audit(problem, mixture([1.0]), rb.Population(people.X, y, columns=people.columns))
+    assert [p.kept for p in report.promises] == [None, True, None]
+    assert [p.verdict for p in report.promises] == ["not measured", "kept", "not measured"]
+    assert [p.words for p in report.promises] == list(map(str, promises))
+    assert not report.kept
+    why = """population 'audited': no row (or no weight) where sex == "M" and the label is positive"""
+    assert why in report.promises[0].why
+    assert why in str(report)
+    assert report.to_dict()["promises"][0]["violation"] is None
+    assert repr(report).endswith(
+        "1 of 3 promises kept on 400 rows; 2 could not be measured on these rows)"
+    )
+    assert why in "".join(Outline(report.to_html()).words)
+    assert {group.words for group in report.groups} == {"everyone", 'sex == "M"', 'sex == "F"'}
+    with pytest.raises(ValueError, match=r"no row .*in the objective"):
+        audit(
+            rb.Problem(rb.recall(sex="M"), promises),
+            mixture([1.0]),
+            rb.Population(people.X, y, columns=people.columns),
+        )
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3e-5, 2e-5), (0.12, 0.1201), (-1e6, 3)])
 def test_ticks_are_few_and_inside(low, high):
     found = ticks(low, high)
@@ -187,12 +215,12 @@ MISTAKES = {
     "features": (
         lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), rb.Population(None, p.y)),
         ValueError,
-        "'train' has no features X",
+        "'audited' has no features X",
     ),
     "group": (
         lambda p: audit(rb.Problem(rb.error_rate(), [rb.recall(sex="X") >= 0.5]), mixture([1]), p),
         ValueError,
-        "the column holds 'F', 'M'.*'train' is here the population to audit",
+        "population 'audited': no row has .*the column holds 'F', 'M'",
     ),
     "scores": (
         lambda p: audit(rb.Problem(rb.error_rate(), [rb.roc_auc() >= 0.5]), Always(), p),
@@ -222,7 +250,7 @@ MISTAKES = {
     "decisions": (
         lambda p: audit(rb.Problem(rb.error_rate()), Always("maybe"), p),
         ValueError,
-        "what Always predicts on population 'train'",
+        "what Always predicts on population 'audited'",
     ),
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.decided import Array, Decided, decide, is_mixture
+from ratebound.auditing.decided import Array, Decided, called, decide, is_mixture
 from ratebound.auditing.groups import groups
 from ratebound.auditing.intervals import Interval, area, clopper_pearson
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
@@ -18,7 +19,7 @@ from ratebound.auditing.strata import strata
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
+from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -27,8 +28,6 @@ from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.kinds import atoms, is_count
 from ratebound.rates.subsets import Label
-
-AUDITED = "audited"  # what a report calls the rows audited first; to a problem they are "train"
 
 
 def audit(
@@ -49,7 +48,9 @@ def audit(
 
     Each promise has an interval of its room at `level`, for that promise alone: exact for one rate or
     ratio of one model against a number, otherwise by a score test. Populations are taken to be
-    drawn independently. `docs/audit.md` says how, and how often the intervals hold the truth.
+    drawn independently. `docs/audit.md` says how, and how often the intervals hold the truth. A promise
+    about a share of rows that are not here, such as the recall of a group without a positive label, is
+    reported as not measured.
 
     >>> from ratebound import error_rate, recall
     >>> class Always:
@@ -61,16 +62,39 @@ def audit(
     (True, 1.0, 'uncertain')
     """
     _check(problem, model, population, others, level)
-    problem = spelled_out(problem, {FIRST: population, **others})
+    people = {FIRST: population, **others}
+    problem = spelled_out(problem, people, called(FIRST))
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
+    compiled, missing = _measurable(problem, people)
+    decided = decide(model, people)
+    found = audit_decided(compiled, decided, level)
+    measured = iter(found.promises)
+    return replace(
+        found,
+        promises=tuple(missing.get(promise) or next(measured) for promise in problem.constraints),
+        groups=groups(problem, decided),
+        training=_training(getattr(model, "solution_", model)),
+    )
+
+
+def _measurable(
+    problem: Problem, people: dict[str, Population]
+) -> tuple[Compiled, dict[Constraint, Promise]]:
+    """The problem compiled, without the promises that cannot be measured on these rows; and those."""
+    missing: dict[Constraint, Promise] = {}
     try:
-        compiled = compile(problem, population, **others)
-    except ValueError as error:
-        raise ValueError(f"{error} ({FIRST!r} is here the population to audit)") from None
-    found = audit_decided(compiled, decide(model, compiled.populations), level)
-    return replace(found, training=_training(getattr(model, "solution_", model)))
+        return compile_on(problem, people, called(FIRST)), missing
+    except NoRows:
+        pass
+    for promise in problem.constraints:
+        try:
+            compile_on(Problem(problem.minimize, [promise]), people, called(FIRST))
+        except NoRows as error:
+            missing[promise] = _not_measured(promise, str(error))
+    others = [promise for promise in problem.constraints if promise not in missing]
+    return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
 
 
 def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> Audit:
@@ -89,7 +113,7 @@ def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> 
         ),
         promises=tuple(promises),
         groups=groups(problem, decided),
-        populations={AUDITED if n == FIRST else n: len(p) for n, p in compiled.populations.items()},
+        populations={called(n): len(p) for n, p in compiled.populations.items()},
         level=level,
         model=decided.words,
         training=None,
@@ -145,6 +169,26 @@ def _promise(
         rows=rows,
         unit=_unit(constraint),
         method=method,
+    )
+
+
+def _not_measured(constraint: Constraint, why: str) -> Promise:
+    return Promise(
+        words=str(constraint),
+        name=constraint.name,
+        relation=constraint.relation,
+        value=None,
+        bound=None,
+        slack=None,
+        slack_low=None,
+        slack_high=None,
+        violation=math.nan,
+        kept=None,
+        verdict="not measured",
+        rows=0,
+        unit=_unit(constraint),
+        method="none",
+        why=why,
     )
 
 

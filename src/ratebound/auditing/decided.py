@@ -16,10 +16,16 @@ from numpy.typing import NDArray
 
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Subset
 from ratebound.solution.deciders import Decider, Draw
 
 Array = NDArray[Any]
+
+
+def called(name: str) -> str:
+    """What a report calls a population: the rows audited first are "train" to a problem."""
+    return "audited" if name == FIRST else name
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +67,8 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     for name, population in populations.items():
         if population.X is None:
             raise ValueError(
-                f"population {name!r} has no features X, so {_kind(model)} cannot decide on its rows: "
-                "pass them, rb.Population(X, y, ...)"
+                f"population {called(name)!r} has no features X, so {_kind(model)} cannot decide on its "
+                "rows: pass them, rb.Population(X, y, ...)"
             )
     model = getattr(model, "solution_", model)
     if is_mixture(model):
@@ -151,7 +157,8 @@ def _member_scores(model: Any, name: str, population: Population, members: int) 
     if scores.shape != (len(population), members):
         raise ValueError(
             f"{_kind(model)}.member_scores gives an array of shape {scores.shape} on population "
-            f"{name!r}; expected a score for each of {len(population):,} rows and {members} members"
+            f"{called(name)!r}; expected a score for each of {len(population):,} rows and {members} "
+            "members"
         )
     return scores.T
 
@@ -160,10 +167,10 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
     decisions = np.asarray(model.predict(population.X))
     if decisions.shape != (len(population),):
         raise ValueError(
-            f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population {name!r}; "
-            f"expected one decision for each of {len(population):,} rows"
+            f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population "
+            f"{called(name)!r}; expected one decision for each of {len(population):,} rows"
         )
-    yes = population.as_yes(decisions, f"what {_kind(model)} predicts on population {name!r}")
+    yes = population.as_yes(decisions, f"what {_kind(model)} predicts on population {called(name)!r}")
     return np.where(yes, 1.0, -1.0)[None]
 
 

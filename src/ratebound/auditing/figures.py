@@ -186,7 +186,7 @@ def _marks(report: Audit) -> dict[str, tuple[str, float, float]]:
     found = {}
     if report.training is not None and math.isfinite(report.training[1]):
         found["the solution, on the rows trained on"] = ("solution", *report.training)
-    worst = max((p.violation for p in report.promises), default=0.0)
+    worst = max((p.violation for p in report.promises if p.kept is not None), default=0.0)
     found["the solution, on the rows audited"] = ("audited", report.objective.value, worst)
     return found
 

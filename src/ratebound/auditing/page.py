@@ -26,6 +26,7 @@ METHODS = {
     "weighted": "binomial, of as many rows of equal weight as vary as much",
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong's variance, as of a proportion",
+    "none": "not measured",
 }
 
 
@@ -100,7 +101,8 @@ def _promises(report: Audit) -> Markup:
 def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
     goal = p.name.split(":")[0] if p.name and p.name != p.words else ""
     words = [tag("code", p.words), *([tag("small", goal)] if goal else [])]
-    here = "kept" if p.kept else "broken"
+    words += [tag("small", p.why)] if p.why else []
+    here = NOTHING if p.kept is None else "kept" if p.kept else "broken"
     interval = interval_text(p.slack_low, p.slack_high)
     return tag(
         "tr",

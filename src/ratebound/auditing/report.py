@@ -15,9 +15,9 @@ from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound, Constraint
 
-Kept = Literal["kept", "broken", "uncertain"]
+Kept = Literal["kept", "broken", "uncertain", "not measured"]
 Unit = Literal["rate", "ratio", "rows"]
-Method = Literal["exact", "score", "weighted", "delong"]
+Method = Literal["exact", "score", "weighted", "delong", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
@@ -40,11 +40,12 @@ class Promise:
     violation: (
         float  # as training counts it, but for areas, which are judged themselves: kept where <= 0
     )
-    kept: bool  # on these rows
+    kept: bool | None  # on these rows; None where it cannot be measured on them
     verdict: Kept  # beyond these rows
     rows: int  # of the smallest set involved, unweighted
     unit: Unit
     method: Method  # of the interval
+    why: str = ""  # it cannot be measured
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Audit:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept on these rows."""
+        """Whether every promise is kept on these rows; one that cannot be measured is not."""
         return all(promise.kept for promise in self.promises)
 
     @property

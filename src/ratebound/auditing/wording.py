@@ -29,6 +29,7 @@ def as_text(report: Audit) -> str:
         heads = ["promise", "value", "bound", "room", f"{100 * report.level:.4g}% interval", "rows"]
         rows = [[*heads, "here", "beyond"], *map(_promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
+        lines += [f"Not measured: {p.why}" for p in report.promises if p.why]
     shown = report.groups[:GROUPS_SHOWN]
     heads = ["group", "rows", "positive", *HEADS.values()]
     lines += ["", *aligned([heads, *map(_group_row, shown)], right=range(1, 8))]
@@ -65,7 +66,7 @@ def summary(report: Audit) -> str:
     if not total:
         return f"no promises were made; measured on {rows_text(report)}"
     kept = [p for p in report.promises if p.kept]
-    broken = [p for p in report.promises if not p.kept]
+    broken = [p for p in report.promises if p.kept is False]
     found = f"{len(kept)} of {total} promises kept on {rows_text(report)}"
     if close := sum(p.verdict != "kept" for p in kept):
         found += f"; {close} of them only just: {_intervals(close)} beyond the bound"
@@ -73,6 +74,8 @@ def summary(report: Audit) -> str:
         found += (
             f"; {close} of the {len(broken)} broken perhaps by chance: {_intervals(close)} back within"
         )
+    if missing := sum(p.kept is None for p in report.promises):
+        found += f"; {missing} could not be measured on these rows"
     return found
 
 
@@ -112,7 +115,7 @@ def _promise_row(promise: Promise) -> list[str]:
         number(promise.slack, signed=True),
         interval_text(promise.slack_low, promise.slack_high),
         f"{promise.rows:,}",
-        "kept" if promise.kept else "BROKEN",
+        NOTHING if promise.kept is None else "kept" if promise.kept else "BROKEN",
         promise.verdict,
     ]
 

@@ -155,7 +155,7 @@ def _together(found: Explanation) -> list[str]:
     """What each classifier keeps, and whether the promises are in each other's way."""
     lines, kept = [], {}
     for name in found.promises[0].classifiers:
-        flags = kept[name] = [promise.classifiers[name].kept for promise in found.promises]
+        flags = kept[name] = [bool(promise.classifiers[name].kept) for promise in found.promises]
         sides = {word: _numbered(flags, state) for word, state in (("keeps", True), ("breaks", False))}
         lines.append(
             f"{name}: " + "; ".join(f"{word} {which}" for word, which in sides.items() if which)

@@ -49,15 +49,23 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     >>> float(objective), violations
     (0.25, array([0.9]))
     """
+    return compile_on(problem, {FIRST: train, **others})
+
+
+class NoRows(ValueError):
+    """A rate is a share of rows that are not there."""
+
+
+def compile_on(problem: Problem, populations: dict[str, Population], first: str = FIRST) -> Compiled:
+    """The same, of populations by name; errors call the first of them `first`."""
     if not isinstance(problem, Problem):
         raise TypeError(f"compile takes a rb.Problem first, got {type(problem).__name__}")
-    populations = {FIRST: train, **others}
     for name, population in populations.items():
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     totals = {name: population.total_weight for name, population in populations.items()}
-    problem = counting(spelled_out(problem, populations), totals)
-    book = _Book(populations, totals, 1 + len(problem.demands))
+    problem = counting(spelled_out(problem, populations, first), totals)
+    book = _Book(populations, totals, 1 + len(problem.demands), first)
     book.enter(0, problem.minimize, f"the objective {problem.minimize}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
@@ -82,8 +90,10 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
 class _Book:
     """Where the atoms of all expressions are entered, and their masks drawn up once each."""
 
-    def __init__(self, populations: dict[str, Population], totals: dict[str, float], rows: int) -> None:
-        self.populations, self.totals = populations, totals
+    def __init__(
+        self, populations: dict[str, Population], totals: dict[str, float], rows: int, first: str
+    ) -> None:
+        self.populations, self.totals, self.first = populations, totals, first
         self.offset = np.zeros(rows)
         self.scale = np.ones(rows)
         self.slices: dict[tuple[str, Subset], int] = {}
@@ -103,9 +113,9 @@ class _Book:
             try:
                 self._enter_rate(row, rate, coefficient, per_row)
             except ValueError as error:
-                raise ValueError(
-                    f"{rate}: population {rate.population!r}: {error} (in {words})"
-                ) from None
+                kind = NoRows if isinstance(error, NoRows) else ValueError
+                name = rate.on or self.first
+                raise kind(f"{rate}: population {name!r}: {error} (in {words})") from None
 
     def _enter_rate(self, row: int, rate: Rate, coefficient: float, per_row: bool) -> None:
         name = rate.population
@@ -123,7 +133,7 @@ class _Book:
             else:
                 over = self.weigh(name, among)
                 if over <= 0:
-                    raise ValueError(
+                    raise NoRows(
                         f"no row (or no weight) where {_words(among)}, so this rate does not "
                         "exist here: widen the group, or leave the constraint out"
                     )

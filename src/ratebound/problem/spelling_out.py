@@ -8,14 +8,17 @@ import numpy as np
 
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.subsets import Value, column_text, plain_value
 
 MOST = 100  # values of a column that may each be a group without being listed
 
 
-def spelled_out(problem: Problem, populations: Mapping[str, Population]) -> Problem:
+def spelled_out(problem: Problem, populations: Mapping[str, Population], first: str = FIRST) -> Problem:
     """`problem` with its goals as constraints, a group for each value in the goal's population.
+
+    Errors call the population that others are told from `first`.
 
     >>> problem = Problem("error_rate()", ["equal_opportunity(sex, ratio=0.95)"])
     >>> people = Population(None, [1, 0], columns={"sex": ["Male", "Female"]})
@@ -29,11 +32,11 @@ def spelled_out(problem: Problem, populations: Mapping[str, Population]) -> Prob
         return problem
     found: list[Promise] = []
     for promise in problem.subject_to:
-        found += _constraints(promise, populations) if isinstance(promise, Goal) else [promise]
+        found += _constraints(promise, populations, first) if isinstance(promise, Goal) else [promise]
     return Problem(problem.minimize, found)
 
 
-def _constraints(goal: Goal, populations: Mapping[str, Population]) -> list[Promise]:
+def _constraints(goal: Goal, populations: Mapping[str, Population], first: str) -> list[Promise]:
     name = goal.population
     if name not in populations:
         known = ", ".join(map(repr, populations))
@@ -42,7 +45,7 @@ def _constraints(goal: Goal, populations: Mapping[str, Population]) -> list[Prom
         values = {column: _values(populations[name], column) for column in goal.columns}
         return [*goal.constraints(values)]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{goal}: population {name!r}: {error}") from None
+        raise ValueError(f"{goal}: population {goal.on or first!r}: {error}") from None
 
 
 def _values(population: Population, column: str) -> list[Value]:

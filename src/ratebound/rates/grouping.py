@@ -89,9 +89,15 @@ class Goal:
         return [group for group in self.groups if isinstance(group, str)]
 
     @property
+    def on(self) -> str | None:
+        """The population that it names."""
+        named = dict(self.options).get("on")
+        return None if named is None else str(named)
+
+    @property
     def population(self) -> str:
         """The population whose values they are, by name."""
-        return str(dict(self.options).get("on") or FIRST)
+        return self.on or FIRST
 
     @property
     def rates(self) -> tuple[Rate, ...]:
