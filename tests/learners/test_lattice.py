@@ -15,7 +15,8 @@ from ratebound.learners.lattice import (
     place_keypoints,
     random_subsets,
 )
-from ratebound.solution.mixture import Members
+from ratebound.solution.group_thresholds import GroupThresholds
+from ratebound.solution.mixture import Members, member
 from ratebound.solution.onnx import to_onnx
 
 torch = pytest.importorskip("torch")
@@ -473,6 +474,10 @@ def test_calibrators_are_drawn_as_they_are(mixture):
     assert (np.diff(curves[1].values, axis=1) <= 0).all()
     assert curves[3].categorical
     assert len(rb.plot_calibrators(mixture.scorer.module)) == 4
+    one = member(mixture, 0)
+    decider = GroupThresholds((), ((),), np.zeros((3, 1), int), np.arange(3.0)[:, None])
+    of_one = replace(one, members=replace(one.members, weights=np.ones(3) / 3), decider=decider)
+    assert len(rb.plot_calibrators(of_one)[0].lines) == 2  # three sets of thresholds on one model
 
 
 REFUSALS = {

@@ -106,17 +106,7 @@ def refused(path, rows=None, columns=None):
     return False
 
 
-def places(part, before=()):
-    """The ways to everything in a document."""
-    inside = (
-        part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
-    )
-    for key, value in inside:
-        yield (*before, key)
-        yield from places(value, (*before, key))
-
-
-def test_a_changed_document_is_refused_or_decides(saved, tmp_path):
+def test_a_changed_document_is_refused_or_decides(saved, places, tmp_path):
     path, document, tensors, rows, columns = saved
     assert not refused(path, rows, columns)
     ways = [way for way in places(document) if way[:2] not in FREE]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ratebound.game.trace import Trace, worst_of
 from ratebound.learners.lattice import calibrators
+from ratebound.solution.mixture import Mixture
 
 
 def plot_trade_off(model: Any, ax: Any = None) -> Any:
@@ -59,7 +60,8 @@ def plot_calibrators(model: Any, axes: Any = None) -> Any:
     Returns the matplotlib axes, (features,), which may be given.
     """
     mixture = getattr(model, "solution_", model)
-    weights, encoding = getattr(mixture, "weights", np.ones(1)), getattr(mixture, "encoding", None)
+    weights = mixture.model_weights if isinstance(mixture, Mixture) else np.ones(1)
+    encoding = getattr(mixture, "encoding", None)
     curves = calibrators(mixture)
     names = [f"feature {i}" for i in range(len(curves))] if encoding is None else encoding.names
     axes = _panels(len(curves)) if axes is None else np.ravel(axes)

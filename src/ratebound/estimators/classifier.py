@@ -35,7 +35,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
-from ratebound.solution.mixture import Mixture
+from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.prices import prices
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
@@ -350,6 +350,5 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
 def _heaviest(mixture: Mixture) -> Array:
     """Parameters (P,) of the model of the heaviest member."""
-    member = int(np.argmax(mixture.weights))
-    parameters: Array = mixture.parameters[mixture.decider.models(member)[0]]
+    parameters: Array = member(mixture, int(np.argmax(mixture.weights))).parameters[0]
     return parameters

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
 from ratebound.game.scorer import Graph
+from ratebound.learners.lattice_graph import lattice_scores
 
 Array = NDArray[Any]
 Entry = dict[str, Any]  # a layer's name, "layer", and its options
@@ -128,29 +130,17 @@ def _linear_nodes(graph: Graph, layer: Any, rows: str, parameters: Array) -> str
 # --- lattices ------------------------------------------------------------------------------------
 
 
-def _lattice_options(layer: Any) -> Entry | None:
-    from ratebound.learners.lattice_network import Lattices
+def _lattice_network() -> Any:
+    return import_module("ratebound.learners.lattice_network")  # which needs PyTorch
 
-    return layer.describe() if type(layer) is Lattices else None
+
+def _lattice_options(layer: Any) -> Entry | None:
+    return layer.describe() if type(layer) is _lattice_network().Lattices else None
 
 
 def _lattice_sizes(entry: Entry) -> tuple[int, int, int]:
-    from ratebound.learners.lattice_network import measured
-
-    features, parameters = measured(entry)
+    features, parameters = _lattice_network().measured(entry)
     return features, 1, parameters
-
-
-def _lattice_built(entry: Entry) -> Any:
-    from ratebound.learners.lattice_network import built
-
-    return built(entry)
-
-
-def _lattice_nodes(graph: Graph, layer: Any, rows: str, parameters: Array) -> str:
-    from ratebound.learners.lattice_graph import lattice_scores
-
-    return lattice_scores(graph, layer, rows, parameters)
 
 
 # --- activations, as PyTorch makes them by default -----------------------------------------------
@@ -193,6 +183,12 @@ LAYERS = {
         lambda entry: import_torch().nn.Linear(entry["in"], entry["out"], bias=entry["bias"]),
         _linear_nodes,
     ),
-    "Lattices": Layer(_lattice_options, _lattice_sizes, _lattice_built, _lattice_nodes, alone=True),
+    "Lattices": Layer(
+        _lattice_options,
+        _lattice_sizes,
+        lambda entry: _lattice_network().built(entry),
+        lattice_scores,
+        alone=True,
+    ),
     **{name: _activation(name, nodes) for name, nodes in ACTIVATIONS.items()},
 }

@@ -28,6 +28,7 @@ from ratebound.solution.choosing import (
 from ratebound.solution.drawing_graph import chosen_member, hashed_keys
 
 Array = NDArray[Any]
+Decided = tuple[dict[str, str], str, str]  # inputs beside the features, probability, decision: (n, 1)
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
 
 
@@ -67,21 +68,17 @@ class Decider(ABC):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         """Probabilities (H,) and scores (H, n) of what may decide, from the members' (M,) and (M, n)."""
 
-    @abstractmethod
     def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        """The number in [0, 1) that picks each row's choice, (n,)."""
+        """The number in [0, 1) that picks each row's choice, (n,); any will do where there is one."""
+        return np.zeros(len(features))
 
-    def models(self, member: int) -> Array:
-        """Which models a member decides by."""
-        return np.array([member])
+    def alone(self, member: int) -> tuple[Decider, Array]:
+        """The decider of a mixture of this member alone, and which models it is left."""
+        return self.draw or Draw(), np.array([member])
 
-    @abstractmethod
-    def alone(self, member: int) -> Decider:
-        """The decider of a mixture of this member alone, with the models it decides by."""
-
-    @abstractmethod
     def voting(self, weights: Array) -> tuple[Array, Decider]:
         """Weights and decider of members that decide as the vote of these does."""
+        return weights, Vote()
 
     def salted(self, salt: int) -> Decider:
         """The same decider with another salt of its hash, so with other draws."""
@@ -92,25 +89,19 @@ class Decider(ABC):
         return {}, {}
 
     @classmethod
-    @abstractmethod
     def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Decider:
         """The decider that `describe` described, for so many members and models; all is checked."""
+        if members != models:
+            raise ValueError(f"it has {members} weights for {models} models")
+        return cls()
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
         """What `member_scores` does, (n, B) to (n, M), as nodes of an ONNX graph."""
         return scores
 
     @abstractmethod
-    def decided_nodes(
-        self, graph: Graph, yes: str, weights: Array, choose: str
-    ) -> tuple[dict[str, str], str, str]:
-        """Inputs needed beside the features, and the probability of yes and the decision, (n, 1)."""
-
-
-def check_one_model_each(members: int, models: int) -> None:
-    """ValueError unless every member is a model."""
-    if members != models:
-        raise ValueError(f"it has {members} weights for {models} models")
+    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
+        """From the members' yeses (n, M) and the share that says yes (n, 1) to what is decided."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +136,6 @@ class Draw(Decider):
             return uniform_from_scores(features[:, None] if features.ndim == 1 else features, self.salt)
         return uniform_from_features(features, self.salt, self.feature_scale)
 
-    def alone(self, member: int) -> Draw:
-        return self
-
-    def voting(self, weights: Array) -> tuple[Array, Decider]:
-        return weights, Vote()
-
     def salted(self, salt: int) -> Draw:
         return replace(self, salt=salt)
 
@@ -160,7 +145,7 @@ class Draw(Decider):
 
     @classmethod
     def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Draw:
-        check_one_model_each(members, models)
+        super().read(description, arrays, members, models)
         salt, scale = description["salt"], description["feature_scale"]
         if type(salt) is not int or not 0 <= salt < 2**64:
             raise ValueError("its salt is no whole number below 2^64")
@@ -172,10 +157,7 @@ class Draw(Decider):
             scale = FeatureScale(tuple(center.tolist()), tuple(spread.tolist()))
         return cls(salt, scale, flag(description["bare_scores"]))
 
-    def decided_nodes(
-        self, graph: Graph, yes: str, weights: Array, choose: str
-    ) -> tuple[dict[str, str], str, str]:
-        share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(weights, float)[:, None])
+    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
         uniform = choose if choose == "uniform" else hashed_keys(graph, choose, self.salt)
         member = chosen_member(graph, weights, uniform)
         decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
@@ -194,23 +176,6 @@ class Vote(Decider):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return np.ones(1), voted_scores(weights, scores)[None]
 
-    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        return np.zeros(len(features))  # there is one choice
-
-    def alone(self, member: int) -> Draw:
-        return Draw()
-
-    def voting(self, weights: Array) -> tuple[Array, Decider]:
-        return weights, self
-
-    @classmethod
-    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Vote:
-        check_one_model_each(members, models)
-        return cls()
-
-    def decided_nodes(
-        self, graph: Graph, yes: str, weights: Array, choose: str
-    ) -> tuple[dict[str, str], str, str]:
-        share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(weights, float)[:, None])
+    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
         decided = graph("GreaterOrEqual", share, np.array([HALF * weights.sum()]))
         return {}, decided, graph.cast(decided, "int64")

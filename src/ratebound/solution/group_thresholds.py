@@ -19,7 +19,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, column_text, value_text
 from ratebound.solution.checking import plain, texts
 from ratebound.solution.choosing import HALF
-from ratebound.solution.deciders import Decider, Draw, Vote
+from ratebound.solution.deciders import Decided, Decider, Draw, Vote
 
 Array = NDArray[Any]
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
@@ -113,13 +113,11 @@ class GroupThresholds(Decider):
     def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
         return self.then.uniform(features, key, random_state)
 
-    def models(self, member: int) -> Array:
-        found: Array = self.model[member]
-        return found
-
-    def alone(self, member: int) -> GroupThresholds:
-        _, model = np.unique(self.model[member], return_inverse=True)
-        return replace(self, model=model[None], at=self.at[[member]], then=self.then.alone(member))
+    def alone(self, member: int) -> tuple[GroupThresholds, Array]:
+        used = list(dict.fromkeys(self.model[member].tolist()))  # the first group's first
+        model = np.array([[used.index(model) for model in self.model[member]]])
+        then, _ = self.then.alone(member)
+        return replace(self, model=model, at=self.at[[member]], then=then), np.array(used)
 
     def voting(self, weights: Array) -> tuple[Array, GroupThresholds]:
         """The vote; of members with the same models it is one member with thresholds again.
@@ -169,10 +167,8 @@ class GroupThresholds(Decider):
         chosen = graph("Gather", graph.cast(scores, "float64"), self.model[:, 0], axis=1)
         return graph("Sub", chosen, self.at[:, 0])
 
-    def decided_nodes(
-        self, graph: Graph, yes: str, weights: Array, choose: str
-    ) -> tuple[dict[str, str], str, str]:
-        return self.then.decided_nodes(graph, yes, weights, choose)
+    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
+        return self.then.decided_nodes(graph, yes, share, weights, choose)
 
     def _rule(self, group: int, members: Array) -> str:
         """What is done with a group; by which model is said where there are several."""

@@ -115,6 +115,15 @@ class Mixture:
         return self.record.setting
 
     @property
+    def model_weights(self) -> Array:
+        """How often each model is used, (B,), summing to 1; groups count alike."""
+        found = np.zeros(len(self.parameters))
+        for member, weight in enumerate(self.weights):
+            _, models = self.decider.alone(member)
+            found[models] += weight / len(models)
+        return found
+
+    @property
     def rule(self) -> str:
         """How it decides, in words."""
         return self.decider.rule(self.weights)
@@ -242,10 +251,7 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
 
 def member(whole: Mixture, index: int) -> Mixture:
     """One member of a mixture, as a mixture of one; its recorded values are no longer known."""
-    parameters = whole.parameters[np.unique(whole.decider.models(index))]
+    decider, models = whole.decider.alone(index)
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
-    return replace(
-        whole,
-        members=Members(np.ones(1), parameters, whole.scorer, thresholds),
-        decider=whole.decider.alone(index),
-    ).recorded(objectives={}, violations={})
+    members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
+    return replace(whole, members=members, decider=decider).recorded(objectives={}, violations={})

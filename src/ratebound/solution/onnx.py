@@ -59,7 +59,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     width = mixture.scorer.width(mixture.parameters)
     graph.cast(scores, "float32", "scores")
     yes = graph("GreaterOrEqual", graph.cast(scores, "float64"), np.zeros(1))
-    more, share, decided = mixture.decider.decided_nodes(graph, yes, mixture.weights, choose)
+    share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(mixture.weights, float)[:, None])
+    more, share, decided = mixture.decider.decided_nodes(graph, yes, share, mixture.weights, choose)
     graph("Squeeze", graph.cast(share, "float32"), np.array([1]), name="probability")
     graph("Squeeze", decided, np.array([1]), name="decision")
     model = graph.model(
