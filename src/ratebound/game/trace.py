@@ -6,7 +6,7 @@ its lines, alone or mixed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ratebound.rates.expressions import Constraint
 
 Array = NDArray[Any]
 NO_SETTING = -1  # of a candidate that comes from no setting of the game
+BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "setting", "round")
 
 
 def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
@@ -117,16 +118,12 @@ class Trace:
 
     def only(self, chosen: Array) -> Trace:
         """The trace with only these candidates."""
+        rows: dict[str, Any] = {name: getattr(self, name)[chosen] for name in BY_CANDIDATE}
         return replace(
             self,
-            objectives=self.objectives[chosen],
-            violations=self.violations[chosen],
+            **rows,
             watched={name: values.only(chosen) for name, values in self.watched.items()},
-            multipliers=self.multipliers[chosen],
-            parameters=self.parameters[chosen],
             thresholds={name: values[chosen] for name, values in self.thresholds.items()},
-            setting=self.setting[chosen],
-            round=self.round[chosen],
             at=None if self.at is None else self.at[chosen],
             answered=None if self.answered is None else self.answered[chosen],
         )
@@ -136,31 +133,24 @@ def joined(traces: Sequence[Trace]) -> Trace:
     """One trace with the candidates of all; thresholds were moved in each of them, or in none."""
     first = traces[0]
 
-    def join(field: str) -> Array:
-        return np.concatenate([getattr(trace, field) for trace in traces])
+    def join(parts: Iterable[Any]) -> Array:
+        return np.concatenate(list(parts))
 
+    rows: dict[str, Any] = {name: join(getattr(t, name) for t in traces) for name in BY_CANDIDATE}
     watched = {
         name: replace(
             values,
-            objectives=np.concatenate([trace.watched[name].objectives for trace in traces]),
-            violations=np.concatenate([trace.watched[name].violations for trace in traces]),
+            objectives=join(t.watched[name].objectives for t in traces),
+            violations=join(t.watched[name].violations for t in traces),
         )
         for name, values in first.watched.items()
     }
-    thresholds = {
-        name: np.concatenate([trace.thresholds[name] for trace in traces]) for name in first.thresholds
-    }
     return replace(
         first,
-        objectives=join("objectives"),
-        violations=join("violations"),
+        **rows,
         watched=watched,
-        multipliers=join("multipliers"),
-        parameters=join("parameters"),
-        thresholds=thresholds,
-        setting=join("setting"),
-        round=join("round"),
-        at=None if first.at is None else join("at"),
+        thresholds={name: join(t.thresholds[name] for t in traces) for name in first.thresholds},
+        at=None if first.at is None else join(t.at for t in traces),
         answered=None,  # of one game; pieces of it are joined before it is known
     )
 
