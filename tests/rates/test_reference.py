@@ -1,0 +1,64 @@
+"""The reference page of rates and goals is what the registries say."""
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import ratebound as rb
+from ratebound.rates.grouping import GOALS
+from ratebound.rates.kinds import KINDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rates.md").read_text("utf-8")
+OURS = {name: kind for name, kind in KINDS.items() if hasattr(rb, name)}
+
+
+def rate_row(name):
+    kind = OURS[name]
+    needs = [word for word, needed in (("labels", kind.labels), ("`versus=`", kind.versus)) if needed]
+    same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
+    above_below = f" `{kind.sides[0]}` over `{kind.sides[1]}`." if kind.sides else ""
+    return (
+        f"| `{name}` | {kind.unit} | {' and '.join(needs) or '–'} | {kind.meaning}{above_below}{same} |"
+    )
+
+
+def goal_row(name):
+    first, *others = inspect.signature(getattr(rb, name)).parameters.values()
+    takes = ", ".join(f"`{p.name}=`" for p in (first, *others))
+    return f"| `{name}` | {takes} | {inspect.getdoc(getattr(rb, name)).splitlines()[0]} |"
+
+
+ROWS = [*map(rate_row, OURS), *(goal_row(name) for name in GOALS if hasattr(rb, name))]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("`")[1])
+def test_every_rate_and_goal_stands_in_the_reference_as_it_is(row):
+    assert row in PAGE.splitlines()
+
+
+def test_the_reference_lists_nothing_else():
+    assert len(re.findall(r"^\| `", PAGE, flags=re.M)) == len(ROWS)
+
+
+def test_the_examples_of_the_reference_run():
+    found = doctest.DocTestParser().get_doctest(PAGE, {"rb": rb}, "rates.md", "docs/rates.md", 0)
+    flags = doctest.NORMALIZE_WHITESPACE
+    before = [(table, dict(table)) for table in (KINDS, GOALS)]
+    try:
+        assert doctest.DocTestRunner(optionflags=flags).run(found).failed == 0
+    finally:
+        for table, kept in before:
+            table.clear()
+            table.update(kept)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_rates_own_example_runs_and_its_signature_names_its_options(name):
+    function = getattr(rb, name)
+    (example,) = doctest.DocTestFinder().find(function, name, globs={name: function})
+    assert doctest.DocTestRunner().run(example) == (0, 1)
+    _, *options, _ = inspect.signature(function).parameters
+    assert tuple(options) == OURS[name].options
