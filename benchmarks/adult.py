@@ -98,10 +98,10 @@ def main() -> None:
             trace = rb.play(
                 train,
                 rb.Linear(rates),
-                multipliers=player,
+                player=player,
                 epochs=given.epochs,
                 batch_size=512,
-                proxy=given.proxy,
+                rules=rb.Rules(proxy=given.proxy),
                 watch=dict(zip(ROWS[1:], watched, strict=True)),
                 seed=given.seed,
                 progress=False,

@@ -51,7 +51,7 @@ def row(groups: int, layout: str) -> list[str]:
     evaluating, _ = seconds(lambda: compiled.evaluate(scores))
     learner = rb.Linear([0.001 * (i + 1) for i in range(SETTINGS)])
     game = rb.Game(compiled, rb.ExternalRegret(), settings=SETTINGS)
-    fit = learner.start(compiled.features, SETTINGS, 0)
+    fit = learner.start(compiled, SETTINGS, 0)
     state = game.start(fit.all_scores())
     batches = np.random.default_rng(2).integers(0, ROWS, (ROUNDS, BATCH))
 

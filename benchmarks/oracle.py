@@ -41,7 +41,7 @@ def estimator() -> Any:
 def ours(compiled: rb.Compiled) -> Iterator[Line]:
     for name, player in PLAYERS.items():
         start = time.process_time()
-        trace = rb.play(compiled, rb.Oracle(estimator()), multipliers=player, progress=False)
+        trace = rb.play(compiled, rb.Oracle(estimator()), player=player, progress=False)
         mixture = rb.shrink(trace)
         seconds = time.process_time() - start
         worst = float(mixture.violations["train"].max())

@@ -230,11 +230,11 @@ def make_contenders(
         rows = on_device if device != "cpu" else batches
         labels = y if learner == "Torch" else data.y.astype(np.float32)
         spec = make_learner(learner, settings, device)
-        fit = spec.start(data.X, settings, seed=0)
+        fit = spec.start(rb.Population(data.X), settings, seed=0)
         steps[f"{name}, free"] = unconstrained_step(fit, labels, itertools.cycle(rows))
         if settings in games:
             game, state = games[settings]
-            fit = spec.start(data.X, settings, seed=0)
+            fit = spec.start(rb.Population(data.X), settings, seed=0)
             steps[name] = constrained_step(fit, game, state, share, itertools.cycle(rows))
     return steps
 

@@ -20,8 +20,8 @@ def train(adult, promises):
     trace = rb.play(
         rb.compile(problem, adult.train),
         rb.Linear(learning_rate=np.repeat(RATES, 3).tolist()),
-        multipliers=rb.SwapRegret(learning_rate=[0.01, 0.03, 0.1] * 3),
-        proxy="sigmoid",
+        player=rb.SwapRegret(learning_rate=[0.01, 0.03, 0.1] * 3),
+        rules=rb.Rules(proxy="sigmoid"),
         epochs=40,
         watch={"validation": rb.compile(problem, adult.validation)},
     )

@@ -31,7 +31,7 @@ def chosen(population, rows):
 def train(sample, pool, promises=()):
     problem = rb.Problem(minimize=rb.error_rate(), subject_to=promises)
     compiled = rb.compile(problem, sample, pool=pool)
-    trace = rb.play(compiled, rb.Linear(), proxy="sigmoid", epochs=60)
+    trace = rb.play(compiled, rb.Linear(), rules=rb.Rules(proxy="sigmoid"), epochs=60)
     return rb.shrink(trace) if promises else rb.last_iterate(trace)
 
 

@@ -28,7 +28,9 @@ class Live:
 
 def train(population, promises=()):
     problem = rb.Problem(minimize=rb.error_rate(), subject_to=promises)
-    trace = rb.play(rb.compile(problem, population), rb.Linear(), proxy="hinge", epochs=40)
+    trace = rb.play(
+        rb.compile(problem, population), rb.Linear(), rules=rb.Rules(proxy="hinge"), epochs=40
+    )
     return rb.shrink(trace) if promises else rb.last_iterate(trace)
 
 

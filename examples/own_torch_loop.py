@@ -32,7 +32,7 @@ def fit(population, compiled=None, epochs=12):
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
     if compiled is not None:
-        game = rb.Game(compiled, rb.SwapRegret(), proxy="sigmoid")
+        game = rb.Game(compiled, rb.SwapRegret(), rules=rb.Rules(proxy="sigmoid"))
         state = game.start(scores_of(model, population))
     snapshots = []
     for _ in range(epochs):

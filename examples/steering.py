@@ -25,7 +25,7 @@ def half_guessed(population, seed=0):
 def train(population, promises=(), **others):
     problem = rb.Problem(minimize=rb.error_rate(), subject_to=promises)
     compiled = rb.compile(problem, population, **others)
-    trace = rb.play(compiled, rb.Linear(l2=0.001), rounds=2_000, keep_every=50)
+    trace = rb.play(compiled, rb.Linear(l2=0.001), rounds=2_000, keep=rb.Keep(50))
     return rb.shrink(trace) if promises else rb.last_iterate(trace)
 
 

@@ -67,7 +67,13 @@ def test_a_new_ratio_trains_audits_and_explains(define, named):
     promise = metric <= 0.2 if define is false_discovery_rate else metric >= 0.68
     problem = rb.Problem(rb.error_rate(), [str(promise)])
     assert problem.subject_to == (promise,)
-    trace = rb.play(rb.compile(problem, people), rb.Linear(), proxy="sigmoid", epochs=30, batch_size=100)
+    trace = rb.play(
+        rb.compile(problem, people),
+        rb.Linear(),
+        rules=rb.Rules(proxy="sigmoid"),
+        epochs=30,
+        batch_size=100,
+    )
     model = rb.best_iterate(trace)
     report = rb.audit(problem, model, people)
     yes, women = model.predict(people.X) == model.classes[1], people.columns["sex"] == "F"

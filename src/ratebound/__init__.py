@@ -9,13 +9,16 @@ from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_tr
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
-from ratebound.game.players import ExternalRegret, Lagrangian, SwapRegret
+from ratebound.game.learner import Answering, Descending, Fit, Growing, Learner
+from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.game.rounds import play
+from ratebound.game.rules import Keep, Rules, Stop
 from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.lattice import Lattice, check_monotone
 from ratebound.learners.linear import Linear
+from ratebound.learners.mlp import MLP
 from ratebound.learners.oracle import Oracle
 from ratebound.learners.snapshots import trace_of
 from ratebound.learners.torch import Torch
@@ -88,6 +91,7 @@ from ratebound.solution.status import Status
 from ratebound.solution.thresholds import thresholds
 
 if TYPE_CHECKING:
+    from ratebound.estimators.choices import Training as Training
     from ratebound.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
     from ratebound.estimators.explaining import explain as explain
     from ratebound.estimators.explanation import Explanation as Explanation
@@ -101,6 +105,7 @@ _LATER = {
     "Plan": "ratebound.estimators.planning",
     "RateConstrainedClassifier": "ratebound.estimators.classifier",
     "explain": "ratebound.estimators.explaining",
+    "Training": "ratebound.estimators.choices",
     "plan": "ratebound.estimators.planning",
 }
 
@@ -112,36 +117,47 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "MLP",
+    "Answering",
     "Area",
     "Audit",
     "Boosted",
     "Compiled",
     "Constraint",
     "CuttingPlane",
+    "Descending",
     "Determined",
     "Explanation",
     "Expression",
     "ExternalRegret",
+    "Fit",
     "Game",
     "Goal",
     "Grid",
+    "Growing",
+    "Keep",
     "Lagrangian",
     "Lattice",
+    "Learner",
     "Linear",
     "Mixture",
     "Oracle",
     "Plan",
+    "Player",
     "Population",
     "Problem",
     "Rate",
     "RateConstrainedClassifier",
     "Ratio",
+    "Rules",
     "Scorer",
     "Status",
+    "Stop",
     "Subset",
     "SwapRegret",
     "Torch",
     "Trace",
+    "Training",
     "accuracy",
     "accuracy_of",
     "accurate_coverage",

@@ -262,7 +262,7 @@ def test_a_vote_is_audited_as_it_decides():
     """Members that say always no and always yes: their vote says no, the mixture yes in 40%."""
     people = rb.Population(np.zeros((10, 1)), np.arange(10) < 5)
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
-    trace = rb.play(rb.compile(problem, people), rb.Linear(), rounds=2, keep_every=1)
+    trace = rb.play(rb.compile(problem, people), rb.Linear(), rounds=2, keep=rb.Keep(1))
     chosen = rb.shrink(trace)
     members = Members(np.array([0.6, 0.4]), np.array([[0, -1.0], [0, 1.0]]), chosen.scorer)
     constant = replace(chosen, members=members)

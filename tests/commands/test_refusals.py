@@ -201,7 +201,9 @@ def test_tables_that_do_not_fit_the_model(refused, model, new_people, tmp_path):
 def test_models_without_column_names(refused, new_people, tmp_path):
     import ratebound as rb
 
-    fitted = rb.RateConstrainedClassifier(epochs=1).fit([[0.0], [1.0]] * 10, [0, 1] * 10)
+    fitted = rb.RateConstrainedClassifier(training=rb.Training(epochs=1)).fit(
+        [[0.0], [1.0]] * 10, [0, 1] * 10
+    )
     fitted.save(tmp_path)
     assert "trained on an array without column names" in refused("predict", tmp_path, new_people)
 

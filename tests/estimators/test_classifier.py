@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
-from ratebound.estimators.sweep import SMALL
+from ratebound.game.settings import SMALL
 
 from ..extras import pd, pl, torch
 
@@ -45,7 +45,7 @@ def test_scikit_learns_own_checks():
 
 @pytest.mark.parametrize("rows", [400, SMALL + 500])
 @pytest.mark.parametrize(
-    "options", [{}, {"game": "external"}, {"model": "mlp", "hidden": (4,)}], ids=str
+    "options", [{}, {"player": "external"}, {"model": rb.MLP(hidden=(4,))}], ids=["", "external", "mlp"]
 )
 def test_promises_are_kept_on_every_row_given(rows, options):
     X, y = table(rows)
@@ -102,11 +102,11 @@ def test_columns_beside_an_array():
 def test_in_pipelines_and_searches_with_routed_columns():
     X, y = table()
     numbers, columns = X[["score", "noise"]], X[["group"]]
-    model = rb.RateConstrainedClassifier(PROMISE, random_state=0)
+    model = rb.RateConstrainedClassifier(PROMISE, model=rb.Linear(0.02), random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), model)
         assert pipeline.fit(numbers, y, columns=columns)[-1].status_.feasible
-        search = GridSearchCV(pipeline, {"rateconstrainedclassifier__l2": [0.0, 0.1]}, cv=3)
+        search = GridSearchCV(pipeline, {"rateconstrainedclassifier__model__l2": [0.0, 0.1]}, cv=3)
         assert search.fit(numbers, y, columns=columns).best_score_ > 0.6
         found = cross_validate(pipeline, numbers, y, params={"columns": columns}, cv=3)
         assert found["test_score"].min() > 0.6
@@ -114,7 +114,7 @@ def test_in_pipelines_and_searches_with_routed_columns():
 
 def test_the_same_seed_gives_the_same_bits_and_clones_are_unfitted():
     X, y = table(SMALL + 500)
-    model = rb.RateConstrainedClassifier(PROMISE, epochs=3, random_state=7)
+    model = rb.RateConstrainedClassifier(PROMISE, training=rb.Training(epochs=3), random_state=7)
     first, second = clone(model).fit(X, y), clone(model).fit(X, y)
     np.testing.assert_array_equal(first.solution_.parameters, second.solution_.parameters)
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
@@ -149,12 +149,12 @@ def test_modules_and_functions_that_make_them():
 @pytest.mark.parametrize(
     "options",
     [
-        {"game": rb.SwapRegret(learning_rate=0.1)},
-        {"game": rb.ExternalRegret},
+        {"player": rb.SwapRegret(learning_rate=0.1)},
         {"solution": rb.best_iterate},
-        {"model": rb.Linear(0.03), "game": rb.SwapRegret([0.03, 0.1])},
+        {"model": rb.Linear(0.03), "player": rb.SwapRegret([0.03, 0.1])},
+        {"model": rb.Linear([0.01, 0.03, 0.1])},
     ],
-    ids=["player", "kind of player", "function", "learner"],
+    ids=["player", "function", "learner", "every rate with every other"],
 )
 def test_parts_of_the_engine_may_be_given_as_such(options):
     X, y = table()
@@ -179,9 +179,9 @@ def test_weights_count_rows():
 def test_stopping_early_and_going_on():
     X, y = table()
     model = rb.RateConstrainedClassifier(PROMISE, random_state=0)
-    assert clone(model).set_params(patience=2).fit(X, y).trace_.ended == "stopped"
-    assert clone(model).set_params(max_time=0.0).fit(X, y).trace_.ended == "time"
-    warm = clone(model).set_params(warm_start=True, epochs=20)
+    assert clone(model).set_params(training=rb.Training(patience=2)).fit(X, y).trace_.ended == "stopped"
+    assert clone(model).set_params(training=rb.Training(max_time=0.0)).fit(X, y).trace_.ended == "time"
+    warm = clone(model).set_params(training=rb.Training(warm_start=True, epochs=20))
     cold = warm.fit(X, y).solution_.objectives["train"]
     assert warm.fit(X, y).solution_.objectives["train"] <= cold + 0.02
 
@@ -200,9 +200,8 @@ def test_saved_and_loaded(tmp_path):
     ("options", "message"),
     [
         ({"model": "tree"}, "model must be"),
-        ({"game": "chess"}, "game must be one of auto"),
+        ({"player": "chess"}, "player must be one of auto"),
         ({"solution": "all"}, "solution must be one of shrink"),
-        ({"learning_rate": "fast"}, "learning_rate is a positive number, several, or 'search'"),
         ({"positive_label": "maybe"}, "positive_label 'maybe' is not among"),
         ({"features": ["skor"]}, "there is no column 'skor'"),
         ({"constraints": "recall(sex == 'F') >= 1"}, "there is no column 'sex'"),
@@ -221,7 +220,10 @@ def test_a_loaded_model_answers_as_the_estimator(tmp_path, positive):
     X = rng.normal(size=(300, 2))
     y = np.where(X[:, 0] + rng.normal(size=300) > 0, positive, {"no": "yes", "yes": "no"}[positive])
     model = rb.RateConstrainedClassifier(
-        "positive_rate() <= 0.3", positive_label=positive, epochs=20, random_state=0
+        "positive_rate() <= 0.3",
+        positive_label=positive,
+        training=rb.Training(epochs=20),
+        random_state=0,
     ).fit(X, y)
     loaded = rb.load(model.save(tmp_path))
     assert loaded.classes_.tolist() == model.classes_.tolist() == ["no", "yes"]

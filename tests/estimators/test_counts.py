@@ -17,7 +17,7 @@ def people(rows=ROWS, seed=0):
 
 def fitted(constraint, weights=None, **options):
     model = rb.RateConstrainedClassifier(
-        constraint, game="external", epochs=4, random_state=0, **options
+        constraint, player="external", training=rb.Training(epochs=4), random_state=0, **options
     )
     return model.fit(*people(), sample_weight=weights)
 
@@ -51,7 +51,9 @@ def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
 def test_thresholds_by_known_cell_too():
     X, y = people()
     group = np.where(X[:, 1] > 0, "a", "b")
-    model = rb.RateConstrainedClassifier(AS_COUNT, known=["group"], epochs=4, random_state=0)
+    model = rb.RateConstrainedClassifier(
+        AS_COUNT, known=["group"], training=rb.Training(epochs=4), random_state=0
+    )
     model.fit(X, y, columns={"group": group})
     yes = model.predict_proba(X, columns={"group": group})[:, 1].sum()
     assert yes <= 720 + 1e-6

@@ -26,7 +26,11 @@ def table(rows=600, seed=0):
 def fitted(**options):
     X, y = table()
     return rb.RateConstrainedClassifier(
-        PROMISE, model="lattice", monotone=SIGNS, epochs=60, random_state=0, **options
+        PROMISE,
+        model=rb.Lattice(monotone=SIGNS, learning_rate=(0.003, 0.01, 0.03)),
+        training=rb.Training(epochs=60),
+        random_state=0,
+        **options,
     ).fit(X, y)
 
 
@@ -61,7 +65,11 @@ def test_a_learner_as_such_gets_the_codes():
     X, y = table()
     learner = rb.Lattice(lattices=4, rank=2, monotone={0: 1}, learning_rate=0.03)
     model = rb.RateConstrainedClassifier(
-        PROMISE, model=learner, features=["income", "debt", "town"], epochs=40, random_state=0
+        PROMISE,
+        model=learner,
+        features=["income", "debt", "town"],
+        training=rb.Training(epochs=40),
+        random_state=0,
     ).fit(X, y)
     assert rb.check_monotone(model)
     assert model.solution_.encoding.codes == [2]
@@ -74,12 +82,11 @@ def test_a_learner_as_such_gets_the_codes():
         ({"monotone": {"town": 1}}, "column 'town' holds texts"),
         ({"monotone": {"debt": 2}}, r"column 'debt' takes 1 \(rising\)"),
         ({"monotone": ["debt"]}, "monotone takes a mapping"),
-        ({"model": "linear"}, "monotone= is for model='lattice'"),
     ],
-    ids=["column", "texts", "sign", "mapping", "model"],
+    ids=["column", "texts", "sign", "mapping"],
 )
 def test_mistakes_are_named(options, message):
     X, y = table(100)
-    options = {"model": "lattice", "monotone": SIGNS, "features": ["income", "debt", "town"], **options}
+    features = ["income", "debt", "town"]
     with pytest.raises(ValueError, match=message):
-        rb.RateConstrainedClassifier(PROMISE, **options).fit(X, y)
+        rb.RateConstrainedClassifier(PROMISE, model=rb.Lattice(**options), features=features).fit(X, y)

@@ -35,14 +35,7 @@ def test_the_defaults_cost_no_more_than_cutting_planes(name):
 
 @pytest.mark.parametrize(("constraints", "player"), [(100, rb.SwapRegret), (101, rb.ExternalRegret)])
 def test_among_many_the_players_rates_are_shared(constraints, player):
-    from ratebound.estimators.choices import as_player, game_named
-    from ratebound.estimators.sweep import rate_pairs
-
-    game = game_named("auto", "linear", constraints)
-    problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.5] * constraints)
-    found = as_player(game, rate_pairs("linear", game, problem, "search", "search")[1])
+    found = rb.Linear().opponent(constraints)
     assert isinstance(found, player)
     if player is rb.ExternalRegret:
         assert max(found.learning_rate) * constraints == pytest.approx(0.3)
-    given = as_player(game, rate_pairs("linear", game, problem, 0.01, 0.02)[1])
-    assert given.learning_rate == (0.02,)  # a rate that is given is taken as it is

@@ -123,7 +123,7 @@ def test_boosted_trees_by_name(library):
     pytest.importorskip(library)
     X, y = table()
     model = rb.RateConstrainedClassifier(
-        PROMISE, model=library, features=VISIBLE, epochs=40, random_state=0
+        PROMISE, model=library, features=VISIBLE, training=rb.Training(epochs=40), random_state=0
     )
     assert model.fit(X, y).status_.feasible
 
@@ -168,7 +168,7 @@ def test_models_that_cannot_be_asked():
 
 @pytest.mark.parametrize("known", [["town"], "group", ["score"]], ids=["lacking", "text", "many"])
 def test_what_cannot_be_known_is_said_before_the_training(known, monkeypatch):
-    monkeypatch.setattr("ratebound.estimators.classifier.play", None)
+    monkeypatch.setattr("ratebound.estimators.searching.play", None)
     X, y = table(100)
     with pytest.raises((ValueError, TypeError), match="known"):
         rb.RateConstrainedClassifier(PROMISE, features=VISIBLE, known=known).fit(X, y)
@@ -176,7 +176,9 @@ def test_what_cannot_be_known_is_said_before_the_training(known, monkeypatch):
 
 def test_columns_that_are_no_features_need_not_be_there_to_decide():
     X, y = table(200)
-    model = rb.RateConstrainedClassifier(PROMISE, features=["score"], epochs=5, random_state=0)
+    model = rb.RateConstrainedClassifier(
+        PROMISE, features=["score"], training=rb.Training(epochs=5), random_state=0
+    )
     model.fit(X, y)
     np.testing.assert_array_equal(model.predict(X[["score"]]), model.predict(X))
     with pytest.raises(ValueError, match="no column 'score', which the model was trained on"):
@@ -187,13 +189,18 @@ def test_columns_that_are_no_features_need_not_be_there_to_decide():
 def test_training_goes_on_where_thresholds_were_set(share):
     """From the one model, whichever of the two sets of thresholds on it is used more often."""
     X, y = table(300)
-    options = {"learning_rate": 0.1, "multiplier_rate": 0.1, "epochs": 1, "random_state": 0}
     model = rb.RateConstrainedClassifier(
-        f"positive_rate() <= {share}", features=VISIBLE, known=["group"], warm_start=True, **options
+        f"positive_rate() <= {share}",
+        features=VISIBLE,
+        known=["group"],
+        model=rb.Linear(0.1, dtype="auto"),
+        player=rb.SwapRegret(0.1, objective_weight=0.9),
+        training=rb.Training(warm_start=True, epochs=1),
+        random_state=0,
     )
     first = model.fit(X, y).solution_
     assert (len(first), len(first.parameters)) == (2, 1)
-    model.set_params(learning_rate=1e-9).fit(X, y)
+    model.set_params(model__learning_rate=1e-9).fit(X, y)
     assert model.trace_.parameters[0] == pytest.approx(first.parameters[0], abs=1e-6)
 
 
@@ -201,9 +208,9 @@ def test_training_goes_on_where_thresholds_were_set(share):
 def test_what_is_fitted_anew_has_no_warm_start(kind):
     X, y = table(200)
     model = rb.RateConstrainedClassifier(
-        PROMISE, model=MODELS[kind](), features=VISIBLE, warm_start=True
+        PROMISE, model=MODELS[kind](), features=VISIBLE, training=rb.Training(warm_start=True)
     )
-    with pytest.raises(ValueError, match=r"warm_start.*fitted anew"):
+    with pytest.raises(ValueError, match=r"fitted anew.*warm_start"):
         model.fit(X, y)
 
 
@@ -232,7 +239,9 @@ def test_what_only_looks_like_an_estimator_will_do():
             return self
 
     X, y = table(200)
-    fitted = rb.RateConstrainedClassifier(PROMISE, model=Own(), features=VISIBLE, epochs=3).fit(X, y)
+    fitted = rb.RateConstrainedClassifier(
+        PROMISE, model=Own(), features=VISIBLE, training=rb.Training(epochs=3)
+    ).fit(X, y)
     assert worst(fitted, X, y) == pytest.approx(fitted.constraints_[PROMISE])
 
 

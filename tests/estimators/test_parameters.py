@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.estimators import classifier
+from ratebound.estimators import searching
 
 from ..extras import pd
 
@@ -16,7 +16,7 @@ X = RANDOM.normal(size=(60, 2))
 Y = X[:, 0] > 0
 MODELS = {"linear": "linear", "trees": "lightgbm", "estimator": DecisionTreeClassifier(max_depth=1)}
 WHOLE = "takes a whole number from 1 on"
-SLIPS = [
+TRAINING = [
     *(({"batch_size": value}, f"batch_size {WHOLE}") for value in (0, -3, 2.5, "a", None)),
     *(({"epochs": value}, f"epochs {WHOLE}") for value in (0, -1, 2.5, math.nan, math.inf, "a")),
     *(({"patience": value}, f"patience {WHOLE}") for value in (0, -1, 2.5, math.nan, "a")),
@@ -28,16 +28,16 @@ SLIPS = [
         )
         for value in (-0.1, 1.0, 1.5, math.nan, "a", None)
     ),
-    *(({"hidden": value}, "hidden") for value in ((-3,), (0,), (2.5,), 3, "a", None)),
-    ({"solution": "all"}, "solution must be one of shrink, best, average, last"),
-    ({"solution": None}, "solution must be one of"),
     ({"loss": "square"}, "loss must be one of hinge, logistic, sigmoid"),
     ({"proxy": "step"}, "proxy must be one of hinge, logistic, sigmoid"),
-    ({"game": "chess"}, "game must be one of auto, swap, external, lagrangian"),
-    ({"game": None}, "game must be one of"),
-    *(({"l2": value}, "l2 takes a number") for value in (-1, math.nan, "a")),
-    *(({"learning_rate": value}, "a learning rate is") for value in (-1, math.nan, None, [])),
-    ({"multiplier_rate": "fast"}, "multiplier_rate is a positive number, several, or 'search'"),
+]
+SLIPS = [
+    ({"solution": "all"}, "solution must be one of shrink, best, average, last"),
+    ({"solution": None}, "solution must be one of"),
+    ({"player": "chess"}, "player must be one of auto, swap, external, lagrangian"),
+    ({"player": None}, "player must be one of"),
+    ({"player": rb.SwapRegret}, "player must be one of"),
+    ({"training": 20}, r"training takes rb.Training\(...\), got 20"),
     ({"known": "sex"}, "known takes a list of columns"),
     ({"known": 5}, "known takes a list of columns"),
     ({"features": "age"}, "features takes a list of columns"),
@@ -49,10 +49,30 @@ SLIPS = [
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("options", "words"), SLIPS, ids=lambda given: str(given)[:40])
 def test_slips_are_refused_before_training(model, options, words, monkeypatch):
-    monkeypatch.setattr(classifier, "play", lambda *args, **options: pytest.fail("training began"))
+    monkeypatch.setattr(searching, "play", lambda *args, **options: pytest.fail("training began"))
     estimator = rb.RateConstrainedClassifier("positive_rate() <= 0.3", model=MODELS[model])
     with pytest.raises((ValueError, TypeError), match=words):
         estimator.set_params(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(("options", "words"), TRAINING, ids=lambda given: str(given)[:40])
+def test_how_it_is_trained_is_checked_where_it_is_said(options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        rb.Training(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        *((lambda v=value: rb.MLP(hidden=v), "hidden") for value in ((-3,), (0,), (2.5,), 3, "a", None)),
+        *((lambda v=value: rb.MLP(l2=v), "l2 takes a number") for value in (-1, math.nan, "a")),
+        *((lambda v=value: rb.MLP(learning_rate=v), "a learning rate is") for value in (-1, None, [])),
+    ],
+    ids=range(12),
+)
+def test_networks_check_their_own(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
 
 
 @pytest.mark.parametrize("model", [None, 5, "tree", ["linear"]])
@@ -79,7 +99,9 @@ def test_columns(columns, words):
 
 
 def test_columns_may_be_a_table_beside_a_table():
-    model = rb.RateConstrainedClassifier('positive_rate(sex == "F") <= 0.9', epochs=2, random_state=0)
+    model = rb.RateConstrainedClassifier(
+        'positive_rate(sex == "F") <= 0.9', training=rb.Training(epochs=2), random_state=0
+    )
     table = pd.DataFrame(X, columns=["a", "b"])
     model.fit(table, Y, columns=pd.DataFrame({"sex": ["F", "M"] * 30}))
     assert [column.name for column in model.solution_.encoding.columns] == ["a", "b"]

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.game.cutting_plane import elastic, lower_bounds
+from ratebound.game.answers import elastic, lower_bounds
 
 KINDS = 5
 TREE = DecisionTreeClassifier(random_state=0)
@@ -101,7 +101,7 @@ def test_external_regret_comes_as_close_as_its_theorem_says(name):
     compiled = compiled_on(1, goals()[name])
     radius, rounds = 2.0, 200
     player = rb.ExternalRegret("theorem", "sgd", radius=radius)
-    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), multipliers=player, rounds=rounds)
+    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), player=player, rounds=rounds)
     bound = rb.Game(compiled, player).bound()
     values = np.column_stack([trace.objectives, trace.violations])
     mean = values.mean(axis=0)
@@ -117,12 +117,12 @@ def test_external_regret_comes_as_close_as_its_theorem_says(name):
 def test_swap_regret_comes_as_close_as_its_theorem_says(name):
     compiled = compiled_on(1, goals()[name])
     player, rounds = rb.SwapRegret("theorem", "sgd"), 150
-    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), multipliers=player, rounds=rounds)
+    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), player=player, rounds=rounds)
     m, bound = len(compiled.constraints), rb.Game(compiled, player).bound()
     regret = 2 * bound * math.sqrt((m + 1) * math.log(m + 1) / rounds)
     share = trace.multipliers[:, 0].mean()
     average, optimum = rb.average(trace), best_mixture(all_values(compiled))
-    assert trace.swap
+    assert trace.averaging == "by objective"
     assert average.objectives["train"] <= optimum + regret / share
     assert average.violations["train"].max() <= regret / share
     assert rb.shrink(trace).objectives["train"] <= optimum + 0.02
@@ -130,7 +130,7 @@ def test_swap_regret_comes_as_close_as_its_theorem_says(name):
 
 def test_a_grid_brackets_the_optimum():
     compiled = compiled_on(2, goals()["one"])
-    trace = rb.play(compiled, rb.Oracle(TREE), multipliers=rb.Grid(64))
+    trace = rb.play(compiled, rb.Oracle(TREE), player=rb.Grid(64))
     optimum = best_mixture(all_values(compiled))
     assert trace.settings == list(range(64))
     assert (trace.round == 1).all()
@@ -162,7 +162,7 @@ PLAYERS = st.sampled_from(
 @given(GOALS, PLAYERS, st.integers(0, 5), st.integers(1, 12))
 def test_the_optimum_lies_between_the_bounds(wanted, player, seed, rounds):
     compiled = compiled_on(seed, [rate(bound) for rate, bound in wanted])
-    trace = rb.play(compiled, rb.Oracle(TREE), multipliers=player, rounds=rounds)
+    trace = rb.play(compiled, rb.Oracle(TREE), player=player, rounds=rounds)
     found, values = rb.duality_gap(trace), all_values(compiled)
     optimum = best_mixture(values, None if found.feasible else found.radius)
     assert found.lower <= optimum + 1e-8
@@ -188,8 +188,8 @@ def test_the_gap_says_what_it_means():
 def test_players_end_when_the_gap_is_small_enough():
     compiled = compiled_on(0, goals()["one"])
     for player in (rb.CuttingPlane(), rb.ExternalRegret(0.2)):
-        loose = rb.play(compiled, rb.Oracle(TREE, tolerance=0.1), multipliers=player)
-        tight = rb.play(compiled, rb.Oracle(TREE, tolerance=0.001), multipliers=player)
+        loose = rb.play(compiled, rb.Oracle(TREE, tolerance=0.1), player=player)
+        tight = rb.play(compiled, rb.Oracle(TREE, tolerance=0.001), player=player)
         assert loose.ended == tight.ended == "gap"
         assert len(loose) < len(tight)
         assert rb.duality_gap(tight).gap <= 0.001
@@ -200,7 +200,7 @@ def test_players_end_when_the_gap_is_small_enough():
 
 def test_cutting_planes_begin_without_constraints_and_stay_within_the_radius():
     compiled = compiled_on(0, goals()["impossible"])
-    trace = rb.play(compiled, rb.Oracle(TREE), multipliers=rb.CuttingPlane(radius=3.0))
+    trace = rb.play(compiled, rb.Oracle(TREE), player=rb.CuttingPlane(radius=3.0))
     assert trace.multipliers[0].tolist() == [1.0, 0.0, 0.0]
     assert (trace.multipliers >= 0).all()
     assert trace.multipliers[:, 1:].sum(axis=1).max() <= 3.0 + 1e-9
@@ -232,7 +232,7 @@ def test_a_grid_lies_in_the_simplex_and_begins_at_zero(m):
 def test_a_grid_plays_with_models_that_descend():
     compiled = compiled_on(0, goals()["recall"])
     grid = rb.Grid(3, radius=1.0)
-    trace = rb.play(compiled, rb.Linear(), multipliers=grid, epochs=2)
+    trace = rb.play(compiled, rb.Linear(), player=grid, epochs=2)
     assert np.allclose(trace.of_setting(1).multipliers, grid.start(2).weights[1])
 
 
@@ -251,7 +251,7 @@ class Fading(ClassifierMixin, BaseEstimator):
 def test_multipliers_move_by_the_best_answer_so_far():
     compiled = compiled_on(3, [rb.recall(group="b") >= 0.99])
     player = rb.ExternalRegret(0.01, "sgd")
-    trace = rb.play(compiled, rb.Oracle(Fading()), multipliers=player, rounds=4)
+    trace = rb.play(compiled, rb.Oracle(Fading()), player=player, rounds=4)
     assert trace.objectives[1:] == pytest.approx(compiled.populations["train"].y.mean())
     moved = 0.01 * trace.violations[0, 0] * np.arange(4)  # by the first iterate's, every time
     assert trace.multipliers[:, 1] == pytest.approx(moved)
@@ -345,10 +345,14 @@ def test_rounds_time_and_stop_end_a_game():
     compiled, oracle = compiled_on(0, goals()["odds"]), rb.Oracle(TREE, tolerance=0.0)
     assert rb.play(compiled, oracle, rounds=3).ended == "rounds"
     assert len(rb.play(compiled, oracle, rounds=3)) == 3
-    late = rb.play(compiled, oracle, max_time=0.0)
+    late = rb.play(compiled, oracle, stop=rb.Stop(when=rb.Stop(max_time=0.0)))
     assert (late.ended, len(late)) == ("time", 1)
     seen = []
-    stopped = rb.play(compiled, oracle, stop=lambda trace: seen.append(trace) or len(trace) == 2)
+    stopped = rb.play(
+        compiled,
+        oracle,
+        stop=rb.Stop(when=rb.Stop(when=lambda trace: seen.append(trace) or len(trace) == 2)),
+    )
     assert (stopped.ended, len(seen)) == ("stopped", 2)
     assert rb.duality_gap(seen[-1]).gap > 0
 
@@ -360,7 +364,7 @@ def test_watch_and_frontier():
     objectives, violations = other.evaluate(scores)
     assert np.array_equal(trace.watched["other"].objectives, objectives)
     assert np.array_equal(trace.watched["other"].violations, violations)
-    thin = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), frontier=True)
+    thin = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), keep=rb.Keep(frontier=True))
     assert len(thin) <= len(trace)
     assert rb.shrink(thin).objectives["train"] == pytest.approx(rb.shrink(trace).objectives["train"])
 
@@ -368,7 +372,7 @@ def test_watch_and_frontier():
 def test_settings_are_played_side_by_side():
     compiled = compiled_on(0, goals()["recall"])
     player = rb.ExternalRegret((0.01, 0.1))
-    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), multipliers=player, rounds=5)
+    trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0), player=player, rounds=5)
     assert trace.settings == [0, 1]
     assert len(rb.average(trace.of_setting(1))) == 5
     assert rb.select(trace, rb.last_iterate, on="train").setting in (0, 1)
@@ -380,12 +384,11 @@ def test_settings_are_played_side_by_side():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"multipliers": rb.Lagrangian()}, r"Lagrangian watches proxies.*rb\.ExternalRegret"),
+        ({"player": rb.Lagrangian()}, r"Lagrangian watches proxies.*rb\.ExternalRegret"),
         ({"epochs": 3}, "give rounds="),
-        ({"start": np.zeros(3)}, "give rounds="),
         ({"rounds": 0}, "rounds takes a whole number from 1 on"),
     ],
-    ids=["Lagrangian", "epochs", "start", "rounds"],
+    ids=["Lagrangian", "epochs", "rounds"],
 )
 def test_what_does_not_apply_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
@@ -403,8 +406,8 @@ def test_other_thresholds_are_refused(constraint):
 
 
 def test_cutting_planes_need_whole_fits():
-    with pytest.raises(ValueError, match=r"rb\.Oracle\(estimator\)"):
-        rb.play(compiled_on(0, goals()["one"]), rb.Linear(), multipliers=rb.CuttingPlane())
+    with pytest.raises(ValueError, match=r"rb\.CuttingPlane moves by whole fits.*rb\.Oracle"):
+        rb.play(compiled_on(0, goals()["one"]), rb.Linear(), player=rb.CuttingPlane())
 
 
 @pytest.mark.parametrize(
@@ -437,13 +440,13 @@ def test_the_average_is_of_the_answers_that_moved_the_multipliers(player):
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.2])
     compiled = rb.compile(problem, rb.Population(X, y, columns={"group": group}))
     oracle = rb.Oracle(DecisionTreeClassifier(max_depth=2), tolerance=0.0)
-    trace = rb.play(compiled, oracle, multipliers=player, rounds=60)
+    trace = rb.play(compiled, oracle, player=player, rounds=60)
     values = np.column_stack([trace.objectives, trace.violations])
     lagrangians = trace.multipliers @ values.T  # rounds x fits
     answers = [t if row[: t + 1].min() >= row[t] - 1e-12 else int(row[: t + 1].argmin())
                for t, row in enumerate(lagrangians)]  # fmt: skip
     assert len(set(answers)) < 50
-    weights = trace.multipliers[:, 0] if trace.swap else np.ones(len(trace))
+    weights = trace.multipliers[:, 0] if trace.averaging == "by objective" else np.ones(len(trace))
     expected = weights @ values[answers] / weights.sum()
     found = rb.average(trace)
     assert found.objectives["train"] == pytest.approx(expected[0], abs=1e-9)

@@ -29,8 +29,8 @@ def compiled(groups):
 
 def start(problem, player, device, settings=2):
     learner = rb.Torch(lambda: torch.nn.Linear(8, 1), learning_rate=[0.01] * settings, device=device)
-    fit = learner.start(problem.populations["train"].features, settings, 0)
-    game = rb.Game(problem, player, settings=settings, device=fit.device, proxy="hinge")
+    fit = learner.start(problem, settings, 0)
+    game = rb.Game(problem, player, settings=settings, device=fit.device, rules=rb.Rules(proxy="hinge"))
     return fit, game, game.start(fit.all_scores(), rounds=50)
 
 
@@ -95,7 +95,7 @@ def test_replayed_rounds_are_those_that_were_recorded(player, settings, monkeypa
         )
         traces.append(
             rb.play(
-                problem, learner, multipliers=player, rounds=60, batch_size=256, keep_every=20,
+                problem, learner, player=player, rounds=60, batch_size=256, keep=rb.Keep(20),
                 watch={"again": problem}, progress=False,
             )
         )  # fmt: skip
@@ -111,7 +111,7 @@ def test_lattices_are_projected_on_the_device_too():
     learner = rb.Lattice(
         6, 3, monotone={0: 1, 1: -1}, keypoints=8, learning_rate=[0.01, 0.03], device="cuda"
     )
-    trace = rb.play(problem, learner, rounds=80, batch_size=256, keep_every=20, progress=False)
+    trace = rb.play(problem, learner, rounds=80, batch_size=256, keep=rb.Keep(20), progress=False)
     mixture = rb.shrink(trace)
     assert rb.check_monotone(mixture)
     assert trace.objectives.min() < trace.objectives[0]
@@ -141,7 +141,7 @@ def test_scores_kept_on_the_device_are_those_that_are_deployed(kind, settings):
         "lattice": rb.Lattice(learning_rate=rates, device="cuda"),
     }[kind]
     X = np.random.default_rng(0).normal(size=(4000, 8))
-    fit = learner.start(X, settings, 0)
+    fit = learner.start(rb.Population(X), settings, 0)
     for _ in range(5):
         fit.descend(torch.randn_like(fit.scores(None)) / 4000)
     differ = fit.all_scores() != fit.scorer.scores(fit.parameters(), X)

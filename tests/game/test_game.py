@@ -232,7 +232,7 @@ def test_the_objective_and_the_constraints_bend_by_their_own_proxies(loss, proxy
     multipliers, scores = MIXED[0, :4], SCORES[0, rows]
 
     def curvature(loss, proxy, weights):
-        game = rb.Game(compiled, loss=loss, proxy=proxy, precision="float64")
+        game = rb.Game(compiled, rules=rb.Rules(loss=loss, proxy=proxy), precision="float64")
         return game.curvature(started(game, scores, weights[None]), scores, game.batch(None))
 
     objective = multipliers * [1, 0, 0, 0]
@@ -281,7 +281,7 @@ def test_the_gradient_is_that_of_the_loss_as_written_down(name, weighted, layout
 @pytest.mark.parametrize("name", ["groups that overlap", "thresholds"])
 def test_loss_and_proxy_may_differ(name, proxy, loss):
     compiled, rows = compiled_of(name, weighted=True)
-    game = rb.Game(compiled, loss=loss, proxy=proxy)
+    game = rb.Game(compiled, rules=rb.Rules(loss=loss, proxy=proxy))
     multipliers = MIXED[:1, : len(PROBLEMS[name])]
     gradient, _ = game.round(
         started(game, SCORES[0][rows], multipliers), SCORES[0][rows], game.batch(None)
@@ -305,7 +305,7 @@ def test_minibatches_average_to_the_whole(name, layout, monkeypatch):
     """Gradients always, and violations where they are to be unbiased: exactly, over an epoch."""
     compiled, rows = compiled_of(name, weighted=True)
     player, shown = spy(rb.ExternalRegret)
-    game = game_with(layout, monkeypatch, compiled, player, estimate="unbiased")
+    game = game_with(layout, monkeypatch, compiled, player, rules=rb.Rules(estimate="unbiased"))
     scores = SCORES[0][rows]
     state = started(game, scores, MIXED[:1, : len(PROBLEMS[name])])
     whole, _ = play_round(game, state, scores, game.batch(None))
@@ -328,7 +328,12 @@ def test_every_layout_plays_the_same_game(name, layout, estimate, monkeypatch):
     found = {}
     for each in ("dense", layout):
         game = game_with(
-            each, monkeypatch, compiled, rb.SwapRegret(0.3, "sgd"), settings=3, estimate=estimate
+            each,
+            monkeypatch,
+            compiled,
+            rb.SwapRegret(0.3, "sgd"),
+            settings=3,
+            rules=rb.Rules(estimate=estimate),
         )
         state, gradients = started(game, SCORES[:, rows]), []
         for own in epoch(compiled, 12):
@@ -420,7 +425,9 @@ def _features(rows):
 def test_a_full_batch_shows_the_exact_violations(name, weighted, estimate, layout, monkeypatch):
     compiled, rows = compiled_of(name, weighted)
     player, shown = spy(rb.SwapRegret)
-    game = game_with(layout, monkeypatch, compiled, player, settings=3, estimate=estimate)
+    game = game_with(
+        layout, monkeypatch, compiled, player, settings=3, rules=rb.Rules(estimate=estimate)
+    )
     # Started from other scores than it is shown, so that nothing is exact merely by not moving.
     state = started(game, SCORES[::-1, rows])
     play_round(game, state, SCORES[:, rows], game.batch(None))
@@ -441,7 +448,7 @@ def test_a_full_batch_shows_the_exact_violations(name, weighted, estimate, layou
 def test_the_lagrangian_is_shown_the_proxies(name, proxy, layout, monkeypatch):
     compiled, rows = compiled_of(name, weighted=True)
     player, shown = spy(rb.Lagrangian)
-    game = game_with(layout, monkeypatch, compiled, player, proxy=proxy)
+    game = game_with(layout, monkeypatch, compiled, player, rules=rb.Rules(proxy=proxy))
     state = started(game, SCORES[1][rows])
     play_round(game, state, SCORES[0][rows], game.batch(None))
     problem = PROBLEMS[name]
@@ -459,7 +466,7 @@ def rare_game(estimate):
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate(group="rare") >= 0.95])
     player, shown = spy(rb.ExternalRegret)
     scores = np.where(np.arange(8000) // 80 % 10 == 0, -1.0, 1.0)
-    game = rb.Game(rb.compile(problem, people), player, estimate=estimate)
+    game = rb.Game(rb.compile(problem, people), player, rules=rb.Rules(estimate=estimate))
     return game, scores, shown
 
 
@@ -478,7 +485,7 @@ def test_rows_without_weight_and_empty_groups_never_divide_by_nothing(estimate):
     people = rb.Population(None, [1, 0, 1, 0], columns={"g": ["a", "a", "b", "b"]}, weights=[1, 1, 2, 0])
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate(g="b") <= 0.5])
     player, shown = spy(rb.Lagrangian)
-    game = rb.Game(rb.compile(problem, people), player, estimate=estimate)
+    game = rb.Game(rb.compile(problem, people), player, rules=rb.Rules(estimate=estimate))
     state = game.start(np.ones(4))
     for rows in ([3], [0], [3, 3], [2]):
         gradient, state = game.round(state, np.ones(len(rows)), game.batch(np.array(rows)))
@@ -529,7 +536,7 @@ def test_the_bound_holds_for_any_scores_and_batches(name, estimate, watching):
     compiled, rows = compiled_of(name, weighted=True)
     kind, proxy = WATCHING[watching]
     player, shown = spy(kind)
-    game = rb.Game(compiled, player, estimate=estimate, proxy=proxy, precision="float64")
+    game = rb.Game(compiled, player, rules=rb.Rules(estimate=estimate, proxy=proxy), precision="float64")
     rng, n = np.random.default_rng(3), rows.sum()
     state = started(game, np.zeros(n))
     for _ in range(400):
@@ -548,10 +555,10 @@ def test_the_bound_is_the_largest_violation_there_is():
     y = np.arange(5000) < 12
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), rb.Population(None, y))
     assert rb.Game(compiled).bound() == pytest.approx(0.9)  # from .9 - 1 to .9 - 0
-    game = rb.Game(compiled, estimate="unbiased")
+    game = rb.Game(compiled, rules=rb.Rules(estimate="unbiased"))
     assert game.bound() == pytest.approx(5000 / 12 - 0.9)
     player, shown = spy(rb.SwapRegret)
-    game = rb.Game(compiled, player, estimate="unbiased")
+    game = rb.Game(compiled, player, rules=rb.Rules(estimate="unbiased"))
     game.round(game.start(np.ones(5000)), np.ones(1), game.batch(np.array([0])))
     assert abs(shown[0]).max() == pytest.approx(game.bound(), rel=1e-5)
 
@@ -560,12 +567,16 @@ def test_the_bound_is_the_largest_violation_there_is():
 def test_a_proxy_without_bound_has_no_step_size_of_the_theorem(proxy):
     compiled, rows = compiled_of("one group", weighted=False)
     scores = np.zeros(rows.sum())
-    game = rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), proxy=proxy)
+    game = rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), rules=rb.Rules(proxy=proxy))
     with pytest.raises(ValueError, match=f"Lagrangian watches the {proxy} proxy.*give a number"):
         game.start(scores, rounds=10)
-    rb.Game(compiled, rb.Lagrangian(0.01), proxy=proxy).start(scores)
-    rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), proxy="sigmoid").start(scores, rounds=10)
-    rb.Game(compiled, rb.SwapRegret("theorem", "sgd"), proxy=proxy).start(scores, rounds=10)
+    rb.Game(compiled, rb.Lagrangian(0.01), rules=rb.Rules(proxy=proxy)).start(scores)
+    rb.Game(compiled, rb.Lagrangian("theorem", "sgd"), rules=rb.Rules(proxy="sigmoid")).start(
+        scores, rounds=10
+    )
+    rb.Game(compiled, rb.SwapRegret("theorem", "sgd"), rules=rb.Rules(proxy=proxy)).start(
+        scores, rounds=10
+    )
 
 
 @pytest.mark.parametrize(
@@ -580,4 +591,4 @@ def test_a_proxy_without_bound_has_no_step_size_of_the_theorem(proxy):
 def test_bad_options_raise(options, words):
     compiled, _ = compiled_of("one group", weighted=False)
     with pytest.raises(ValueError, match=words):
-        rb.Game(compiled, **options)
+        rb.Game(compiled, rules=rb.Rules(**options))

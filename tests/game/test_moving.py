@@ -34,7 +34,7 @@ def people(seed, rows=60, ties=False):
 
 def played(problem, rows, **options):
     compiled = rb.compile(problem, rows)
-    options = {"rounds": 12, "keep_every": 4, "batch_size": None} | options
+    options = {"rounds": 12, "keep": rb.Keep(4), "batch_size": None} | options
     return compiled, rb.play(compiled, rb.Linear(0.3, dtype="float64"), **options)
 
 
@@ -114,7 +114,7 @@ def test_a_threshold_that_was_asked_for_is_not_moved():
 
 
 def test_few_iterates_stand_for_many():
-    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0), keep_every=1)
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0), keep=rb.Keep(1))
     few = with_moved_thresholds(trace, compiled, at_most=1)
     assert set(few.round[few.at != 0]) == {12}  # the last
 

@@ -126,9 +126,7 @@ PROMISES = {
 def play(promise, constraints, player, seed=0):
     compiled = rb.compile(rb.Problem(promise.minimize, constraints), TRAIN, **dict(promise.others))
     learner = rb.Linear((0.03, 0.01, 0.03))
-    return rb.play(
-        compiled, learner, multipliers=player, epochs=40, batch_size=promise.batch_size, seed=seed
-    )
+    return rb.play(compiled, learner, player=player, epochs=40, batch_size=promise.batch_size, seed=seed)
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -185,8 +183,8 @@ def test_adult_keeps_equal_opportunity_at_hardly_any_cost(adult, player, proxy, 
     train, best = adult
     problem = rb.Problem(rb.error_rate(), rb.equal_opportunity(GROUPS, ratio=0.95))
     trace = rb.play(
-        rb.compile(problem, train), rb.Linear((0.03, 0.03, 0.01)), multipliers=player, epochs=30,
-        proxy=proxy, seed=seed,
+        rb.compile(problem, train), rb.Linear((0.03, 0.03, 0.01)), player=player, epochs=30,
+        rules=rb.Rules(proxy=proxy), seed=seed,
     )  # fmt: skip
     mixture = rb.shrink(trace)
     said = mixture.predict_proba(train.X)[:, 1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ratebound.game.proxies import PROXIES, proxy_named
+from ratebound.game.proxies import PROXIES
 
 from ..extras import torch
 
@@ -77,8 +77,3 @@ def test_far_scores_neither_overflow_nor_lose_their_slope(name):
     largest = {"hinge": 1.0, "logistic": 1 / np.log(2), "sigmoid": 0.0}[name]
     np.testing.assert_allclose(rise, [0, largest], atol=1e-6)
     np.testing.assert_allclose(fall, [largest, 0], atol=1e-6)
-
-
-def test_an_unknown_proxy_is_named_with_the_known():
-    with pytest.raises(ValueError, match=r"proxy must be one of hinge, logistic, sigmoid, got 'step'"):
-        proxy_named("step", "proxy")

@@ -80,15 +80,15 @@ def test_a_trace_holds_exact_values_on_every_population(name, scores, player, ba
     trace = rb.play(
         TRAIN,
         LEARNERS[name]((0.01, 0.1)),
-        multipliers=PLAYERS[player](),
+        player=PLAYERS[player](),
         rounds=40,
         batch_size=batch_size,
-        keep_every=5,
+        keep=rb.Keep(5),
         watch={"validation": VALIDATION},
     )
     assert len(trace) == 16
     assert trace.settings == [0, 1]
-    assert trace.swap == (player == "swap")
+    assert trace.averaging == ("by objective" if player == "swap" else "alike")
     for i, flat in enumerate(trace.parameters.astype(float)):
         own = scores(flat, X)
         objective, violations = TRAIN.evaluate(own[:300])
@@ -102,7 +102,7 @@ def test_a_trace_holds_exact_values_on_every_population(name, scores, player, ba
 
 def test_learned_thresholds_are_kept_with_their_iterates():
     problem = rb.Problem(rb.error_rate(), [rb.roc_auc(bins=4) >= 0.9])
-    trace = rb.play(rb.compile(problem, people()), rb.Linear(0.05), rounds=60, keep_every=20)
+    trace = rb.play(rb.compile(problem, people()), rb.Linear(0.05), rounds=60, keep=rb.Keep(20))
     assert len(trace.thresholds) == 4
     at = np.array([trace.thresholds[name][-1] for name in trace.thresholds])
     score = linear_scores(trace.parameters[-1].astype(float), X)
@@ -116,10 +116,10 @@ def test_learned_thresholds_are_kept_with_their_iterates():
 @pytest.mark.parametrize("player", PLAYERS)
 def test_without_constraints_every_player_trains_the_same_model(player):
     compiled = rb.compile(rb.Problem(rb.error_rate()), people())
-    trace = rb.play(compiled, rb.Linear(0.1), multipliers=PLAYERS[player](), rounds=100, keep_every=100)
+    trace = rb.play(compiled, rb.Linear(0.1), player=PLAYERS[player](), rounds=100, keep=rb.Keep(100))
     assert trace.violations.shape == (1, 0)
     np.testing.assert_allclose(trace.multipliers, 1)
-    reference = rb.play(compiled, rb.Linear(0.1), rounds=100, keep_every=100)
+    reference = rb.play(compiled, rb.Linear(0.1), rounds=100, keep=rb.Keep(100))
     np.testing.assert_allclose(trace.parameters, reference.parameters, rtol=1e-5)
     assert rb.shrink(trace).objectives["train"] < 0.2
 
@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_bits(name, batch_size):
     def once(seed, elsewhere):
         torch.manual_seed(elsewhere)  # what the program did before does not matter
         return rb.play(
-            TRAIN, LEARNERS[name](), rounds=30, batch_size=batch_size, keep_every=10, seed=seed
+            TRAIN, LEARNERS[name](), rounds=30, batch_size=batch_size, keep=rb.Keep(10), seed=seed
         )
 
     assert same(once(3, 0), once(3, 1))
@@ -155,13 +155,11 @@ def test_training_leaves_the_random_numbers_of_others_alone():
 def test_settings_side_by_side_equal_each_alone(name, player, optimizer):
     rates, own = (0.003, 0.02, 0.1), (0.2, 0.01, 0.05)
     make = rb.Linear if name == "linear" else lambda *arguments: rb.Torch(mlp(), *arguments)
-    options = {"rounds": 40, "batch_size": 100, "keep_every": 10, "seed": 2}
-    together = rb.play(
-        TRAIN, make(rates, optimizer), multipliers=PLAYERS[player](own, optimizer), **options
-    )
+    options = {"rounds": 40, "batch_size": 100, "keep": rb.Keep(10), "seed": 2}
+    together = rb.play(TRAIN, make(rates, optimizer), player=PLAYERS[player](own, optimizer), **options)
     for k in range(3):
         alone = rb.play(
-            TRAIN, make(rates[k], optimizer), multipliers=PLAYERS[player](own[k], optimizer), **options
+            TRAIN, make(rates[k], optimizer), player=PLAYERS[player](own[k], optimizer), **options
         )
         found = together.of_setting(k)
         np.testing.assert_array_equal(found.round, alone.round)
@@ -175,9 +173,9 @@ def test_one_rate_goes_with_several_of_the_other(which):
     trace = rb.play(
         TRAIN,
         rb.Linear(several if which == "learner" else 0.1),
-        multipliers=rb.SwapRegret(several if which == "player" else 0.1),
+        player=rb.SwapRegret(several if which == "player" else 0.1),
         rounds=20,
-        keep_every=20,
+        keep=rb.Keep(20),
     )
     assert trace.settings == [0, 1]
     assert not np.allclose(trace.parameters[0], trace.parameters[1])
@@ -186,7 +184,7 @@ def test_one_rate_goes_with_several_of_the_other(which):
 def test_the_theorems_step_sizes_can_be_played():
     for kind in (rb.SwapRegret, rb.ExternalRegret):
         trace = rb.play(
-            TRAIN, rb.Linear(0.05, "sgd", radius=5.0), multipliers=kind("theorem", "sgd"), rounds=20
+            TRAIN, rb.Linear(0.05, "sgd", radius=5.0), player=kind("theorem", "sgd"), rounds=20
         )
         assert np.isfinite(trace.multipliers).all()
 
@@ -197,15 +195,15 @@ def test_the_theorems_step_sizes_can_be_played():
 @pytest.mark.parametrize(
     ("options", "rounds"),
     [
-        ({"rounds": 10, "keep_every": 4}, [4, 8, 10]),
-        ({"rounds": 10, "keep_every": 1, "keep_at_most": 3}, [4, 8, 10]),
-        ({"rounds": 3, "keep_every": 100}, [3]),
+        ({"rounds": 10, "keep": rb.Keep(4)}, [4, 8, 10]),
+        ({"rounds": 10, "keep": rb.Keep(1, 3)}, [4, 8, 10]),
+        ({"rounds": 3, "keep": rb.Keep(100)}, [3]),
         ({"epochs": 3, "batch_size": 100}, [3, 6, 9]),
         ({"epochs": 3, "batch_size": 70}, [4, 8, 12]),
         ({"epochs": 2, "batch_size": None}, [1, 2]),
         ({"epochs": 2, "batch_size": 1000}, [1, 2]),
         ({"rounds": 4, "batch_size": 100}, [3, 4]),
-        ({"epochs": 4, "batch_size": 100, "keep_at_most": 1}, [12]),
+        ({"epochs": 4, "batch_size": 100, "keep": rb.Keep(at_most=1)}, [12]),
     ],
 )
 def test_when_iterates_are_kept(options, rounds):
@@ -222,7 +220,7 @@ def test_forty_epochs_unless_told():
 @pytest.mark.parametrize("rounds", [1, 7, 50, 101])
 @pytest.mark.parametrize("most", [1, 2, 10, 49])
 def test_no_more_are_kept_than_asked_for(rounds, most):
-    trace = rb.play(TRAIN, rb.Linear(), rounds=rounds, keep_every=1, keep_at_most=most)
+    trace = rb.play(TRAIN, rb.Linear(), rounds=rounds, keep=rb.Keep(1, at_most=most))
     assert 1 <= len(trace) <= most
     assert trace.round[-1] == rounds
 
@@ -232,9 +230,9 @@ def test_no_more_are_kept_than_asked_for(rounds, most):
 def test_the_frontier_shrinks_to_the_same_mixture(player, subject_to):
     """Also where no mixture is feasible: what is dropped is beaten in everything."""
     compiled = rb.compile(rb.Problem(rb.error_rate(), subject_to), people())
-    options = {"rounds": 120, "keep_every": 1, "batch_size": 100, "multipliers": PLAYERS[player](0.1)}
-    full = rb.play(compiled, rb.Linear((0.02, 0.1)), **options)
-    thin = rb.play(compiled, rb.Linear((0.02, 0.1)), frontier=True, **options)
+    options = {"rounds": 120, "batch_size": 100, "player": PLAYERS[player](0.1)}
+    full = rb.play(compiled, rb.Linear((0.02, 0.1)), keep=rb.Keep(1), **options)
+    thin = rb.play(compiled, rb.Linear((0.02, 0.1)), keep=rb.Keep(1, frontier=True), **options)
     assert len(thin) < len(full)
     assert thin.round[thin.setting == 0].max() == thin.round[thin.setting == 1].max() == 120
     for ours, theirs in ((thin, full), (thin.of_setting(0), full.of_setting(0))):
@@ -253,16 +251,14 @@ def test_the_frontier_shrinks_to_the_same_mixture(player, subject_to):
 # --- what can go wrong ---------------------------------------------------------------------------
 
 
-class Interrupted:
+class Interrupted(rb.Learner):
     """A linear learner at which someone presses Ctrl-C in round `at`, in `where`."""
-
-    settings = 1
 
     def __init__(self, at, where):
         self.at, self.where = at, where
 
-    def start(self, features, settings, seed):
-        fit = rb.Linear(0.05).start(features, settings, seed)
+    def start(self, rows, settings, seed):
+        fit = rb.Linear(0.05).start(rows, settings, seed)
         calls, original = [], getattr(fit, self.where)
 
         def pressed(argument):
@@ -280,11 +276,11 @@ class Interrupted:
 @pytest.mark.parametrize("keep_every", [1, 3])
 def test_an_interruption_keeps_what_there_is(where, at, keep_every):
     options = {"rounds": 20, "batch_size": 100}
-    trace = rb.play(TRAIN, Interrupted(at, where), keep_every=keep_every, **options)
+    trace = rb.play(TRAIN, Interrupted(at, where), keep=rb.Keep(keep_every), **options)
     assert trace.interrupted
     assert trace.round.tolist() == sorted(set(trace.round.tolist()))
     assert trace.round[-1] == at - 1  # rounds that were finished
-    whole = rb.play(TRAIN, rb.Linear(0.05), keep_every=1, **options)
+    whole = rb.play(TRAIN, rb.Linear(0.05), keep=rb.Keep(1), **options)
     assert not whole.interrupted
     for done, parameters in zip(trace.round, trace.parameters, strict=True):
         expected = whole.parameters[done - 1] if done else 0 * parameters
@@ -301,7 +297,7 @@ TOO_HIGH = 3e38  # one step of Adam takes every weight to the end of single prec
 def test_a_diverging_setting_warns_once_and_leaves_the_others_as_they_are(name, player, place):
     rates = [0.05, 0.05]
     rates[place] = TOO_HIGH
-    options = {"rounds": 30, "batch_size": 100, "keep_every": 5, "multipliers": PLAYERS[player]()}
+    options = {"rounds": 30, "batch_size": 100, "keep": rb.Keep(5), "player": PLAYERS[player]()}
     with pytest.warns(RuntimeWarning) as warned:
         trace = rb.play(TRAIN, LEARNERS[name](rates), **options)
     messages = [str(warning.message) for warning in warned]
@@ -320,8 +316,8 @@ def test_a_diverging_setting_warns_once_and_leaves_the_others_as_they_are(name, 
 def test_when_all_settings_diverge_it_says_so(name, player):
     with pytest.raises(FloatingPointError, match="lower the learner's learning rate"):
         rb.play(
-            TRAIN, LEARNERS[name]((TOO_HIGH, TOO_HIGH)), multipliers=PLAYERS[player](), rounds=30,
-            keep_every=30,
+            TRAIN, LEARNERS[name]((TOO_HIGH, TOO_HIGH)), player=PLAYERS[player](), rounds=30,
+            keep=rb.Keep(30),
         )  # fmt: skip
 
 
@@ -342,12 +338,7 @@ def test_features_without_a_value_raise(name, bad):
         ({"rounds": 0}, "rounds takes a whole number from 1 on"),
         ({"epochs": 0}, "epochs takes a whole number from 1 on"),
         ({"batch_size": 0}, "batch_size takes a whole number from 1 on"),
-        ({"keep_at_most": 0}, "keep_at_most takes a whole number from 1 on"),
-        ({"keep_every": 0}, "keep_every"),
-        ({"keep_every": "round"}, "keep_every"),
-        ({"multipliers": rb.SwapRegret((0.1, 0.2, 0.3))}, "2 settings and the multipliers 3"),
-        ({"proxy": "step"}, "proxy must be one of"),
-        ({"estimate": "exact"}, "estimate"),
+        ({"player": rb.SwapRegret((0.1, 0.2, 0.3))}, "2 settings and the player 3"),
     ],
 )
 def test_bad_arguments_raise(options, words):
@@ -369,7 +360,7 @@ def test_populations_need_the_same_features():
 def test_a_few_steering_rows_move_the_model(batch_size):
     """Twenty rows labelled against the training rows' rule: asked to be right on half, it is."""
     steering = rb.Population(X[:20], ~Y[:20])
-    options = {"rounds": 300, "batch_size": batch_size, "multipliers": rb.ExternalRegret(0.1)}
+    options = {"rounds": 300, "batch_size": batch_size, "player": rb.ExternalRegret(0.1)}
     found = {}
     for wanted in (0.0, 0.5):
         problem = rb.Problem(rb.error_rate(), [rb.accuracy(on="steering") >= wanted])
@@ -400,7 +391,7 @@ def test_batches_stand_for_their_whole_populations(weighted):
     compiled = rb.compile(problem, **populations)
     learner, player = rb.Linear(1e-9, "sgd", dtype="float64"), rb.SwapRegret(1e-9, "sgd")
     drawn, whole = (
-        rb.play(compiled, learner, multipliers=player, rounds=n, batch_size=b, keep_every=n).parameters
+        rb.play(compiled, learner, player=player, rounds=n, batch_size=b, keep=rb.Keep(n)).parameters
         for n, b in ((6, 100), (1, None))
     )
     np.testing.assert_allclose(drawn / 6, whole, rtol=1e-4)
@@ -410,7 +401,7 @@ def test_batches_stand_for_their_whole_populations(weighted):
 def test_a_weight_of_three_is_three_rows(player):
     weights = np.random.default_rng(1).integers(0, 4, size=400)
     repeated = np.repeat(np.arange(400), weights)
-    options = {"rounds": 60, "batch_size": None, "keep_every": 10, "multipliers": PLAYERS[player](0.05)}
+    options = {"rounds": 60, "batch_size": None, "keep": rb.Keep(10), "player": PLAYERS[player](0.05)}
     weighed = rb.play(rb.compile(PROBLEM, people(weights=weights)), rb.Linear(0.05), **options)
     counted = rb.play(rb.compile(PROBLEM, people(repeated)), rb.Linear(0.05), **options)
     np.testing.assert_allclose(weighed.parameters, counted.parameters, rtol=1e-3, atol=1e-5)
@@ -421,12 +412,12 @@ def test_a_weight_of_three_is_three_rows(player):
 
 def test_a_frontier_is_thinned_while_the_game_goes_on(monkeypatch):
     """However often it is thinned on the way, what is left is the same, and so is the best mixture."""
-    options = {"rounds": 120, "batch_size": 64, "keep_every": 1}
-    whole = rb.play(TRAIN, rb.Linear([0.05, 0.2]), **options)
+    options = {"rounds": 120, "batch_size": 64}
+    whole = rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1), **options)
     found = []
     for pieces in (1, 7, 1000):
         monkeypatch.setattr("ratebound.game.keeping.THIN_AFTER", pieces)
-        found.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), frontier=True, **options))
+        found.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1, frontier=True), **options))
     best = rb.shrink(whole)
     for trace in found:
         assert len(trace) < len(whole)

@@ -208,7 +208,7 @@ def test_rows_that_look_alike_need_a_mixture(player):
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
     compiled = rb.compile(problem, rb.Population(np.ones((100, 1)), y))
     trace = rb.play(
-        compiled, rb.Linear(0.1), multipliers=player, rounds=400, batch_size=None, keep_every=1
+        compiled, rb.Linear(0.1), player=player, rounds=400, batch_size=None, keep=rb.Keep(1)
     )
     yes = trace.violations[:, 0] > 0
     assert set(np.unique(trace.violations)) == {-0.5, 0.5}

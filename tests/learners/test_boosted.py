@@ -42,7 +42,7 @@ def play(library, problem=None, player=None, **options):
     learner = rb.Boosted(given, categorical=options.pop("categorical", ()))
     problem = compiled([PARITY]) if problem is None else problem
     player = player or rb.ExternalRegret(0.3)
-    return rb.play(problem, learner, multipliers=player, progress=False, **options)
+    return rb.play(problem, learner, player=player, progress=False, **options)
 
 
 def booster_of(scorer):
@@ -93,19 +93,19 @@ def test_the_rounds_are_the_trees_and_every_round_is_kept(library):
     np.testing.assert_array_equal(trace.parameters, [[0, t] for t in trace.round])
     assert play(library, model=model, rounds=3).round.tolist() == [1, 2, 3]
     assert play(library, model=model, epochs=4).round.tolist() == [1, 2, 3, 4]
-    assert play(library, model=model, keep_at_most=3).round.tolist() == [3, 6, 7]
+    assert play(library, model=model, keep=rb.Keep(at_most=3)).round.tolist() == [3, 6, 7]
     assert rb.Boosted(library).rounds == 100
 
 
 @both
 def test_multipliers_start_close_to_the_objective_unless_others_are_given(library):
     trace = rb.play(compiled([PARITY]), rb.Boosted(estimator(library)), rounds=2, progress=False)
-    assert trace.swap
+    assert trace.averaging == "by objective"
     assert trace.multipliers[0, 0] > 0.8
     given = rb.play(
         compiled([PARITY]),
         rb.Boosted(estimator(library)),
-        multipliers=rb.SwapRegret(),
+        player=rb.SwapRegret(),
         rounds=2,
         progress=False,
     )
@@ -159,7 +159,7 @@ def test_watched_populations_are_scored_as_the_deployed_model_scores_them(librar
     people = rb.Population(strange, Y[:400], columns={"group": GROUP[:400]})
     other = rb.compile(rb.Problem(rb.error_rate(), [PARITY]), people)
     player = rb.ExternalRegret([0.1, 0.5])
-    trace = play(library, player=player, categorical=[4], watch={"other": other}, keep_every=3)
+    trace = play(library, player=player, categorical=[4], watch={"other": other}, keep=rb.Keep(3))
     objectives, violations = other.evaluate(trace.scorer.scores(trace.parameters, strange))
     np.testing.assert_allclose(trace.watched["other"].objectives, objectives, atol=1e-12)
     np.testing.assert_allclose(trace.watched["other"].violations, violations, atol=1e-12)
@@ -174,7 +174,7 @@ def test_constraints_are_kept_at_a_small_price(library, player, proxy):
     tight = compiled([PARITY])
     unfair = tight.evaluate(free.scorer.scores(free.parameters[-1:], X))[1]
     assert unfair.max() > 0.1
-    mixture = rb.shrink(play(library, tight, player, proxy=proxy, rounds=40))
+    mixture = rb.shrink(play(library, tight, player, rules=rb.Rules(proxy=proxy), rounds=40))
     assert mixture.status.feasible
     assert mixture.violations["train"].max() <= 1e-9
     assert mixture.objectives["train"] < free.objectives[-1] + 0.1
@@ -318,7 +318,13 @@ def test_early_stopping_is_handed_to_the_game(library):
     assert learner.patience == 4
     train, other = compiled([PARITY], slice(0, 800)), compiled([PARITY], slice(800, None))
     stop = Stalled(learner.patience, on="validation")
-    trace = rb.play(train, learner, watch={"validation": other}, stop=stop, progress=False)
+    trace = rb.play(
+        train,
+        learner,
+        watch={"validation": other},
+        stop=rb.Stop(when=rb.Stop(when=stop)),
+        progress=False,
+    )
     assert trace.ended == "stopped"
     assert len(trace) < 300
 
@@ -367,8 +373,8 @@ def test_other_models_are_refused():
     lightgbm = pytest.importorskip("lightgbm")
     with pytest.raises(TypeError, match="takes an LGBMClassifier, got LGBMRegressor"):
         rb.Boosted(lightgbm.LGBMRegressor())
-    with pytest.raises(ValueError, match="leave start= out"):
-        play("lightgbm", start=np.zeros(2))
+    with pytest.raises(ValueError, match="fitted anew"):
+        rb.Boosted("lightgbm").starting_at(np.zeros(2))
     with pytest.raises(TypeError, match="must be a whole number or None"):
         play("lightgbm", model=estimator("lightgbm", random_state=np.random.RandomState(0)))
 

@@ -360,7 +360,7 @@ def test_check_monotone_refuses_other_models():
 
 def test_parameters_to_start_from_are_put_in_order_first(trace):
     wild = np.random.default_rng(0).normal(size=trace.parameters.shape[1]).astype(np.float32)
-    assert check_monotone(rb.last_iterate(played(start=wild, rounds=1, epochs=None)))
+    assert check_monotone(rb.last_iterate(played(LEARNER.starting_at(wild), rounds=1, epochs=None)))
 
 
 # --- how well it fits ----------------------------------------------------------------------------
@@ -484,7 +484,7 @@ REFUSALS = {
     "sign": ({"monotone": {0: 2}}, "feature 0 takes 1"),
     "monotone category": ({"monotone": {3: 1}, "categorical": [3]}, "feature 3 is categorical"),
     "order of a number": ({"orders": {0: [(0, 1)]}}, "feature 0 is not among the categorical"),
-    "named feature": ({"monotone": {"income": 1}}, "counted from 0 here, got 'income'"),
+    "named feature": ({"categorical": ["town"]}, "count features from 0, got 'town'"),
     "negative code": ({"categorical": [3], "orders": {3: [(-1, 1)]}}, "codes of feature 3 are 0, 1, 2"),
     "cycle": ({"categorical": [3], "orders": {3: [(0, 1), (1, 0)]}}, "category 0 below itself"),
     "bounds": ({"output_bounds": (1.0, 0.0)}, "a lower and a higher number"),
@@ -503,6 +503,7 @@ def test_refusals_name_what_is_wrong(name):
 
 
 STARTS = {
+    "named column": ({"monotone": {"income": 1}}, X, "names the column 'income'"),
     "no such feature": ({"monotone": {9: 1}}, X, "no feature 9: there are 4"),
     "too few": ({"lattices": 1, "rank": 2}, X, r"cannot use all 4: take rb.Lattice\(lattices=2"),
     "large": ({}, np.where(X > 1, 1e300, X), "feature 0 has values beyond 1e"),
@@ -516,4 +517,4 @@ STARTS = {
 def test_rows_that_do_not_fit_are_refused(name):
     options, rows, message = STARTS[name]
     with pytest.raises(ValueError, match=message):
-        Lattice(**options).start(rows, 1, 0)
+        Lattice(**options).start(rb.Population(rows), 1, 0)

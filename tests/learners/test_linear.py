@@ -12,7 +12,7 @@ WIDE = np.column_stack([X, np.ones(50)])
 
 
 def fit_of(learner, settings=None):
-    return learner.start(X, settings or learner.settings, 0)
+    return learner.start(rb.Population(X), settings or learner.settings, 0)
 
 
 def gradients(steps, settings=1, rows=50):
@@ -93,7 +93,7 @@ def test_unconstrained_training_is_logistic_regression(l2):
     compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(X, y))
     trace = rb.play(
         compiled, rb.Linear(1.0, "sgd", l2=l2, dtype="float64"), rounds=2000, batch_size=None,
-        keep_every=2000,
+        keep=rb.Keep(2000),
     )  # fmt: skip
     C = 1 / (50 * l2 * np.log(2)) if l2 else np.inf
     reference = linear_model.LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y)
@@ -137,4 +137,4 @@ def test_rows_of_the_wrong_width_raise():
     with pytest.raises(ValueError, match="expected rows of 4 features"):
         scorer.scores(np.zeros((1, 5)), np.zeros((10, 3)))
     with pytest.raises(ValueError, match="needs rows"):
-        rb.Linear().start(np.zeros((10, 2, 2)), 1, 0)
+        rb.Linear().start(rb.Population(np.zeros((10, 2, 2))), 1, 0)

@@ -287,9 +287,9 @@ def test_the_same_seed_gives_the_same_bits():
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_jobs_change_nothing(backend):
     grid = rb.Grid(4, radius=1.0)
-    alone = rb.play(compiled_on(), rb.Oracle(forest()), multipliers=grid)
+    alone = rb.play(compiled_on(), rb.Oracle(forest()), player=grid)
     with joblib.parallel_config(backend=backend):
-        parallel = rb.play(compiled_on(), rb.Oracle(forest(), n_jobs=2), multipliers=grid)
+        parallel = rb.play(compiled_on(), rb.Oracle(forest(), n_jobs=2), player=grid)
     assert np.array_equal(alone.objectives, parallel.objectives)
     assert np.array_equal(alone.violations, parallel.violations)
     assert len(parallel.scorer.members) == 4

@@ -54,7 +54,7 @@ def trace(request):
     elif request.param not in ("linear", "linear in double", "oracle"):
         pytest.importorskip("torch", reason="PyTorch is not installed")
     learner = LEARNERS[request.param]()
-    more = {} if request.param == "oracle" else {"keep_every": 4, "batch_size": None}
+    more = {} if request.param == "oracle" else {"keep": rb.Keep(4), "batch_size": None}
     return rb.play(COMPILED, learner, rounds=12, progress=False, **more)
 
 
@@ -109,13 +109,13 @@ def test_the_scores_of_a_fit_are_those_of_its_scorer(name):
     elif not name.startswith("linear"):
         pytest.importorskip("torch", reason="PyTorch is not installed")
     learner = LEARNERS[name]()
-    fit = learner.start(X, learner.settings, 0)
+    fit = learner.start(rb.Population(X), learner.settings, 0)
     draw = np.random.default_rng(0)
     for _ in range(9):
         scores = fit.scores(None)
         gradient = draw.normal(size=tuple(scores.shape)) / N
-        if getattr(fit, "newton", False):
-            fit.descend(gradient, np.ones_like(gradient))
+        if isinstance(fit, rb.Growing):
+            fit.grow(gradient, np.ones_like(gradient))
         elif isinstance(scores, np.ndarray):
             fit.descend(gradient.astype(scores.dtype))
         else:

@@ -90,7 +90,7 @@ def by_hand(module, steps, make_optimizer, extra=lambda module: 0.0):
 
 def trained(learner, steps=30, compiled=FREE):
     """Scores (K, n) of the last iterates, by the scorer that ships with a mixture."""
-    trace = rb.play(compiled, learner, rounds=steps, batch_size=None, keep_every=steps)
+    trace = rb.play(compiled, learner, rounds=steps, batch_size=None, keep=rb.Keep(steps))
     return trace.scorer.scores(trace.parameters, X), trace
 
 
@@ -220,7 +220,7 @@ def test_rows_may_be_images(rates):
     compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(images, labels))
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(27, 1))
-    trace = rb.play(compiled, rb.Torch(module, rates), rounds=100, batch_size=None, keep_every=100)
+    trace = rb.play(compiled, rb.Torch(module, rates), rounds=100, batch_size=None, keep=rb.Keep(100))
     assert trace.objectives.min() < 0.1
     np.testing.assert_allclose(
         compiled.evaluate(trace.scorer.scores(trace.parameters, images))[0], trace.objectives, atol=1e-12

@@ -274,7 +274,7 @@ def test_the_estimator_honours_masks(part):
     given = {"X": np.arange(40.0)[:, None] % 7, "y": np.arange(40) % 2, "sample_weight": np.ones(40)}
     given[part] = np.ma.array(given[part], mask=np.arange(40).reshape(given[part].shape) == 3)
     with pytest.raises(ValueError, match="NaN"):
-        rb.RateConstrainedClassifier(epochs=1).fit(**given)
+        rb.RateConstrainedClassifier(training=rb.Training(epochs=1)).fit(**given)
 
 
 def test_dates_are_no_weights():

@@ -33,7 +33,7 @@ def trained(learner, style="scaled"):
     encoding = fit_encoding(TABLE, style=style)
     people = rb.Population(encoding.transform(TABLE), Y, columns={"group": GROUP})
     compiled = rb.compile(rb.Problem("error_rate()", PROMISES), people)
-    trace = rb.play(compiled, learner, rounds=12, keep_every=4, batch_size=None, progress=False)
+    trace = rb.play(compiled, learner, rounds=12, keep=rb.Keep(4), batch_size=None, progress=False)
     return replace(rb.average(trace), encoding=encoding, classes=("no", "yes"))
 
 

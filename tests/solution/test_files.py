@@ -35,7 +35,7 @@ PROBLEM = rb.Problem(
 
 def trained(problem=PROBLEM, learner=None, people=PEOPLE, rounds=30):
     compiled = rb.compile(problem, people)
-    return rb.play(compiled, learner or rb.Linear(0.1), rounds=rounds, batch_size=None, keep_every=3)
+    return rb.play(compiled, learner or rb.Linear(0.1), rounds=rounds, batch_size=None, keep=rb.Keep(3))
 
 
 @pytest.fixture(scope="module")

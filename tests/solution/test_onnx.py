@@ -241,7 +241,7 @@ def test_a_game_played_and_written(run):
         rb.Linear(0.1),
         rb.Torch(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))),
     ):
-        mixture = rb.average(rb.play(compiled, learner, rounds=20, keep_every=4))
+        mixture = rb.average(rb.play(compiled, learner, rounds=20, keep=rb.Keep(4)))
         assert len(mixture) > 1
         assert_agrees(mixture, run(mixture, X, key=IDS), X, IDS)
 

@@ -83,7 +83,7 @@ def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
 
     def solved(at):
         problem = rb.Problem(rb.error_rate(), [promise(at)])
-        return priced_thresholds(problem, X[:, 0] + 0.8 * X[:, 2], people, known=known)
+        return priced_thresholds(X[:, 0] + 0.8 * X[:, 2], rb.compile(problem, people), known)
 
     policy, (price,) = solved(bound)
     relaxed, tightened = (solved(bound + sign * step)[0].objectives["train"] for sign in (1, -1))
@@ -98,8 +98,13 @@ def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
 def test_the_estimator_has_prices_and_multipliers_apart(rows):
     X, y, group = rows
     promises = ["predicted_positives() <= 450.0", "recall() >= 0.2"]
-    played = {"multiplier_rate": 0.1, "solution": lambda trace: rb.shrink(trace)}  # no threshold moved
-    model = rb.RateConstrainedClassifier(promises, epochs=200, random_state=0, **played)
+    played = {
+        "player": rb.SwapRegret(0.1, objective_weight=0.9),
+        "solution": lambda trace: rb.shrink(trace),
+    }  # no threshold moved
+    model = rb.RateConstrainedClassifier(
+        promises, training=rb.Training(epochs=200), random_state=0, **played
+    )
     model.fit(X, y, columns={"group": group})
     count = next(iter(model.prices_))  # with the number of rows it is out of
     assert list(model.prices_) == list(model.multipliers_) == list(model.constraints_)
@@ -108,6 +113,8 @@ def test_the_estimator_has_prices_and_multipliers_apart(rows):
     expected = gained(own.objectives, own.violations, step)
     np.testing.assert_allclose(list(model.prices_.values()), expected, rtol=0.02, atol=1e-6)
     assert 0 < model.prices_[count] < 2 / len(y)  # a row's worth of error, hardly more
-    by_group = rb.RateConstrainedClassifier(promises, epochs=50, known=["group"], random_state=0)
+    by_group = rb.RateConstrainedClassifier(
+        promises, training=rb.Training(epochs=50), known=["group"], random_state=0
+    )
     by_group.fit(X, y, columns={"group": group})
     assert 0 < by_group.prices_[count] < 2 / len(y)

@@ -19,9 +19,8 @@ def test_rounding_of_a_rate_costs_the_estimator_nothing():
     """Iterates without error break this promise by 5.6e-17."""
     x, y, group = small_rows()
     played = {
-        "game": rb.SwapRegret,
-        "learning_rate": (0.003, 0.01, 0.03),
-        "multiplier_rate": (0.01, 0.03, 0.1),
+        "model": rb.Linear(np.repeat((0.003, 0.01, 0.03), 3), dtype="auto"),
+        "player": rb.SwapRegret((0.01, 0.03, 0.1) * 3),
         "solution": lambda t: rb.shrink(t),
     }
     model = rb.RateConstrainedClassifier('accuracy(g == "a") >= accuracy()', random_state=0, **played)
@@ -44,7 +43,7 @@ def test_rounding_of_a_rate_costs_thresholds_nothing(known):
 @pytest.mark.parametrize("bound", [0.3, 0.7])
 def test_rows_that_are_all_alike_can_be_trained_on(bound):
     """All candidates break or keep the promise by roundings of about 1e-16."""
-    model = rb.RateConstrainedClassifier(f"error_rate() <= {bound}", epochs=20)
+    model = rb.RateConstrainedClassifier(f"error_rate() <= {bound}", training=rb.Training(epochs=20))
     model.fit(np.zeros((10, 1)), np.arange(10) < 3)
     assert model.status_.feasible
     assert model.solution_.objectives["train"] == pytest.approx(0.3)

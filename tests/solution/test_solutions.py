@@ -35,7 +35,7 @@ def trace_of(objectives, violations, *, setting=None, watched=None, weights=None
         setting=np.zeros(count, int) if setting is None else np.asarray(setting),
         round=np.arange(1, count + 1),
         scorer=LinearScorer(),
-        swap=swap,
+        averaging="by objective" if swap else "alike",
         **options,
     )
 
@@ -107,13 +107,13 @@ def test_an_average_of_a_real_game_is_that_of_its_multipliers():
     rows = rng.normal(size=(200, 2))
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     compiled = rb.compile(problem, rb.Population(rows, rows.sum(axis=1) > 0))
-    trace = rb.play(compiled, rb.Linear(0.1), multipliers=rb.SwapRegret(0.1), rounds=50, keep_every=1)
+    trace = rb.play(compiled, rb.Linear(0.1), player=rb.SwapRegret(0.1), rounds=50, keep=rb.Keep(1))
     share = trace.multipliers[:, 0] / trace.multipliers[:, 0].sum()
     assert share.max() > 1.5 * share.min()
     assert rb.average(trace).objectives["train"] == pytest.approx(share @ trace.objectives)
     uniform = rb.average(trace, weighting="uniform")
     np.testing.assert_allclose(uniform.violations["train"], trace.violations.mean(axis=0))
-    other = rb.play(compiled, rb.Linear(0.1), multipliers=rb.ExternalRegret(), rounds=50, keep_every=1)
+    other = rb.play(compiled, rb.Linear(0.1), player=rb.ExternalRegret(), rounds=50, keep=rb.Keep(1))
     assert rb.average(other).objectives["train"] == pytest.approx(other.objectives.mean())
 
 

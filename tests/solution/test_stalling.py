@@ -29,7 +29,6 @@ def trace_of(objectives, violations, scale=1.0, **watched):
         setting=np.zeros(count, dtype=int),
         round=np.arange(1, count + 1),
         scorer=LinearScorer(),
-        swap=False,
         scale=scale,
     )
 

@@ -22,8 +22,8 @@ def trace():
     problem = rb.Problem(rb.error_rate(), [RECALL, SCARCE, EASY])
     compiled = rb.compile(problem, rb.Population(X, y))
     return rb.play(
-        compiled, rb.Linear(0.1), multipliers=rb.SwapRegret(0.2), rounds=400, batch_size=None,
-        keep_every=2,
+        compiled, rb.Linear(0.1), player=rb.SwapRegret(0.2), rounds=400, batch_size=None,
+        keep=rb.Keep(2),
     )  # fmt: skip
 
 

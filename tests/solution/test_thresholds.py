@@ -265,7 +265,7 @@ FAIR = rb.Problem(rb.error_rate(), PROBLEMS["opportunity"])
 @pytest.fixture(scope="module")
 def game():
     _, population = people(1500)
-    trace = rb.play(rb.compile(FAIR, population), rb.Linear(0.05), rounds=200, keep_every=10)
+    trace = rb.play(rb.compile(FAIR, population), rb.Linear(0.05), rounds=200, keep=rb.Keep(10))
     return trace, population
 
 
@@ -326,8 +326,9 @@ def test_several_populations():
     problem = rb.Problem(rb.error_rate(), [rb.recall(on="experts") >= 0.8, rb.positive_rate() <= 0.6])
     policy = rb.thresholds(
         problem,
-        {"people": scores, "experts": other_scores},
-        {"people": population, "experts": experts},
+        {"train": scores, "experts": other_scores},
+        population,
+        experts=experts,
         known=["sex"],
     )
     compiled = rb.compile(problem, population, experts=experts)
@@ -417,10 +418,6 @@ def test_scores_that_are_none(scores, words):
 
 def test_populations_that_do_not_fit():
     with pytest.raises(ValueError, match="'experts' are missing"):
-        rb.thresholds(PLAIN, {"train": SCORES}, {"train": GIVEN, "experts": GIVEN}, known=["sex"])
+        rb.thresholds(PLAIN, {"train": SCORES}, GIVEN, experts=GIVEN, known=["sex"])
     with pytest.raises(TypeError, match="scores are a mapping too"):
-        rb.thresholds(PLAIN, SCORES, {"train": GIVEN, "experts": GIVEN}, known=["sex"])
-    with pytest.raises(ValueError, match="put it first"):
-        rb.thresholds(PLAIN, SCORES, {"experts": GIVEN, "train": GIVEN}, known=["sex"])
-    with pytest.raises(ValueError, match="population is empty"):
-        rb.thresholds(PLAIN, SCORES, {}, known=["sex"])
+        rb.thresholds(PLAIN, SCORES, GIVEN, experts=GIVEN, known=["sex"])

@@ -64,18 +64,18 @@ def _parted(given: Given, everyone: Compiled, run: Run) -> tuple[Given, Given]:
 
 
 def _fitted(given: Given, problem: Problem, features: list[str], run: Run) -> Any:
+    from ratebound.estimators.choices import Training
     from ratebound.estimators.classifier import RateConstrainedClassifier
 
     model = RateConstrainedClassifier(
         problem.subject_to,
         objective=problem.minimize,
         model=run.model,
-        game=run.player,
+        player=run.player,
         solution=run.solution,
         features=features,
         known=run.known,
-        epochs=run.epochs,
-        max_time=run.max_time,
+        training=Training(epochs=run.epochs, max_time=run.max_time),
         verbose=not run.quiet,
         random_state=run.seed,
     )

@@ -31,7 +31,7 @@ from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
-from ratebound.solution.thresholds import thresholds
+from ratebound.solution.thresholds import priced_thresholds
 
 CERTAIN = 1e6  # a score beyond any threshold
 
@@ -157,7 +157,7 @@ def _by_thresholds(
     if plain is None:
         return None, "there is no model to set them for"
     try:
-        found = thresholds(compiled.problem, plain, compiled.populations, known=known)
+        found, _ = priced_thresholds(plain, compiled, known)
     except ValueError as error:
         return None, str(error)
     outcome = evaluate(found, compiled)

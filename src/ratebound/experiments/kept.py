@@ -10,19 +10,20 @@ import hashlib
 import io
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.writing import write_whole
 from ratebound.experiments.experiment import POPULATIONS, Data
+from ratebound.game.players import Averaging
 from ratebound.game.trace import Trace, Values
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array
 
 Array = NDArray[Any]
-FORMAT = "ratebound game 2"
+FORMAT = "ratebound game 3"
 SUFFIX = ".game"
 WATCHED = POPULATIONS[1:]
 ARRAYS = ("objectives", "violations", "multipliers", "setting", "round")
@@ -62,7 +63,7 @@ def write_game(file: Path, trace: Trace, seconds: float) -> None:
     for name, values in trace.watched.items():
         arrays |= {f"{name} objectives": values.objectives, f"{name} violations": values.violations}
     content = io.BytesIO()
-    np.savez_compressed(content, swap=trace.swap, seconds=seconds, **arrays)
+    np.savez_compressed(content, averaging=trace.averaging, seconds=seconds, **arrays)
     write_whole(file, _first_line(file, content.getvalue()) + content.getvalue())
 
 
@@ -101,7 +102,7 @@ def _trace(held: Any, data: Data) -> Trace:
         parameters=np.empty((len(held["setting"]), 0), dtype=np.float32),
         thresholds={},
         scorer=LinearScorer(),
-        swap=bool(held["swap"]),
+        averaging=cast(Averaging, str(held["averaging"])),
         scale=data.train.scale[1:],
         **{name: held[name] for name in ARRAYS},
     )

@@ -21,6 +21,7 @@ from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment
 from ratebound.experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
 from ratebound.experiments.table_rows import Row
 from ratebound.game.rounds import play
+from ratebound.game.rules import Keep, Rules
 from ratebound.game.trace import Trace
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.mixture import Mixture
@@ -111,12 +112,11 @@ def _play(
         trace = play(
             train,
             data.model.learner(pairs[0]),
-            multipliers=player(algorithm, pairs[1]),
+            player=player(algorithm, pairs[1]),
             rounds=(epochs or experiment.epochs) * per_epoch,
             batch_size=experiment.batch_size,
-            loss=experiment.loss,
-            proxy=_proxy(experiment, algorithm),
-            keep_every=keep_every,
+            rules=Rules(loss=experiment.loss, proxy=_proxy(experiment, algorithm)),
+            keep=Keep(keep_every),
             watch={name: getattr(data, name) for name in POPULATIONS[not alone :]},
             seed=seed,
             progress=progress,

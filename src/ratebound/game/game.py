@@ -13,18 +13,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace, tally
-from ratebound.base.checks import check_number, check_whole, check_word
+from ratebound.base.checks import check_whole, check_word
 from ratebound.game.bounding import largest_violations
 from ratebound.game.costs import Costs
-from ratebound.game.estimates import Estimate, RunningMeans, running_means
+from ratebound.game.estimates import RunningMeans, running_means
 from ratebound.game.places import Places
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
-from ratebound.game.proxies import Proxy, proxy_named
+from ratebound.game.proxies import PROXIES, Proxy
+from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
@@ -54,44 +55,35 @@ class Game:
 
     In a training loop of your own::
 
-        game = Game(compiled, multipliers=SwapRegret())
+        game = Game(compiled, player=SwapRegret())
         state = game.start(model_scores_on_all_rows)
         for rows in batches:                               # indices into the stacked rows
             scores = model(X[rows])
             gradient, state = game.round(state, scores.detach(), game.batch(rows))
             scores.backward(gradient)                      # and the optimizer's step
 
-    `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
-    `estimate` says how rates are read off batches: "running" means over about the last `window` rows
-    of each group, or "unbiased". `device` moves the game to a GPU; by default it plays in NumPy, which
-    is faster for tensors on the CPU too. `precision` is "float32" or "float64".
+    `rules` say what the model descends and how rates are read off batches. `device` moves the game to a
+    GPU; by default it plays in NumPy, which is faster for tensors on the CPU too. `precision` is
+    "float32" or "float64".
     """
 
     def __init__(
         self,
         compiled: Compiled,
-        multipliers: Player | None = None,
+        player: Player | None = None,
         *,
         settings: int | None = None,
-        loss: str = "logistic",
-        proxy: str = "logistic",
-        estimate: Estimate = "running",
-        window: int = 64,
-        threshold_rate: float = 0.01,
+        rules: Rules | None = None,
         device: Any = None,
         precision: str = "float32",
     ) -> None:
-        check_word("estimate", estimate, get_args(Estimate))
         check_word("precision", precision, ("float32", "float64"))
-        check_whole("window", window)
-        check_number("threshold_rate", threshold_rate, above=0)
         if settings is not None:
             check_whole("settings", settings)
-        self.compiled = compiled
-        self.player = multipliers if multipliers is not None else SwapRegret()
+        self.compiled, self.rules = compiled, rules or Rules()
+        self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
-        self.loss, self.proxy = proxy_named(loss, "loss"), proxy_named(proxy, "proxy")
-        self.estimate, self.window, self.threshold_rate = estimate, window, threshold_rate
+        self.loss, self.proxy = PROXIES[self.rules.loss], PROXIES[self.rules.proxy]
         self.example = _example(device, precision)
         self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
@@ -136,7 +128,7 @@ class Game:
             settings=self.settings,
             like=self.example,
             rounds=rounds,
-            bound=self.bound() if self.player.learning_rate == "theorem" else None,
+            bound=self.bound() if self.player.needs_bound else None,
         )
         means = tuple(
             tuple(self._exact_means(block, values) for values in self._shown(shifted))
@@ -150,14 +142,13 @@ class Game:
         weighed = values if compiled.weights is None else values * compiled.weights
         totals = compiled.per_slice(tally(weighed, compiled.cells, compiled.cell_count))
         exact = as_like(totals, self.example) / (block.slice_weight + (block.slice_weight == 0))
-        return running_means(exact, block.slice_weight, block.slice_rows, self.window)
+        return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
     def bound(self) -> float:
         """A bound on the violations shown to the λ-player, for the theorems' step sizes.
 
-        Of the largest violation for `SwapRegret`, of their 2-norm for the others. It holds for any
-        scores and any batch that `batch` makes. Where the player watches a proxy without a largest
-        value there is none, and this raises.
+        In the norm the player needs. It holds for any scores and any batch that `batch` makes. Where the
+        player watches a proxy without a largest value there is none, and this raises.
         """
         if self.relaxes and math.isinf(self.proxy.largest):
             raise ValueError(
@@ -168,11 +159,9 @@ class Game:
         sizes = largest_violations(
             self.compiled,
             largest_proxy=self.proxy.largest if self.relaxes else None,
-            unbiased=self.estimate == "unbiased",
+            unbiased=self.rules.estimate == "unbiased",
         )
-        if not len(sizes):
-            return 1.0
-        return float(sizes.max() if isinstance(self.player, SwapRegret) else np.linalg.norm(sizes))
+        return self.player.bound(sizes) if len(sizes) else 1.0
 
     def batch(self, rows: Array | None, share: Array | float | None = None) -> Batch:
         """The batch of these stacked rows, all of them for None."""
@@ -265,7 +254,7 @@ class Game:
     ) -> tuple[Array, tuple[RunningMeans, ...]]:
         """Values (K, 1+m), offset apart, as the batch shows them, and the means after it."""
         shown = self._shown(shifted)
-        if self.estimate == "unbiased":
+        if self.rules.estimate == "unbiased":
             factor = batch.weight * batch.share
             totals = [places.total(values * factor) for values in shown]
         else:
@@ -301,7 +290,7 @@ class Game:
         gradient = namespace(slopes[0]).concatenate(slopes, -1)
         steps = state.multipliers.steps
         direction, moments = adam_direction(gradient, state.threshold_moments, steps)
-        thresholds = state.thresholds - self.threshold_rate * direction
+        thresholds = state.thresholds - self.rules.threshold_rate * direction
         return replace(state, thresholds=thresholds, threshold_moments=moments)
 
     def _as_scores(self, scores: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ class Grid(ExternalRegret):
     radius: float = field(default=10.0, kw_only=True)
     learning_rate: LearningRate = field(default=1.0, init=False, repr=False)
     optimizer: Optimizer = field(default="sgd", init=False, repr=False)
+
+    fits: ClassVar[int | None] = 1  # each point is answered once
 
     def __post_init__(self) -> None:
         super().__post_init__()

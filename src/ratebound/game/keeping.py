@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.base.arrays import namespace
-from ratebound.game.game import GameState
-from ratebound.game.trace import Trace, Values, joined, on_frontier, scores_on
+from ratebound.game.learner import Fit
+from ratebound.game.players import Averaging
+from ratebound.game.trace import Trace, Values, joined, on_frontier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 
@@ -24,10 +24,10 @@ class Keeper:
     """Evaluates iterates of a fit exactly, and keeps them as pieces of a trace."""
 
     compiled: Compiled
-    fit: Any
+    fit: Fit
     watch: dict[str, Compiled]
     frontier: bool
-    swap: bool
+    averaging: Averaging
     pieces: list[Trace] = field(default_factory=list)
     latest: Trace | None = None
     diverged: set[int] = field(default_factory=set)
@@ -42,23 +42,24 @@ class Keeper:
                         f"out of {own[on]:,}: compile it from compiled.problem, or write out_of="
                     )
 
-    def keep(self, state: GameState, done: int) -> None:
-        """Keep the present iterate of every setting that is still finite."""
+    def keep(self, multipliers: Array, learned: Array, done: int) -> None:
+        """Keep the present iterate of every setting that is still finite, after `done` rounds.
+
+        `multipliers` are the weights (K, 1+m), `learned` the thresholds (K, L) that go with them.
+        """
         if self.latest is not None and self.latest.round[0] == done:
             return
         parameters, scores = self.fit.parameters(), self.fit.all_scores()
-        multipliers = _to_numpy(state.multipliers.weights)
         finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
         sound = np.flatnonzero(np.logical_and.reduce(finite))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return
-        learned = _to_numpy(state.thresholds)[sound]
-        thresholds = {name: learned[:, j] for j, name in enumerate(self.compiled.learnable)}
+        thresholds = {name: learned[sound, j] for j, name in enumerate(self.compiled.learnable)}
         objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
         watched = {
             name: Values(
-                *other.evaluate(self._scores_on(other, parameters, sound), thresholds), other.scale[1:]
+                *other.evaluate(self.fit.watched_scores(other)[sound], thresholds), other.scale[1:]
             )
             for name, other in self.watch.items()
         }
@@ -75,7 +76,7 @@ class Keeper:
             round=np.full(len(sound), done),
             scorer=self.fit.scorer,
             feature_scale=self.compiled.feature_scale,
-            swap=self.swap,
+            averaging=self.averaging,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],
             data=self.compiled.digest,
@@ -83,13 +84,6 @@ class Keeper:
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:
             self.pieces = [_thinned(joined(self.pieces))]
-
-    def _scores_on(self, other: Compiled, parameters: Array, sound: Array) -> Array:
-        """Scores of sound settings on another population; some fits keep them as they go."""
-        if hasattr(self.fit, "watched_scores"):
-            known: Array = self.fit.watched_scores(other)
-            return known[sound]
-        return scores_on(other, self.fit.scorer, parameters[sound])
 
     def summary(self) -> str:
         """The best of the latest iterates, for a progress bar."""
@@ -117,7 +111,7 @@ class Keeper:
                 f"settings {sorted(self.diverged)} diverged and have no later iterates: their learning "
                 "rates are too high",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return replace(self.trace(), ended=ended)
 
@@ -130,8 +124,3 @@ def _thinned(trace: Trace) -> Trace:
         stays[own] = on_frontier(trace.objectives[own], trace.violations[own])
         stays[own[-1]] = True
     return trace.only(np.flatnonzero(stays))
-
-
-def _to_numpy(array: Any) -> Array:
-    found: Array = array if namespace(array) is np else array.detach().cpu().numpy()
-    return found

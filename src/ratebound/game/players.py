@@ -18,15 +18,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, count_to, descending, eye, namespace, solve
+from ratebound.base.parameters import Adjustable
+from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
 
 Optimizer = Literal["sgd", "adam"]
+# How `rb.average` weighs iterates: those that answered the multipliers alike, or each by the weight the
+# objective had; or every fit of an oracle alike, whether or not it was an answer.
+Averaging = Literal["alike", "by objective", "all fits"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
 LOWEST_LOG = -20.0  # of the swap matrix; far lower entries would cost a direct solve its precision
 
@@ -42,28 +47,88 @@ class Multipliers:
     rate: Array | float = 0.0  # the learning rate, one per setting where there are several
 
 
+class Player(Adjustable, ABC):
+    """Who plays λ: what is shown to it, how it starts and moves, how its iterates are averaged."""
+
+    watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what is shown to `step`
+    averaging: ClassVar[Averaging] = "alike"
+    by_fits: ClassVar[bool] = False  # whether it moves by an oracle's whole fits alone
+    fits: ClassVar[int | None] = None  # how many rounds an oracle is asked; None for as many as wanted
+
+    @property
+    def settings(self) -> int:
+        """How many settings it plays side by side."""
+        return 1
+
+    @property
+    def reach(self) -> float:
+        """What all constraints together may weigh, the objective weighing 1; for the duality gap."""
+        return 100.0
+
+    @property
+    def needs_bound(self) -> bool:
+        """Whether `start` needs to know `rounds` and `bound`."""
+        return False
+
+    def bound(self, sizes: Array) -> float:
+        """The bound it needs, given one (m,) on each violation it is shown: their 2-norm."""
+        return float(np.linalg.norm(sizes))
+
+    @abstractmethod
+    def start(
+        self,
+        constraints: int,
+        *,
+        settings: int | None = None,
+        like: Array | None = None,
+        rounds: int | None = None,
+        bound: float | None = None,
+    ) -> Multipliers:
+        """The first multipliers, for `settings` side by side if given.
+
+        `like` is an array whose kind and device to use. `rounds` and `bound`, a bound on the
+        violations' size, are needed for the theorems' step sizes.
+        """
+
+    @abstractmethod
+    def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
+        """Multipliers after seeing violations (..., m), feasible where <= 0."""
+
+    def after(self, multipliers: Multipliers, answers: Answers) -> Multipliers:
+        """Multipliers after an oracle's answers: a step by the violations of the best of them."""
+        return self.step(multipliers, answers.values[answers.best(multipliers.weights), 1:])
+
+    def tiled(self, times: int) -> Player:
+        """All its settings over again, so many times."""
+        raise ValueError(f"{self!r} plays the settings it has, and no others")
+
+
 @dataclass(frozen=True)
-class Player(ABC):
-    """What the players share: the step size and the choice of SGD or Adam."""
+class Ascending(Player):
+    """What players that step by gradients share: the step size and the choice of SGD or Adam."""
 
     learning_rate: LearningRate = 0.01
     optimizer: Optimizer = "adam"
 
-    watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what is shown to `step`
-
     def __post_init__(self) -> None:
         if self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
-        if isinstance(self.learning_rate, str) and self.learning_rate == "theorem":
-            if self.optimizer != "sgd":
-                raise ValueError("learning_rate='theorem' is the step of optimizer='sgd'")
-        else:
-            object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        if not self.needs_bound:
+            checked_rates(self.learning_rate)
+        elif self.optimizer != "sgd":
+            raise ValueError("learning_rate='theorem' is the step of optimizer='sgd'")
 
     @property
     def settings(self) -> int:
-        """How many settings the learning rate describes."""
-        return settings_of(self.learning_rate)
+        return 1 if self.needs_bound else settings_of(self.learning_rate)
+
+    @property
+    def needs_bound(self) -> bool:
+        return isinstance(self.learning_rate, str) and self.learning_rate == "theorem"
+
+    def tiled(self, times: int) -> Ascending:
+        rates = np.atleast_1d(checked_rates(self.learning_rate))
+        return replace(self, learning_rate=tuple(np.tile(rates, times).tolist()))
 
     @abstractmethod
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
@@ -86,13 +151,8 @@ class Player(ABC):
         rounds: int | None = None,
         bound: float | None = None,
     ) -> Multipliers:
-        """The first multipliers, for `settings` side by side if given.
-
-        `like` is an array whose kind and device to use. `rounds` and `bound`, a bound on the
-        violations' size, are needed for the theorems' step sizes.
-        """
-        rate: Any = self.learning_rate
-        if rate == "theorem":
+        rate: Any = None if self.needs_bound else checked_rates(self.learning_rate)
+        if rate is None:
             if rounds is None or bound is None:
                 raise ValueError("learning_rate='theorem' needs rounds= and bound= at start")
             rate = self.theorem_rate(constraints, rounds, bound)
@@ -109,7 +169,6 @@ class Player(ABC):
         return Multipliers(self._weights(state), state, None, 0, rate)
 
     def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
-        """Multipliers after seeing violations (..., m), feasible where <= 0."""
         if violations.shape[-1] != multipliers.weights.shape[-1] - 1:
             raise ValueError(
                 f"{violations.shape[-1]} violations for {multipliers.weights.shape[-1] - 1} constraints"
@@ -132,7 +191,7 @@ class Player(ABC):
 
 
 @dataclass(frozen=True)
-class ExternalRegret(Player):
+class ExternalRegret(Ascending):
     """Projected gradient ascent on the true rates, within the 1-norm ball of `radius` (Algorithm 4).
 
     >>> player = ExternalRegret(learning_rate=0.5, optimizer="sgd")
@@ -147,6 +206,10 @@ class ExternalRegret(Player):
         super().__post_init__()
         if not self.radius > 0:
             raise ValueError(f"radius must be positive, got {self.radius}")
+
+    @property
+    def reach(self) -> float:
+        return self.radius
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
         """R / (B √(2T)), where B bounds the 2-norm of the violations."""
@@ -178,7 +241,7 @@ class Lagrangian(ExternalRegret):
 
 
 @dataclass(frozen=True)
-class SwapRegret(Player):
+class SwapRegret(Ascending):
     """Multiplicative updates of a left-stochastic matrix, whose fixed point is λ (Algorithm 3).
 
     The matrix starts uniform, as the paper has it, so that the objective starts with weight 1/(m+1);
@@ -195,10 +258,16 @@ class SwapRegret(Player):
 
     objective_weight: float | None = None
 
+    averaging: ClassVar[Averaging] = "by objective"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.objective_weight is not None and not 0 < self.objective_weight < 1:
             raise ValueError(f"objective_weight lies between 0 and 1, got {self.objective_weight}")
+
+    def bound(self, sizes: Array) -> float:
+        """The largest of the bounds on violations."""
+        return float(sizes.max())
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
         """√((m+1) ln(m+1) / (T B²)), where B bounds the largest violation."""

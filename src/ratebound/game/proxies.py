@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ratebound.base.arrays import Array, namespace
-from ratebound.base.checks import check_word
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,3 @@ PROXIES = {
     # outliers, which the others do not.
     "sigmoid": Proxy("sigmoid", _sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0], False, 1.0),
 }
-
-
-def proxy_named(name: str, role: str) -> Proxy:
-    check_word(role, name, PROXIES)
-    return PROXIES[name]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 Rates = float | tuple[float, ...]
+SMALL = 2000  # rows up to which data is small: all are used in every round, in double precision
 
 
 def checked_rates(learning_rate: Any) -> Rates:
@@ -24,6 +25,6 @@ def checked_rates(learning_rate: Any) -> Rates:
     return float(rates) if rates.ndim == 0 else tuple(rates.tolist())
 
 
-def settings_of(rates: Any) -> int:
-    """How many settings a checked learning rate describes."""
-    return len(rates) if isinstance(rates, tuple) else 1
+def settings_of(learning_rate: Any) -> int:
+    """How many settings a learning rate describes."""
+    return int(np.size(learning_rate))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.feature_scale import FeatureScale
@@ -67,7 +68,7 @@ class Trace:
     setting: Array  # (N,) which setting each candidate comes from
     round: Array  # (N,) after how many rounds it was kept
     scorer: Scorer
-    swap: bool  # whether the λ-player minimised swap regret, for `average`
+    averaging: Averaging = "alike"  # how the λ-player has `rb.average` weigh them
     frontier: bool = False  # whether dominated iterates were dropped
     at: Array | None = None  # (N,) the scores from which yes is said; None where that is 0 for all
     answers: bool = False  # whether iterates are an oracle's fits to their own multipliers

@@ -7,50 +7,109 @@ rows of the batch and the state of the game in places that stay, and every later
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from ratebound.base.arrays import Array, namespace
-from ratebound.game.game import Game, GameState
+import numpy as np
 
+from ratebound.base.arrays import Array, namespace
+from ratebound.game.game import Batch, Game, GameState
+from ratebound.game.keeping import Keeper
+from ratebound.game.learner import Growing, Taking
+from ratebound.game.trace import Trace
+
+Move = Callable[[Array, Array, Batch], None]  # of the model, in a round
 FIRST = 3  # rounds before recording: libraries set themselves up in them
 
 
-class Turns:
-    """Rounds of a game and a fit, as they come."""
+class Turns(ABC):
+    """Rounds of one game, as `play` takes them."""
 
-    def __init__(self, game: Game, fit: Any, state: GameState) -> None:
-        self.game, self.fit, self.state = game, fit, state
+    over: bool = False  # whether nothing better can come
 
-    def take(self, rows: Array | None, share: Any) -> None:
-        """One round on these rows: both players step."""
+    @abstractmethod
+    def take(self) -> None:
+        """Play one round: both players move."""
+
+    @abstractmethod
+    def weighed(self) -> tuple[Array, Array]:
+        """The weights (K, 1+m) and learned thresholds (K, L) that go with the present iterates."""
+
+    def playing(self) -> AbstractContextManager[Any]:
+        """Where the rounds are played."""
+        return nullcontext()
+
+    def noted(self, latest: Trace | None) -> str:
+        """Take note of iterates that were just kept; what it comes to is for the progress bar."""
+        return ""
+
+    def settled(self, trace: Trace) -> Trace:
+        """A trace so far as it is handed over."""
+        return trace
+
+    def leave_off(self, keeper: Keeper, done: int) -> None:
+        """Keep what there is after an interrupt."""
+        keeper.keep(*self.weighed(), done)
+
+
+class Taken(Turns):
+    """Rounds of batches: the model moves by the gradient of its scores, the multipliers by its rates."""
+
+    def __init__(
+        self, game: Game, fit: Taking, state: GameState, batches: Iterator[Any], seed: int
+    ) -> None:
+        self.game, self.fit, self.state, self.batches, self.seed = game, fit, state, batches, seed
+        self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
+
+    def take(self) -> None:
+        self._take(*next(self.batches))
+
+    def _take(self, rows: Array | None, share: Any) -> None:
         scores = self.fit.scores(rows)
         batch = self.game.batch(rows, share)
         gradient, moved = self.game.round(self.state, scores, batch)
-        if getattr(self.fit, "newton", False):
-            nats, curvature = self.game.nats, self.game.curvature(self.state, scores, batch)
-            self.fit.descend(nats * gradient, nats * curvature)
-        else:
-            self.fit.descend(gradient)
+        self._move(gradient, scores, batch)
         self.state = moved
 
+    def _descending(self, fit: Any) -> Move:
+        return lambda gradient, scores, batch: fit.descend(gradient)
 
-class RecordedTurns(Turns):
+    def _growing(self, fit: Growing) -> Move:
+        def move(gradient: Array, scores: Array, batch: Batch) -> None:
+            nats, curvature = self.game.nats, self.game.curvature(self.state, scores, batch)
+            fit.grow(nats * gradient, nats * curvature)
+
+        return move
+
+    def weighed(self) -> tuple[Array, Array]:
+        return _to_numpy(self.state.multipliers.weights), _to_numpy(self.state.thresholds)
+
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        # Numbers that overflow are found where iterates are kept, and reported once.
+        with self.fit.randomness(self.seed), np.errstate(all="ignore"):
+            yield
+
+
+class Recorded(Taken):
     """The same rounds on a GPU, all but the first replayed."""
 
-    def __init__(self, game: Game, fit: Any, state: GameState) -> None:
-        super().__init__(game, fit, state)
+    def __init__(self, game: Game, *rest: Any) -> None:
+        super().__init__(game, *rest)
         self.torch = namespace(game.example)
         self.beside = self.torch.cuda.Stream()
         self.taken = 0
         self.graph: Any = None
         self.rows: Any = None
 
-    def take(self, rows: Array | None, share: Any) -> None:
+    def _take(self, rows: Array | None, share: Any) -> None:
         if self.taken < FIRST:
             self.beside.wait_stream(self.torch.cuda.current_stream())
             with self.torch.cuda.stream(self.beside):
-                super().take(rows, share)
+                super()._take(rows, share)
             self.torch.cuda.current_stream().wait_stream(self.beside)
         else:
             if self.graph is None:
@@ -68,16 +127,20 @@ class RecordedTurns(Turns):
         before = self.state = replace(self.state, multipliers=multipliers)
         self.graph = self.torch.cuda.CUDAGraph()
         with self.torch.cuda.graph(self.graph):
-            super().take(self.rows, share)
+            super()._take(self.rows, share)
             for place, value in zip(_tensors(before), _tensors(self.state), strict=True):
                 if place is not value:
                     place.copy_(value)
         self.state = before  # whose tensors every replay moves on
 
 
-def turns(game: Game, fit: Any, state: GameState) -> Turns:
+def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
     """How rounds are taken: recorded where the fit can be."""
-    return (RecordedTurns if getattr(fit, "recordable", False) else Turns)(game, fit, state)
+    return (Recorded if fit.recordable else Taken)(game, fit, *rest)
+
+
+def _to_numpy(array: Any) -> Array:
+    return array if namespace(array) is np else array.detach().cpu().numpy()
 
 
 def _tensors(node: Any) -> list[Any]:

@@ -7,15 +7,16 @@ are one ensemble, and each of them is a number of trees: in training, in a mixtu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.game.players import SwapRegret
+from ratebound.game.learner import Growing, Learner, Rows, Style
+from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
+from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.learners.trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
@@ -25,13 +26,13 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Boosted:
+class Boosted(Learner):
     """Boosted trees as an LGBMClassifier or an XGBClassifier describes them, or by a library's name.
 
     The estimator is read, never fitted or changed; its objective gives way to the game's, its number
     of trees to `rounds` where `play` is given them. `categorical` lists the features that hold codes of
     categories; columns of a pandas table that are categories are known as such. NaN is missing. Unless
-    `play` is given others, the multipliers are those of `Boosted.multipliers`.
+    `play` is given another, the player is that of `Boosted.player`.
 
     >>> Boosted("lightgbm").rounds
     100
@@ -40,16 +41,22 @@ class Boosted:
     model: Any = "lightgbm"
     categorical: Sequence[int] = ()
 
-    settings: ClassVar[int] = 1  # several come from the multipliers
-    newton: ClassVar[bool] = True  # steps by gradient over curvature, on all rows
-    tables: ClassVar[bool] = True
-    # A hundred rounds are few: from equal multipliers most would go by before the objective has its
-    # weight, and a slower player would not keep a hard constraint by their end.
-    multipliers: ClassVar[SwapRegret] = SwapRegret(0.05, objective_weight=0.9)
+    style: ClassVar[Style] = "codes"
+    takes_missing: ClassVar[bool] = True
+    multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "categorical", tuple(map(int, self.categorical)))
         self._recipe  # noqa: B018  # what cannot be played is said at once
+
+    @property
+    def player(self) -> SwapRegret:
+        # A hundred rounds are few: from equal multipliers most would go by before the objective has its
+        # weight, and a slower player would not keep a hard constraint by their end.
+        return SwapRegret(0.05, objective_weight=OBJECTIVE_WEIGHT)
+
+    def opponent(self, constraints: int) -> Player:
+        # However many constraints there are: growing a tree takes longer than moving the multipliers.
+        return opponent("swap", constraints, self.multiplier_rates)
 
     @property
     def rounds(self) -> int:
@@ -61,10 +68,14 @@ class Boosted:
         """The estimator's early stopping: after how many rounds without improvement, for `Stalled`."""
         return self._recipe.patience
 
-    def start(self, features: Any, settings: int, seed: int, weights: Array | None = None) -> BoostedFit:
-        """A fit in progress on these rows, an array or a table; bins of features may go by weights."""
-        kind, rows = LIBRARIES[_library_of(self.model)], _readable(features)
-        return BoostedFit(kind.planted(self._recipe, rows, self.categorical, settings, seed, weights))
+    def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Boosted:
+        return replace(self, categorical=tuple(self.categorical) or tuple(codes))
+
+    def start(self, rows: Rows, settings: int, seed: int) -> BoostedFit:
+        """Ensembles at work on these rows, an array or a table; bins of features may go by weights."""
+        kind, readable = LIBRARIES[_library_of(self.model)], _readable(rows.inputs)
+        codes = tuple(map(int, self.categorical))
+        return BoostedFit(kind.planted(self._recipe, readable, codes, settings, seed, rows.weights))
 
     @cached_property
     def _recipe(self) -> Recipe:
@@ -138,34 +149,28 @@ class BoostedScorer(Scorer):
         return found
 
 
-class BoostedFit:
-    """Ensembles being grown: `scores` on all rows, then `descend` their gradient and curvature."""
+class BoostedFit(Growing):
+    """Ensembles being grown: `scores` on all rows, then `grow` by their gradient and curvature."""
 
-    device = None
     precision = "float64"
-    newton = True
 
     def __init__(self, ensembles: Sequence[Trees]) -> None:
         self.ensembles, self.scorer = list(ensembles), BoostedScorer(ensembles)
         self._look()
         self.watched: dict[int, tuple[Compiled, Any]] = {}
 
-    def randomness(self, seed: int) -> AbstractContextManager[None]:
-        """Where a seed rules over what chance there is: the libraries were given theirs at the start."""
-        return nullcontext()
-
-    def scores(self, rows: None) -> Array:
+    def scores(self, rows: Array | None) -> Array:
         """(K, n) scores of all rows."""
         return self.current
 
-    def descend(self, gradient: Array, curvature: Array) -> None:
+    def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree for each setting, on the gradient and the curvature of the scores last given."""
         for trees, slope, bend in zip(self.ensembles, gradient, curvature, strict=True):
             trees.grow(slope, bend)
         self._look()
 
     def _look(self) -> None:
-        """What there is now; an interrupt amid `descend` leaves it as it was before."""
+        """What there is now; an interrupt amid `grow` leaves it as it was before."""
         self.current, self.counts = self._known_scores(), [trees.count for trees in self.ensembles]
 
     def watched_scores(self, other: Compiled) -> Array:
@@ -179,9 +184,6 @@ class BoostedFit:
 
     def _known_scores(self, watched: Any = None) -> Array:
         return np.stack([trees.known_scores(watched) for trees in self.ensembles]).astype(np.float64)
-
-    def restore(self, parameters: Array) -> None:
-        raise ValueError("boosted trees cannot start from a trace's parameters: leave start= out")
 
     def parameters(self) -> Array:
         return np.array(list(enumerate(self.counts)), dtype=np.float64)

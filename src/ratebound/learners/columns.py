@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
+
+from ratebound.game.learner import Style as Style
 
 MISSING = "(missing)"  # the value a missing text stands for
 Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has them
-
-# "scaled" standardises numbers and makes texts one-hot, for models that descend gradients; "plain"
-# leaves numbers as they are, the missing ones NaN; "codes" also numbers the texts, as boosted trees
-# want them; "table" hands over the columns themselves, for pipelines with an encoding of their own.
-Style = Literal["scaled", "plain", "codes", "table"]
 
 
 @dataclass(frozen=True)

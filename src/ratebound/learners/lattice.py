@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.extras import import_torch
-from ratebound.game.settings import checked_rates, settings_of
+from ratebound.game.learner import Rows, Stepping, Style
+from ratebound.game.settings import checked_rates
 from ratebound.learners.torch import Torch, TorchFit
 from ratebound.learners.torch_scorer import stacked_state
 
@@ -25,11 +26,12 @@ SMALLEST = 2.0**-100  # so is one over the differences of such values
 
 
 @dataclass(frozen=True)
-class Lattice:
+class Lattice(Stepping):
     """An ensemble of `lattices` small lattices, each over `rank` features chosen at random.
 
     Features are numbers, or whole-number codes where named in `categorical`; NaN is missing, and has a
-    value of its own. `monotone` says of numbers whether the score rises (1) or falls (-1) with them, and
+    value of its own. `monotone` says of numbers whether the score rises (1) or falls (-1) with them, by
+    their place, or in `RateConstrainedClassifier` by their columns' names as in ``{"income": 1}``, and
     `orders` of categories which pairs (a, b) have a score of a at most that of b, everything else
     being equal; after every step the parameters are moved to the nearest that keep this. A missing
     value may score anything. `output_bounds` keep scores between two numbers. `keypoints` are how many
@@ -50,7 +52,7 @@ class Lattice:
     lattices: int = 50
     rank: int = 6
     keypoints: int = 50
-    monotone: Mapping[int, int] = field(default_factory=dict)
+    monotone: Mapping[Any, int] = field(default_factory=dict)
     categorical: Sequence[int] = ()
     orders: Mapping[int, Sequence[Pair]] = field(default_factory=dict)
     output_bounds: tuple[float, float] | None = None
@@ -59,10 +61,14 @@ class Lattice:
     l2: float = 0.0
     device: str | None = None
     seed: int = 0  # of which features each lattice is over
+    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
+
+    style: ClassVar[Style] = "codes"
+    takes_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         import_torch()
-        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        checked_rates(self.learning_rate)
         for name, least in (("lattices", 1), ("rank", 1), ("keypoints", 2)):
             check_whole(name, getattr(self, name), least)
         check_number("l2", self.l2, least=0)
@@ -70,17 +76,15 @@ class Lattice:
             raise ValueError(
                 f"a lattice of {self.rank} features has 2^{self.rank} values: rank 12 is most"
             )
-        for feature in (*self.monotone, *self.categorical, *self.orders):
-            if not isinstance(feature, int | np.integer):
-                raise ValueError(
-                    f"features are counted from 0 here, got {feature!r}: columns are named in "
-                    "RateConstrainedClassifier(model='lattice', monotone=...)"
-                )
+        if not isinstance(self.monotone, Mapping):
+            raise ValueError(f"monotone takes a mapping such as {{'income': 1}}, got {self.monotone!r}")
+        for feature in (*self.categorical, *self.orders):
+            if _is_name(feature):
+                raise ValueError(f"categorical and orders count features from 0, got {feature!r}")
         for feature, sign in self.monotone.items():
             if sign not in (-1, 0, 1):
-                raise ValueError(
-                    f"monotone: feature {feature} takes 1 (rising), -1 (falling) or 0, got {sign!r}"
-                )
+                what = f"column {feature!r}" if _is_name(feature) else f"feature {feature}"
+                raise ValueError(f"monotone: {what} takes 1 (rising), -1 (falling) or 0, got {sign!r}")
             if feature in self.categorical and sign:
                 raise ValueError(
                     f"monotone: feature {feature} is categorical: say which pairs in orders="
@@ -94,17 +98,30 @@ class Lattice:
         if self.output_bounds is not None and not self.output_bounds[0] < self.output_bounds[1]:
             raise ValueError(f"output_bounds are a lower and a higher number, got {self.output_bounds}")
 
-    @property
-    def settings(self) -> int:
-        return settings_of(self.learning_rate)
+    def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Lattice:
+        """Itself, with columns known by their place, and codes of categories known as such."""
+        places = {str(name): place for place, name in enumerate(names)}
+        for name in filter(_is_name, self.monotone):
+            if str(name) not in places:
+                known = ", ".join(places)
+                raise ValueError(
+                    f"monotone: there is no column {name!r} that the model sees, only {known}"
+                )
+            if places[str(name)] in codes:
+                raise ValueError(
+                    f"monotone: column {name!r} holds texts or truth values, which have no order: make "
+                    "it numbers, or use rb.Lattice(orders=...)"
+                )
+        signs = {places[str(f)] if _is_name(f) else f: sign for f, sign in self.monotone.items()}
+        return replace(self, monotone=signs, categorical=self.categorical or tuple(codes))
 
-    def start(self, features: Array, settings: int, seed: int) -> TorchFit:
-        """A fit in progress on these rows of features, which also place the keypoints."""
+    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
+        """The model at work on these rows, which also place its keypoints."""
         playing = Torch(
-            lambda: self.module(features), self.learning_rate, self.optimizer, self.l2,
+            lambda: self.module(rows.features), self.learning_rate, self.optimizer, self.l2,
             device=self.device,
         )  # fmt: skip
-        return playing.start(features, settings, seed)
+        return playing.start(rows, settings, seed)
 
     def module(self, features: Array) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
@@ -114,6 +131,11 @@ class Lattice:
             raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
         width = features.shape[1]
         for named in (*self.monotone, *self.categorical):
+            if _is_name(named):
+                raise ValueError(
+                    f"monotone names the column {named!r}, which RateConstrainedClassifier knows; "
+                    "rb.play knows features by their place, counted from 0"
+                )
             if not 0 <= named < width:
                 raise ValueError(f"there is no feature {named}: there are {width}, counted from 0")
         if self.lattices * min(self.rank, width) < width:
@@ -231,6 +253,10 @@ def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
     others = np.setdiff1d(distinct, chosen)
     spread = np.rint(np.linspace(0, len(others) - 1, count - len(chosen) + 2)[1:-1]).astype(int)
     return tuple(np.unique([*chosen, *others[spread]]).tolist())
+
+
+def _is_name(feature: Any) -> bool:
+    return not isinstance(feature, int | np.integer)
 
 
 def _refuse_cycles(feature: int, pairs: Sequence[Pair]) -> None:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_word
+from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.game.settings import checked_rates, settings_of
+from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Stepping):
     """A linear model, ``score = w · x + b``, from w = 0.
 
     Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |w|², and
-    `radius` keeps (w, b) in a Euclidean ball, as the convergence theorems assume.
+    `radius` keeps (w, b) in a Euclidean ball, as the convergence theorems assume. `dtype` is "float32",
+    "float64", or "auto": double precision for a table of at most 2,000 rows.
 
     >>> Linear(learning_rate=[0.001, 0.01, 0.1]).settings
     3
@@ -34,22 +35,23 @@ class Linear:
     l2: float = 0.0
     radius: float | None = None
     dtype: str = "float32"
+    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        checked_rates(self.learning_rate)
         check_word("optimizer", self.optimizer, get_args(Optimizer))
         check_number("l2", self.l2, least=0)
         if self.radius is not None:
             check_number("radius", self.radius, above=0)
-        check_word("dtype", self.dtype, ("float32", "float64"))
+        check_word("dtype", self.dtype, ("float32", "float64", "auto"))
 
-    @property
-    def settings(self) -> int:
-        return settings_of(self.learning_rate)
+    def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Linear:
+        dtype = "float64" if rows <= SMALL else "float32"
+        return replace(self, dtype=dtype) if self.dtype == "auto" else self
 
-    def start(self, features: Array, settings: int, seed: int) -> LinearFit:
-        """A fit in progress on these rows of features."""
-        return LinearFit(self, features, settings)
+    def start(self, rows: Rows, settings: int, seed: int) -> LinearFit:
+        spec = self.prepared((), (), len(rows.features))
+        return LinearFit(spec, rows.features, settings)
 
 
 @register_scorer
@@ -96,10 +98,8 @@ class LinearScorer(Scorer):
         return graph("Add", products, wide[:, -1])
 
 
-class LinearFit:
+class LinearFit(Descending):
     """Linear models being trained; `scores` for a batch, then `descend` its gradient."""
-
-    device = None
 
     def __init__(self, spec: Linear, features: Array, settings: int) -> None:
         if features.ndim != 2:
@@ -113,10 +113,6 @@ class LinearFit:
         self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._buffer = np.empty((0, self.X.shape[1]), dtype=spec.dtype)
-
-    def randomness(self, seed: int) -> AbstractContextManager[None]:
-        """Where a seed rules over what chance there is in training: none here."""
-        return nullcontext()
 
     def scores(self, rows: Array | None) -> Array:
         """(K, b) scores of these rows, or of all rows."""

@@ -12,7 +12,7 @@ not on the list: scikit-learn follows their nodes unchecked. Trust them in files
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
+from ratebound.game.cutting_plane import CuttingPlane
+from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners.archives import check_archive
@@ -32,7 +34,7 @@ LINEAR = LinearScorer("float64")
 
 
 @dataclass(frozen=True)
-class Oracle:
+class Oracle(Learner):
     """A scikit-learn classifier as the model: it answers multipliers with a fit on weighted rows.
 
     The estimator is cloned for each fit and reads rows as they were given, so it may be a pipeline that
@@ -56,8 +58,6 @@ class Oracle:
     tolerance: float = 1e-4
     n_jobs: int | None = None
 
-    answers: ClassVar[bool] = True
-    settings: ClassVar[int] = 1
     rounds: ClassVar[int] = 50  # unless `play` is told otherwise
 
     def __post_init__(self) -> None:
@@ -65,9 +65,31 @@ class Oracle:
             raise TypeError(f"an oracle takes an estimator to clone and fit, got {self.estimator!r}")
         check_number("tolerance", self.tolerance, least=0)
 
-    def start(self, inputs: Any, settings: int, seed: int) -> OracleFit:
-        """A fit in progress on these rows, as they were given."""
-        return OracleFit(self, inputs, settings, seed)
+    @property
+    def style(self) -> Style:
+        """A pipeline, also inside a search or a calibration, encodes tables itself."""
+        inner = self.estimator
+        while hasattr(inner, "estimator"):
+            inner = inner.estimator
+        return "table" if hasattr(inner, "steps") else "plain"
+
+    @property
+    def takes_missing(self) -> bool:
+        from sklearn.utils import get_tags
+
+        return (
+            hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.allow_nan
+        )
+
+    @property
+    def player(self) -> CuttingPlane:
+        return CuttingPlane()
+
+    def opponent(self, constraints: int) -> CuttingPlane:
+        return CuttingPlane()
+
+    def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
+        return OracleFit(self, rows, settings, seed)
 
 
 @register_scorer
@@ -110,13 +132,15 @@ class OracleScorer(Scorer):
         return cls(tuple(members))
 
 
-class OracleFit:
+class OracleFit(Answering):
     """An estimator fitted anew each round; `answer` takes what a yes costs and keeps the fits."""
 
-    def __init__(self, spec: Oracle, inputs: Any, settings: int, seed: int) -> None:
+    def __init__(self, spec: Oracle, rows: Rows, settings: int, seed: int) -> None:
         from sklearn.base import clone
 
-        self.spec, self.settings = spec, settings
+        self.spec, self.settings, self.row_weights = spec, settings, rows.weights
+        self.tolerance = spec.tolerance
+        inputs = rows.inputs
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
         self.prototype = clone(spec.estimator)
         _fix_chance(self.prototype, seed)
@@ -125,26 +149,21 @@ class OracleFit:
         self.linear: list[Array | None] = []  # the members as weights and intercept, where they are that
         self._scores = np.empty((0, len(self.X)))
 
-    @property
-    def scorer(self) -> Any:
-        return OracleScorer(tuple(self.members))
-
-    def answer(self, costs: Array, cells: Array, row_weights: Array | None, round: int) -> None:
-        """Fit a member per setting, where a yes costs (K, cells) times a row's weight (n,)."""
+    def answer(self, costs: Iterable[Array]) -> None:
         from sklearn.utils.parallel import Parallel, delayed
 
-        rows = (c[cells] if row_weights is None else c[cells] * row_weights for c in costs)
+        round = len(self.members) // self.settings + 1
         earlier = self.members[-self.settings :] or [None] * self.settings
-        fits = Parallel(n_jobs=self.spec.n_jobs if len(costs) > 1 else 1)(
+        fits = Parallel(n_jobs=self.spec.n_jobs if self.settings > 1 else 1)(
             delayed(_fitted)(
                 _beginning(self.prototype, before),
                 self.X,
                 cost,
-                row_weights,
+                self.row_weights,
                 self.weight_argument,
                 round,
             )
-            for before, cost in zip(earlier, rows, strict=True)
+            for before, cost in zip(earlier, costs, strict=True)
         )
         linear = [_as_linear(fit, self.X) for fit in fits]
         self._scores = np.stack(
@@ -157,6 +176,7 @@ class OracleFit:
             raise ValueError(f"round {round}: {_name(self.prototype)} gives NaN or infinite scores")
         self.members += fits
         self.linear += linear
+        self.scorer = OracleScorer(tuple(self.members))
 
     def parameters(self) -> Array:
         """Where the latest members are found, (K, 1)."""

@@ -57,7 +57,6 @@ def trace_of(
         round=np.arange(1, len(stacked) + 1),
         scorer=scorer,
         feature_scale=compiled.feature_scale,
-        swap=False,
         scale=compiled.scale[1:],
         data=compiled.digest,
     )

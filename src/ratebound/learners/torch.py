@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_torch
-from ratebound.game.settings import checked_rates, settings_of
+from ratebound.game.learner import Descending, Rows, Stepping
+from ratebound.game.settings import checked_rates
 from ratebound.learners.descent import Descent
 from ratebound.learners.stacking import Stacked, stacked_forward
 from ratebound.learners.torch_scorer import (
@@ -36,8 +38,10 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Torch:
+class Torch(Stepping):
     """A PyTorch module, or a function that makes one, giving (b,) or (b, 1) scores for (b, ...) rows.
+
+    The function takes nothing, or the number of features.
 
     Several learning rates are several settings from the same initial parameters, trained side by
     side. `optimizer` is "adam", "sgd" or, for one setting, a function from parameters to a
@@ -45,43 +49,50 @@ class Torch:
     one setting. The module given is copied, never changed.
     """
 
-    module: torch.nn.Module | Callable[[], torch.nn.Module]
+    module: torch.nn.Module | Callable[..., torch.nn.Module]
     learning_rate: float | Sequence[float] = 0.001
     optimizer: str | Callable[[Any], torch.optim.Optimizer] = "adam"
     l2: float = 0.0
     regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
     device: str | None = None
+    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
 
     def __post_init__(self) -> None:
         import_torch()
         if not callable(self.module):  # as modules are too
             raise TypeError(f"Torch takes a module, or a function that makes one, got {self.module!r}")
-        object.__setattr__(self, "learning_rate", checked_rates(self.learning_rate))
+        checked_rates(self.learning_rate)
         check_number("l2", self.l2, least=0)
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
         if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
             raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
 
-    @property
-    def settings(self) -> int:
-        return settings_of(self.learning_rate)
-
-    def start(self, features: Array, settings: int, seed: int) -> TorchFit:
-        """A fit in progress on these rows of features."""
-        torch = import_torch()
+    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
+        torch, features = import_torch(), rows.features
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            made = self.module if isinstance(self.module, torch.nn.Module) else self.module()
+            made = self.module if isinstance(self.module, torch.nn.Module) else self._made(features)
         if not isinstance(made, torch.nn.Module):
             raise TypeError(f"expected a torch.nn.Module, got {type(made).__name__}")
         return TorchFit(self, copy.deepcopy(made), features, settings)
 
+    def _made(self, features: Array) -> Any:
+        """What the function makes, given the number of features where it asks for one."""
+        make: Any = self.module
+        needed = [
+            each
+            for each in inspect.signature(make).parameters.values()
+            if each.default is each.empty
+            and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+        return make(features.shape[1]) if needed else make()
 
-class TorchFit:
+
+class TorchFit(Descending):
     """Modules being trained; `scores` for a batch, then `descend` its gradient."""
 
-    precision = "float32"
+    scorer: TorchScorer
 
     def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
         torch = import_torch()

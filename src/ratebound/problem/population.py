@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +92,11 @@ class Population:
     def column_names(self) -> list[str]:
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
+    @property
+    def inputs(self) -> Any:
+        """`X` as it was given, for models that read tables."""
+        return self.X
+
     @cached_property
     def features(self) -> Array:
         """`X` as an array of numbers, for learners that need one."""
@@ -123,6 +128,14 @@ class Population:
                 "their own, or leave those rows out"
             )
         return values
+
+    def seen_through(self, encode: Callable[[Any], Any]) -> Population:
+        """The same rows, with the features that `encode` makes of `X`; no column is lost."""
+        table = columns_by_name(self.X if frame_columns(self.X) else None)
+        seen = Population(encode(self.X), columns=table | self.columns)
+        seen.y, seen.weights = self.y, self.weights
+        seen._positive, seen._label_values = self._positive, self._label_values
+        return seen
 
     def only(self, rows: Array) -> Population:
         """The population of these rows, given by their indices or as a mask.

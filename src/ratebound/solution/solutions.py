@@ -42,10 +42,10 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
     _one_setting(trace, "average")
     trace = trace.iterates
     if trace.frontier:
-        raise ValueError("this trace keeps only the frontier; average needs all: play(frontier=False)")
+        raise ValueError("this trace keeps the frontier alone, and average needs all: keep=rb.Keep()")
     if weighting not in ("theorem", "uniform"):
         raise ValueError(f"weighting must be 'theorem' or 'uniform', got {weighting!r}")
-    by_theorem = weighting == "theorem" and trace.swap
+    by_theorem = weighting == "theorem" and trace.averaging == "by objective"
     if trace.answered is not None:  # of an oracle's fits, those that were answers
         weights = trace.answered[:, int(by_theorem)]
     else:

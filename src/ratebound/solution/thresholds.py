@@ -51,15 +51,16 @@ SCORES = Search(
 def thresholds(
     problem: Problem,
     scores: Any,
-    population: Population | Mapping[str, Population],
+    train: Population,
     *,
     known: Sequence[str],
+    **others: Population,
 ) -> Mixture:
     """The best thresholds for `problem`, one for each combination of the `known` columns.
 
     `known` names what may be looked at when deciding, besides the score: groups, say, or the decision of
     the model in use; with none there is one threshold for everyone. `scores` are any model's on the rows
-    of `population`, (n,), or (B, n) of several models to choose among in every group; or a `Trace` or
+    of `train`, (n,), or (B, n) of several models to choose among in every group; or a `Trace` or
     `Mixture`, for thresholds on its models. Of all policies that choose thresholds by group, where need
     be at random, none keeps the constraints at a lower objective: this is one linear program, solved
     exactly. At most m groups leave anything to chance.
@@ -67,8 +68,8 @@ def thresholds(
     What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
     scores, where several models' are (n, B), ``policy.predict(X, columns=people)`` for a trace's or
     mixture's models. ``print(policy.rule)`` shows the rule. Where the problem speaks of several
-    populations (``on=``), `population` is a mapping whose first entry is the one the other rates speak
-    of, and `scores` a mapping too.
+    populations (``on=``), the `others` are keywords as in `rb.compile`, and `scores` a mapping from
+    their names and "train".
 
     >>> import ratebound as rb
     >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M"]
@@ -82,49 +83,20 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
-    return _solved(problem, scores, population, known)[0]
+    return priced_thresholds(scores, compile(problem, train, **others), known)[0]
 
 
-def priced_thresholds(
-    problem: Problem,
-    scores: Any,
-    population: Population | Mapping[str, Population],
-    *,
-    known: Sequence[str],
-) -> tuple[Mixture, Array]:
+def priced_thresholds(scores: Any, compiled: Compiled, known: Sequence[str]) -> tuple[Mixture, Array]:
     """`thresholds`, and the price of each constraint (m,), as `prices` gives it of mixtures."""
-    found, rankings, policy = _solved(problem, scores, population, known)
+    columns, groups, group = known_groups(known, compiled)
+    base = _base(scores, compiled, list(compiled.populations))
+    rankings = [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
+    policy = best_policy(rankings)
+    found = _mixture(compiled, base, columns, groups, rankings, policy)
     return found, policy_prices(rankings, policy)
 
 
-def _solved(
-    problem: Problem,
-    scores: Any,
-    population: Population | Mapping[str, Population],
-    known: Sequence[str],
-) -> tuple[Mixture, list[Ranking], Policy]:
-    populations = _named(population)
-    (_, train), *others = populations.items()
-    compiled = compile(problem, train, **dict(others))
-    columns, groups, group = known_groups(known, compiled)
-    base = _base(scores, compiled, list(populations))
-    rankings = [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
-    policy = best_policy(rankings)
-    return _mixture(compiled, base, columns, groups, rankings, policy), rankings, policy
-
-
 # --- what is asked ---------------------------------------------------------------------------------
-
-
-def _named(population: Population | Mapping[str, Population]) -> dict[str, Population]:
-    populations = dict(population) if isinstance(population, Mapping) else {FIRST: population}
-    if not populations:
-        raise ValueError("population is empty: give a rb.Population, or several by name")
-    if FIRST in list(populations)[1:]:
-        raise ValueError(
-            f"population {FIRST!r} is the one that rates without on= speak of: put it first"
-        )
-    return populations
 
 
 def _check_decisions(compiled: Compiled) -> None:

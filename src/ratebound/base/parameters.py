@@ -1,0 +1,47 @@
+"""Parameters by their names, as scikit-learn asks for them, so that it can search among them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Self
+
+
+class Adjustable:
+    """For frozen dataclasses: `get_params` and `set_params`, by which scikit-learn clones and searches.
+
+    `GridSearchCV` reaches them as ``model__learning_rate``. It sets parameters on clones it has just
+    made; in code of your own, `dataclasses.replace` gives a changed copy and leaves the original alone.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` also those of its parts, as in ``estimator__C``."""
+        own: Any = self
+        found = {each.name: getattr(self, each.name) for each in fields(own) if each.init}
+        if deep:
+            for name, value in list(found.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    found |= {f"{name}__{inner}": part for inner, part in value.get_params().items()}
+        return found
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change these parameters in place; what the new ones cannot mean is an error."""
+        known = self.get_params(deep=False)
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in parameters.items():
+            own, _, inner = name.partition("__")
+            if own not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {own!r}, only {', '.join(known)}"
+                )
+            if inner:
+                nested.setdefault(own, {})[inner] = value
+            else:
+                object.__setattr__(self, own, value)
+        for own, inside in nested.items():
+            getattr(self, own).set_params(**inside)
+        for name in set(vars(self)) - known.keys():  # what was derived from the old ones
+            object.__delattr__(self, name)
+        check = getattr(self, "__post_init__", None)
+        if check is not None:
+            check()
+        return self

@@ -1,0 +1,150 @@
+"""From a learner and a player to what the estimator deploys: train, choose among settings, solve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ratebound.estimators.choices import Training
+from ratebound.game.learner import Learner
+from ratebound.game.moving import with_moved_thresholds
+from ratebound.game.players import Player
+from ratebound.game.rounds import play
+from ratebound.game.rules import Keep, Rules, Stop
+from ratebound.game.settings import SMALL
+from ratebound.game.trace import Trace, beside, judged_on
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.holding_out import held_out
+from ratebound.problem.problem import Problem
+from ratebound.rates.named import error_rate
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.prices import prices
+from ratebound.solution.solutions import best_iterate, select, shrink
+from ratebound.solution.stalling import Stalled
+from ratebound.solution.thresholds import priced_thresholds
+
+Array = NDArray[Any]
+KEPT = 60  # iterates kept of each setting
+KEPT_PLAIN = 6  # of each setting that is trained without promises
+FEW = 12  # of them, whose thresholds are moved to choose among settings
+FEWEST = 1000  # rounds in batches, when nobody says and data is small
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is trained and solved for, on rows that are all given."""
+
+    everyone: Compiled
+    learner: Learner  # as it is, each setting once
+    pairs: tuple[Learner, Player]  # setting by setting
+    solve: Callable[[Trace], Mixture]
+    known: Sequence[str] | None
+    training: Training
+    seed: int
+    progress: bool | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search comes to: a solution, the iterates of its setting, and all that was played."""
+
+    solution: Mixture
+    own: Trace
+    trace: Trace
+    prices: Array  # (m,) of each constraint
+
+
+def found(search: Search) -> Found:
+    """Train every setting on some of the rows, choose one by the others, and solve on all of them."""
+    training, everyone = search.training, search.everyone
+    learner, player = search.pairs
+    patience = training.patience or learner.patience
+    several = max(learner.settings, player.settings) > 1 or patience is not None
+    train, validation = _parted(everyone, training.validation_fraction if several else 0.0, search.seed)
+    rounds = _rounds(learner, training, train)
+    watch = {} if validation is None else {"validation": validation}
+    on = "train" if validation is None else "validation"
+    started = time.monotonic()
+    trace = _play(
+        search,
+        train,
+        learner,
+        player=player,
+        rounds=rounds,
+        keep=Keep(max(1, rounds // KEPT)),
+        watch=watch,
+        stop=Stop(training.max_time, None if patience is None else Stalled(patience, on=on)),
+    )
+    # Other solutions are of iterates as they were played, and known groups have thresholds anyway.
+    movable = search.known is None and search.solve in (shrink, best_iterate)
+    moves = movable and bool(everyone.constraints)
+    searched = with_moved_thresholds(trace, train, watch=watch, at_most=FEW) if moves else trace
+    own = trace.of_setting(select(searched, search.solve, on=on).setting)
+    # The promises are to hold on every row given.
+    candidates = own if validation is None else judged_on(own, everyone)
+    left = None if training.max_time is None else training.max_time - (time.monotonic() - started)
+    if moves and not trace.interrupted and (left is None or left > 0):
+        candidates = beside(candidates, _trained_plainly(search, int(own.round.max()), left))
+    if search.known is not None:
+        solution, paid = priced_thresholds(candidates, everyone, search.known)
+    else:
+        candidates = with_moved_thresholds(candidates, everyone) if moves else candidates
+        solution, paid = search.solve(candidates), prices(candidates)
+    return Found(solution, own, trace, paid)
+
+
+def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:
+    training, small = search.training, len(search.everyone.first) <= SMALL
+    return play(
+        compiled,
+        learner,
+        batch_size=None if small else training.batch_size,
+        rules=Rules(loss=training.loss, proxy=training.proxy),
+        seed=search.seed,
+        progress=search.progress,
+        **how,
+    )
+
+
+def _trained_plainly(search: Search, rounds: int, max_time: float | None) -> Trace:
+    """The same model trained for few errors and nothing else, judged by the problem's own rates.
+
+    With its threshold moved it is what a person would try first. As one of the candidates it makes sure
+    that no promise costs more than that.
+    """
+    errors = compile(Problem(error_rate()), search.everyone.first)
+    keep = Keep(max(1, rounds // KEPT_PLAIN))
+    plain = _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time))
+    return judged_on(plain, search.everyone)
+
+
+def _parted(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
+    """Rows to train on, and rows to choose among settings by; none of those where data is small."""
+    if len(everyone.first) <= SMALL or not fraction:
+        return everyone, None
+    aside = held_out(everyone.cells, fraction, seed)
+    parts = []
+    for chosen in (~aside, aside):
+        first, *others = (
+            (name, population.only(chosen[everyone.rows[name]]))
+            for name, population in everyone.populations.items()
+        )
+        try:
+            parts.append(compile(everyone.problem, first[1], **dict(others)))
+        except ValueError:  # a group is too small to be split: choose on the rows trained on
+            return everyone, None
+    return parts[0], parts[1]
+
+
+def _rounds(learner: Learner, training: Training, train: Compiled) -> int:
+    """How many rounds `epochs` are; a tree, and a fit of an estimator, is a round over all rows."""
+    if learner.rounds is not None:
+        return training.epochs or learner.rounds
+    small = len(train.first) <= SMALL
+    per_epoch = 1 if small else max(1, len(train.cells) // training.batch_size)
+    return max(40 * per_epoch, FEWEST) if training.epochs is None else training.epochs * per_epoch

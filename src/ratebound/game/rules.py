@@ -1,0 +1,81 @@
+"""How a game is played, in three small groups: its rules, what is kept of it, and when it ends early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ratebound.base.checks import check_number, check_whole, check_word
+from ratebound.base.parameters import Adjustable
+from ratebound.game.estimates import Estimate
+from ratebound.game.proxies import PROXIES
+from ratebound.game.trace import Trace
+
+
+@dataclass(frozen=True)
+class Rules(Adjustable):
+    """What the model descends, and how rates are read off batches.
+
+    `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
+    `estimate` is "running", means over about the last `window` rows of each group, or "unbiased".
+    Thresholds that are learned with the model move at `threshold_rate`.
+
+    >>> Rules(proxy="hinge").loss
+    'logistic'
+    """
+
+    loss: str = "logistic"
+    proxy: str = "logistic"
+    estimate: Estimate = "running"
+    window: int = 64
+    threshold_rate: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_word("loss", self.loss, PROXIES)
+        check_word("proxy", self.proxy, PROXIES)
+        check_word("estimate", self.estimate, get_args(Estimate))
+        check_whole("window", self.window)
+        check_number("threshold_rate", self.threshold_rate, above=0)
+
+
+@dataclass(frozen=True)
+class Keep(Adjustable):
+    """Which iterates a trace keeps: one `every` so many rounds, or every "epoch".
+
+    They are spaced out so that no more than `at_most` are kept of each setting. With `frontier`, those
+    that another of their setting beats in everything are dropped.
+
+    >>> Keep(every=10).at_most
+    1000
+    """
+
+    every: int | Literal["epoch"] = "epoch"
+    at_most: int = 1000
+    frontier: bool = False
+
+    def __post_init__(self) -> None:
+        if self.every != "epoch":
+            check_whole("every, unless it is 'epoch',", self.every)
+        check_whole("at_most", self.at_most)
+
+
+@dataclass(frozen=True)
+class Stop(Adjustable):
+    """When to end before all rounds are played, with what there is.
+
+    After `max_time` seconds, or once `when` says so: a function of the trace so far, asked whenever
+    iterates are kept.
+
+    >>> Stop(max_time=60).when is None
+    True
+    """
+
+    max_time: float | None = None
+    when: Callable[[Trace], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_time is not None:
+            check_number("max_time", self.max_time, least=0)
+        if self.when is not None and not callable(self.when):
+            raise TypeError(f"when takes a function from a trace to a truth value, got {self.when!r}")
