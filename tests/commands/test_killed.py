@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 200))
 people = rb.Population(X, X[:, 0] > 0)
 problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.4])
-trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=20, keep_every=1)
+trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=20, keep=rb.Keep(1))
 print("ready", flush=True)
 while True:
     rb.shrink(trace).save(sys.argv[1])

@@ -351,7 +351,7 @@ def test_rounds_time_and_stop_end_a_game():
     stopped = rb.play(
         compiled,
         oracle,
-        stop=rb.Stop(when=rb.Stop(when=lambda trace: seen.append(trace) or len(trace) == 2)),
+        stop=rb.Stop(when=lambda trace: seen.append(trace) or len(trace) == 2),
     )
     assert (stopped.ended, len(seen)) == ("stopped", 2)
     assert rb.duality_gap(seen[-1]).gap > 0

@@ -322,7 +322,7 @@ def test_early_stopping_is_handed_to_the_game(library):
         train,
         learner,
         watch={"validation": other},
-        stop=rb.Stop(when=rb.Stop(when=stop)),
+        stop=rb.Stop(when=stop),
         progress=False,
     )
     assert trace.ended == "stopped"
