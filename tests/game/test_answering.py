@@ -345,7 +345,7 @@ def test_rounds_time_and_stop_end_a_game():
     compiled, oracle = compiled_on(0, goals()["odds"]), rb.Oracle(TREE, tolerance=0.0)
     assert rb.play(compiled, oracle, rounds=3).ended == "rounds"
     assert len(rb.play(compiled, oracle, rounds=3)) == 3
-    late = rb.play(compiled, oracle, stop=rb.Stop(when=rb.Stop(max_time=0.0)))
+    late = rb.play(compiled, oracle, stop=rb.Stop(max_time=0.0))
     assert (late.ended, len(late)) == ("time", 1)
     seen = []
     stopped = rb.play(
