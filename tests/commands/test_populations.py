@@ -1,7 +1,6 @@
 """Other populations on the command line: their rows are those that `on=` speaks of."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -49,7 +48,7 @@ def test_a_run_file_has_a_table_of_them(run, people, pool, tmp_path):
 def test_auditing_on_two_tables(run, model, new_people, pool, tmp_path, monkeypatch):
     """As if the saved model had promised it, audited with the command and in Python."""
     mixture = rb.load(model)
-    promised = replace(mixture, problem=rb.Problem(mixture.problem.minimize, [PROMISE, POOL]))
+    promised = mixture.recorded(problem=rb.Problem(mixture.problem.minimize, [PROMISE, POOL]))
     monkeypatch.setattr("ratebound.commands.audit.load_model", lambda path: promised)
     data = tmp_path / "audit.json"
     named = ["--population", f"pool={pool}", "--json", data]

@@ -116,6 +116,8 @@ def test_a_date_is_recorded_where_it_is_given(tmp_path):
 
 def test_a_record_says_which_rows_were_trained_on(tmp_path):
     record = rb.load(mixture_on().save(tmp_path)).record
+    assert (record.seed, record.setting) == (0, 0)
+    assert record.versions["numpy"] == np.__version__
     assert record.data == rb.compile(record.problem, PEOPLE).digest
     swapped = np.where(np.arange(240) == 7, ~Y, Y)
     others = {

@@ -28,6 +28,7 @@ class Keeper:
     watch: dict[str, Compiled]
     frontier: bool
     averaging: Averaging
+    seed: int
     pieces: list[Trace] = field(default_factory=list)
     latest: Trace | None = None
     diverged: set[int] = field(default_factory=set)
@@ -79,6 +80,7 @@ class Keeper:
             averaging=self.averaging,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],
+            seed=self.seed,
             data=self.compiled.digest,
         )
         self.pieces.append(self.latest)
@@ -89,8 +91,7 @@ class Keeper:
         """The best of the latest iterates, for a progress bar."""
         if self.latest is None:
             return "diverged"
-        objectives, violations = self.latest.objectives, self.latest.violations
-        worst = violations.max(axis=1) if violations.shape[1] else np.zeros(len(objectives))
+        objectives, worst = self.latest.objectives, self.latest.worst
         best = int(np.argmin(objectives + worst.clip(min=0)))
         return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
 

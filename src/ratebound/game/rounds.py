@@ -76,7 +76,7 @@ def play(
         if epochs is not None:
             raise ValueError("an oracle fits anew each round: give rounds=, not epochs=")
         total = player.fits or rounds or learner.rounds or EPOCHS
-        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging)
+        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed)
         return _played(Asking(compiled, fit, player, total), keeper, total, 1, stop, progress)
     if not isinstance(fit, Taking):
         raise TypeError(f"{learner!r} starts a {type(fit).__name__}, which is no kind of rb.Fit")
@@ -94,7 +94,7 @@ def play(
     )
     state = game.start(fit.all_scores(), rounds=total)
     turns = taking(game, fit, state, batches(compiled, game, batch_size, seed), seed)
-    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging)
+    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed)
     return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
 
 
