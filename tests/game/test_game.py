@@ -201,6 +201,8 @@ LAYOUTS = {  # name: device, constants to set
 
 def game_with(layout, monkeypatch, compiled, player=None, **options):
     device, constants = LAYOUTS[layout]
+    if device is not None:
+        pytest.importorskip("torch")
     for constant, value in constants.items():
         monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
     game = rb.Game(compiled, player, device=device, **options)
@@ -387,6 +389,8 @@ def test_tensors_in_tensors_out(shape, device, precision):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_arrays_in_arrays_out(device, dtype):
+    if device is not None:
+        pytest.importorskip("torch")
     compiled, rows = compiled_of("one group", weighted=False)
     game, scores = rb.Game(compiled, device=device), SCORES[0][rows].astype(dtype)
     gradient, _ = game.round(game.start(scores), scores, game.batch(None))
