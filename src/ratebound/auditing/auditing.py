@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -92,7 +91,8 @@ def _measurable(
         try:
             compile_on(Problem(problem.minimize, [promise]), people, called(FIRST))
         except NoRows as error:
-            missing[promise] = _not_measured(promise, str(error))
+            said = str(promise), promise.name, promise.relation
+            missing[promise] = Promise(*said, unit=_unit(promise), why=str(error))
     others = [promise for promise in problem.constraints if promise not in missing]
     return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
 
@@ -169,26 +169,6 @@ def _promise(
         rows=rows,
         unit=_unit(constraint),
         method=method,
-    )
-
-
-def _not_measured(constraint: Constraint, why: str) -> Promise:
-    return Promise(
-        words=str(constraint),
-        name=constraint.name,
-        relation=constraint.relation,
-        value=None,
-        bound=None,
-        slack=None,
-        slack_low=None,
-        slack_high=None,
-        violation=math.nan,
-        kept=None,
-        verdict="not measured",
-        rows=0,
-        unit=_unit(constraint),
-        method="none",
-        why=why,
     )
 
 

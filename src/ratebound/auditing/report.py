@@ -32,19 +32,17 @@ class Promise:
     words: str
     name: str
     relation: Bound
-    value: float | None  # of the left side; None where a ratio has nothing below its line
-    bound: float | None  # the value of the right side
-    slack: float | None  # room to the bound in the constraint's own units, negative where broken
-    slack_low: float | None  # the interval of the room
-    slack_high: float | None
-    violation: (
-        float  # as training counts it, but for areas, which are judged themselves: kept where <= 0
-    )
-    kept: bool | None  # on these rows; None where it cannot be measured on them
-    verdict: Kept  # beyond these rows
-    rows: int  # of the smallest set involved, unweighted
-    unit: Unit
-    method: Method  # of the interval
+    value: float | None = None  # of the left side; None where a ratio has nothing below its line
+    bound: float | None = None  # the value of the right side
+    slack: float | None = None  # room to the bound in the constraint's own units, negative where broken
+    slack_low: float | None = None  # the interval of the room
+    slack_high: float | None = None
+    violation: float = math.nan  # as training counts it, but for areas, which are judged themselves
+    kept: bool | None = None  # on these rows; None where it cannot be measured on them
+    verdict: Kept = "not measured"  # beyond these rows
+    rows: int = 0  # of the smallest set involved, unweighted
+    unit: Unit = "rate"
+    method: Method = "none"  # of the interval
     why: str = ""  # it cannot be measured
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ratebound.base.spelling import nearest
 from ratebound.problem.frames import (
     Array,
     as_array,
@@ -118,7 +118,9 @@ class Population:
         elif name in frame_columns(self.X):
             values = as_array(self.X[name])
         else:
-            raise ValueError(_unknown_column(name, self.column_names))
+            known = self.column_names
+            hint = nearest(str(name), map(str, known))
+            raise ValueError(f"there is no column {name!r}{hint} It has {some(known) or 'none'}.")
         if values.ndim != 1:
             raise ValueError(f"column {name!r} has shape {values.shape}, expected one value per row")
         missing = is_missing(values)
@@ -243,9 +245,3 @@ def columns_by_name(columns: Any) -> dict[str, Any]:
             f"columns takes a DataFrame or a mapping from names to values, got {type(columns).__name__}"
         )
     return {name: columns[name] for name in names}
-
-
-def _unknown_column(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    hint = f", did you mean {close[0]!r}?" if close else "."
-    return f"there is no column {name!r}{hint} It has {some(list(known)) or 'none'}."

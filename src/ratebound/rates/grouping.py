@@ -53,12 +53,8 @@ def groups_said(groups: Groups | None) -> list[str | Subset]:
 
 
 def as_groups(groups: Groups | None) -> list[Subset]:
-    """The subsets that `groups` names, where it names no columns without their values."""
-    found = groups_said(groups)
-    subsets = [each for each in found if isinstance(each, Subset)]
-    if len(subsets) < len(found):
-        raise TypeError(f"groups={groups!r}: which values form the groups is not known without rows")
-    return subsets
+    """The groups as the function of a goal is given them: no column without its values is left."""
+    return [each for each in groups_said(groups) if isinstance(each, Subset)]
 
 
 @dataclass(frozen=True, repr=False)
