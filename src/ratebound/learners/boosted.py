@@ -74,8 +74,8 @@ class Boosted(Learner):
     def start(self, rows: Rows, settings: int, seed: int) -> BoostedFit:
         """Ensembles at work on these rows, an array or a table; bins of features may go by weights."""
         kind, readable = LIBRARIES[_library_of(self.model)], _readable(rows.inputs)
-        codes = tuple(map(int, self.categorical))
-        return BoostedFit(kind.planted(self._recipe, readable, codes, settings, seed, rows.weights))
+        recipe = self._recipe.on(self.categorical, seed)
+        return BoostedFit(kind.planted(recipe, readable, rows.weights, settings))
 
     @cached_property
     def _recipe(self) -> Recipe:

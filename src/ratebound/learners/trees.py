@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -22,6 +22,7 @@ from ratebound.learners.checking_lightgbm import checked_lightgbm
 from ratebound.learners.checking_xgboost import checked_xgboost
 
 Array = NDArray[Any]
+SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,17 @@ class Recipe:
     rounds: int
     patience: int | None
     data: dict[str, Any]  # what is said of the features where the training rows are read
+    categorical: Sequence[int] = ()  # features that hold codes of categories
+
+    def on(self, categorical: Sequence[int], seed: int) -> Recipe:
+        """The recipe with the features that are codes, and the game's seed where it has none."""
+        own = [self.params[name] for name in SEEDS if name in self.params]
+        if not all(isinstance(one, Integral) for one in own):
+            raise TypeError(
+                f"random_state of the estimator must be a whole number or None, got {own[0]!r}"
+            )
+        params = self.params if own else self.params | {"seed": seed}
+        return replace(self, params=params, categorical=tuple(map(int, categorical)))
 
 
 class LightGBM:
@@ -79,19 +91,11 @@ class LightGBM:
         )
 
     @staticmethod
-    def planted(
-        recipe: Recipe,
-        rows: Any,
-        categorical: Sequence[int],
-        settings: int,
-        seed: int,
-        weights: Array | None,
-    ) -> list[LightGBM]:
+    def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[LightGBM]:
         """Ensembles without trees, side by side on the same rows."""
-        library, data = LightGBM.library(), dict(recipe.data)
-        if categorical:
-            data["categorical_feature"] = list(categorical)
-        params = _seeded(recipe.params, seed, ("seed", "random_seed", "random_state"))
+        library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
+        if recipe.categorical:
+            data["categorical_feature"] = list(recipe.categorical)
         unread = np.zeros(len(rows))  # a label is asked for; the game alone knows what is wanted
         training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
         names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
@@ -207,18 +211,11 @@ class XGBoost:
         )
 
     @staticmethod
-    def planted(
-        recipe: Recipe,
-        rows: Any,
-        categorical: Sequence[int],
-        settings: int,
-        seed: int,
-        weights: Array | None,
-    ) -> list[XGBoost]:
+    def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[XGBoost]:
         """Ensembles without trees, side by side on the same rows."""
         library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
-        if categorical:
-            kinds = ["c" if i in categorical else "q" for i in range(rows.shape[1])]
+        if recipe.categorical:
+            kinds = ["c" if i in recipe.categorical else "q" for i in range(rows.shape[1])]
             data.setdefault("feature_types", kinds)
         # The library's histograms have bins of about the same weight.
         data |= {"enable_categorical": True, "nthread": params.get("n_jobs"), "weight": weights}
@@ -226,7 +223,6 @@ class XGBoost:
             training = library.QuantileDMatrix(rows, max_bin=params.get("max_bin"), **data)
         else:
             training = library.DMatrix(rows, **data)
-        params = _seeded(params, seed, ("seed", "random_state"))
         return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
 
     def grow(self, gradient: Array, curvature: Array) -> None:
@@ -309,11 +305,3 @@ def _taken(params: dict[str, Any], names: str) -> Any:
 
 def _positive(patience: Any) -> int | None:
     return int(patience) if patience and patience > 0 else None
-
-
-def _seeded(params: dict[str, Any], seed: int, names: Sequence[str]) -> dict[str, Any]:
-    """Parameters with the game's seed, where the estimator names none."""
-    own = [params[name] for name in names if name in params]
-    if not all(isinstance(one, Integral) for one in own):
-        raise TypeError(f"random_state of the estimator must be a whole number or None, got {own[0]!r}")
-    return params if own else params | {"seed": seed}
