@@ -10,8 +10,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_example_runs(path, capsys):
-    if "import torch" in path.read_text("utf-8"):
-        pytest.importorskip("torch")
+    for library in ("torch", "jax"):
+        if f"import {library}\n" in path.read_text("utf-8"):
+            pytest.importorskip(library)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
 
