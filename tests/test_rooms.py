@@ -72,3 +72,59 @@ def test_words_need_no_library_and_problems_need_arrays_only(module):
         top = name.partition(".")[0]
         allowed = sys.stdlib_module_names | LIBRARIES[module.split("/")[0]] | {"ratebound"}
         assert top in allowed, f"{module} imports {name}"
+
+
+# --- the seams have types ------------------------------------------------------------------------
+
+SEAMS = {"learner", "fit", "player", "scorer", "decider"}
+# The concrete classes behind each seam, and where alone they may be told apart by `isinstance`.
+CONCRETE = {
+    "learners": "Linear LinearFit MLP Torch TorchFit Lattice Boosted BoostedFit Oracle OracleFit",
+    "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
+    "game/cutting_plane.py": "CuttingPlane",
+    "game/grid.py": "Grid",
+}
+
+
+def calls(path, *names):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            yield node
+
+
+def last_name(node):
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def test_the_concrete_classes_are_all_of_them():
+    def below(kind):
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    for seam in (ratebound.Learner, ratebound.Fit, ratebound.Player):
+        own = {each for each in below(seam) if each.__module__.startswith("ratebound.")}
+        abstract = {
+            each for each in own if each.__abstractmethods__ and each.__module__ == seam.__module__
+        }
+        found = {each.__name__ for each in own - abstract}
+        assert found <= set(" ".join(CONCRETE.values()).split())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_flag_is_looked_for_on_a_learner_or_a_player(module):
+    for call in calls(MODULES[module], "getattr", "hasattr"):
+        assert last_name(call.args[0]) not in SEAMS, f"{module}:{call.lineno}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_learners_and_players_are_told_apart_in_their_own_rooms_only(module):
+    elsewhere = {
+        name
+        for place, names in CONCRETE.items()
+        if not module.startswith(place)
+        for name in names.split()
+    }
+    for call in calls(MODULES[module], "isinstance", "issubclass"):
+        kinds = {last_name(node) for node in ast.walk(call.args[1])}
+        assert not kinds & elsewhere, f"{module}:{call.lineno} asks for {kinds & elsewhere}"

@@ -29,9 +29,9 @@ class Adjustable:
         nested: dict[str, dict[str, Any]] = {}
         for name, value in parameters.items():
             own, _, inner = name.partition("__")
-            if own not in known:
+            if own not in known or (inner and not hasattr(known[own], "set_params")):
                 raise ValueError(
-                    f"{type(self).__name__} has no parameter {own!r}, only {', '.join(known)}"
+                    f"{type(self).__name__} has no parameter {name!r}, only {', '.join(known)}"
                 )
             if inner:
                 nested.setdefault(own, {})[inner] = value

@@ -18,7 +18,6 @@ from ratebound.auditing import Audit, audit
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.searching import Search, found
 from ratebound.game.learner import Learner
-from ratebound.game.trace import Trace
 from ratebound.learners.encoding import fit_encoding
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
@@ -152,11 +151,24 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 progress=None if self.verbose else False,
             )
         )
-        chosen = replace(result.solution, encoding=encoding, classes=self._no_and_yes())
-        chosen = replace(chosen, decider=chosen.decider.salted(seed))
-        self.trace_ = result.trace
-        recorded = chosen.recorded(setting=result.own.settings[0], seed=seed)
-        return self._fitted(recorded, result.own, result.prices)
+        chosen = replace(
+            result.solution,
+            encoding=encoding,
+            classes=self._no_and_yes(),
+            decider=result.solution.decider.salted(seed),
+        )
+        self.solution_ = chosen.recorded(setting=result.own.settings[0], seed=seed)
+        self.status_, self.trace_ = self.solution_.status, result.trace
+        weights = result.own.multipliers[-1]
+        self.constraints_, self.prices_, self.multipliers_ = (
+            dict(zip(everyone.labels, values.tolist(), strict=True))
+            for values in (
+                self.solution_.violations["train"],
+                result.prices,
+                weights[1:] / max(weights[0], 1e-12),
+            )
+        )
+        return self
 
     def _checked_parameters(self) -> tuple[Learner, Callable[..., Mixture], Training]:
         """What the parameters stand for, checked before anything is read or trained."""
@@ -171,16 +183,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if training.warm_start:
             learner.starting_at(np.empty(0))  # those that cannot go on say so before any training
         return learner, solve, training
-
-    def _fitted(self, solution: Mixture, own: Trace, paid: Array) -> RateConstrainedClassifier:
-        """Itself with what was found: the solution, the trace of its setting, the prices (m,)."""
-        self.solution_, self.status_ = solution, solution.status
-        words = [str(constraint) for constraint in solution.constraints]
-        self.constraints_ = dict(zip(words, solution.violations["train"].tolist(), strict=True))
-        self.prices_ = dict(zip(words, paid.tolist(), strict=True))
-        ended = own.multipliers[-1, 1:] / max(own.multipliers[-1, 0], 1e-12)
-        self.multipliers_ = dict(zip(words, ended.tolist(), strict=True))
-        return self
 
     def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
         """A decision for each row, always the same for the same row, or the same `key`.

@@ -14,7 +14,7 @@ from ratebound.base.extras import import_torch
 from ratebound.game.learner import Rows, Stepping, Style
 from ratebound.game.settings import checked_rates
 from ratebound.learners.torch import Torch, TorchFit
-from ratebound.learners.torch_scorer import stacked_state
+from ratebound.learners.torch_scorer import TorchScorer, stacked_state
 
 if TYPE_CHECKING:
     from ratebound.learners.lattice_network import Feature, Lattices
@@ -207,12 +207,12 @@ def calibrators(model: Any) -> list[Calibrator]:
 def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
     """The module of a lattice model and its parameters by name, (M, ...)."""
     mixture = getattr(model, "solution_", model)
-    scorer = getattr(mixture, "scorer", None)
-    module = getattr(scorer, "module", mixture if scorer is None else scorer)
+    deployed = getattr(mixture, "scorer", mixture)
+    module = deployed.module if isinstance(deployed, TorchScorer) else deployed
     if not hasattr(module, "is_monotone"):
         raise TypeError(f"expected a lattice model, got {type(module).__name__}")
-    if scorer is not None:
-        return module, stacked_state(scorer.shapes, mixture.parameters)
+    if module is not deployed:
+        return module, stacked_state(deployed.shapes, mixture.parameters)
     return module, {name: p.detach().cpu()[None] for name, p in module.named_parameters()}
 
 

@@ -1,0 +1,121 @@
+"""Few parameters, in groups, and parts that scikit-learn can clone and search."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+import ratebound as rb
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(300, 3))
+GROUP = np.where(RANDOM.random(300) < 0.4, "a", "b")
+Y = X[:, 0] + 0.5 * (GROUP == "a") + RANDOM.normal(size=300) > 0
+PROMISE = 'recall(group == "b") >= 0.9 * recall()'
+PARTS = {
+    "linear": lambda: rb.Linear([0.01, 0.1], l2=0.1),
+    "mlp": lambda: rb.MLP(hidden=[4, 4], learning_rate=(0.1, 0.2)),
+    "oracle": lambda: rb.Oracle(LogisticRegression(C=2.0)),
+    "swap": lambda: rb.SwapRegret([0.1, 0.2], objective_weight=0.7),
+    "external": lambda: rb.ExternalRegret("theorem", "sgd", radius=3.0),
+    "cutting planes": lambda: rb.CuttingPlane(radius=5.0),
+    "grid": lambda: rb.Grid(7, radius=2.0),
+    "rules": lambda: rb.Rules(proxy="hinge", window=9),
+    "keep": lambda: rb.Keep(5, frontier=True),
+    "stop": lambda: rb.Stop(max_time=3),
+    "training": lambda: rb.Training(epochs=3, patience=2),
+}
+
+
+@pytest.mark.parametrize("function", [rb.play, rb.RateConstrainedClassifier])
+def test_few_parameters(function):
+    assert len(inspect.signature(function).parameters) <= 12
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_cloned_with_their_parameters(name):
+    part = PARTS[name]()
+    copy = clone(part)
+    assert copy is not part
+    assert {key: repr(value) for key, value in copy.get_params().items()} == {
+        key: repr(value) for key, value in part.get_params().items()
+    }
+    for each in fields(part):
+        if each.init:
+            part.set_params(**{each.name: getattr(copy, each.name)})
+    assert repr(part) == repr(copy)
+    with pytest.raises(ValueError, match="has no parameter 'depth', only"):
+        part.set_params(depth=3)
+
+
+def test_what_is_set_is_checked_as_what_is_made():
+    with pytest.raises(ValueError, match="l2 takes a number"):
+        rb.Linear().set_params(l2=-1)
+    oracle = rb.Oracle(LogisticRegression()).set_params(estimator__C=0.5, tolerance=0.1)
+    assert (oracle.estimator.C, oracle.tolerance) == (0.5, 0.1)
+    with pytest.raises(ValueError, match="Linear has no parameter 'l2__size', only"):
+        rb.Linear().set_params(l2__size=3)
+
+
+@pytest.mark.parametrize(
+    ("model", "tried"),
+    [
+        (rb.Linear(0.05), {"model__learning_rate": [1e-6, 0.05], "model__l2": [0.0, 1.0]}),
+        (rb.Oracle(LogisticRegression()), {"model__estimator__C": [1e-9, 1.0]}),
+        (rb.Linear(0.05), {"player": ["external", rb.SwapRegret(0.1)], "training__epochs": [1, 30]}),
+    ],
+    ids=["learner", "oracle", "player and training"],
+)
+def test_searches_reach_into_the_parts(model, tried):
+    estimator = rb.RateConstrainedClassifier(
+        "positive_rate() <= 0.5", model=model, training=rb.Training(epochs=30), random_state=0
+    )
+    found = GridSearchCV(estimator, tried, cv=2).fit(X, Y)
+    for name in tried:
+        assert name in found.best_params_
+    assert found.best_score_ > 0.65
+    assert found.best_params_.get("model__learning_rate") != 1e-6
+    assert found.best_params_.get("model__estimator__C") != 1e-9
+    assert model == clone(model) or isinstance(model, rb.Oracle)  # and leave them as they were
+
+
+def test_every_rate_of_the_model_meets_every_rate_of_the_player():
+    estimator = rb.RateConstrainedClassifier(PROMISE, model=rb.Linear([0.01, 0.1]), random_state=0)
+    trace = estimator.fit(X, Y, columns={"group": GROUP}).trace_
+    assert trace.settings == list(range(6))
+    paired = estimator.set_params(player=rb.SwapRegret([0.01, 0.1])).fit(X, Y, columns={"group": GROUP})
+    assert paired.trace_.settings == [0, 1]
+
+
+@pytest.mark.parametrize("rows", [300, 2500])
+@pytest.mark.parametrize("model", ["linear", "lightgbm"])
+def test_other_populations_are_keywords(model, rows):
+    if model == "lightgbm":
+        pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(1)
+    wide = rng.normal(size=(rows, 3))
+    y = wide[:, 0] + rng.normal(size=rows) > 0
+    experts = rb.Population(wide[:60] + 0.5, wide[:60, 1] > 0, columns={"town": ["x", "y"] * 30})
+    promises = ['accuracy(on="experts", town="x") >= 0.6', "positive_rate() <= 0.6"]
+    estimator = rb.RateConstrainedClassifier(promises, model=model, random_state=0)
+    fitted = estimator.fit(wide, y, experts=experts)
+    assert fitted.status_.feasible
+    decided = fitted.solution_.yes_probability(wide[:60] + 0.5)
+    right = np.where(wide[:60, 1] > 0, decided, 1 - decided)[::2].mean()
+    found = next(iter(fitted.constraints_.values()))
+    assert found == pytest.approx(0.6 - right, abs=1e-9)
+    with pytest.raises(ValueError, match=r"population 'experts'.*Pass it"):
+        estimator.fit(wide, y)
+
+
+def test_a_promise_said_twice_is_told_apart():
+    model = rb.RateConstrainedClassifier(
+        [PROMISE, PROMISE], training=rb.Training(epochs=5), random_state=0
+    )
+    model.fit(X, Y, columns={"group": GROUP})
+    for found in (model.constraints_, model.prices_, model.multipliers_):
+        assert list(found) == [PROMISE, f"{PROMISE} (2)"]
