@@ -82,6 +82,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     array([False, False,  True,  True])
     """
 
+    solution_: Mixture
     __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
 
     def __init__(
