@@ -11,6 +11,7 @@ from ratebound.game.proxies import PROXIES
 
 
 def test_every_name_stands_for_something():
+    assert tuple(of_estimator.MODELS) == choices.MODELS
     assert ("auto", *of_estimator.PLAYERS) == choices.PLAYERS
     assert tuple(of_estimator.SOLUTIONS) == choices.SOLUTIONS
     assert tuple(PROXIES) == choices.PROXIES

@@ -62,6 +62,21 @@ def test_auditing_on_two_tables(run, model, new_people, pool, tmp_path, monkeypa
     assert report["promises"][1]["value"] == pytest.approx(said_yes)
 
 
+def test_training_holds_out_a_share_of_each(run, people, pool, tmp_path):
+    named = ["--population", f"pool={pool}", "--epochs", "5", "--out", tmp_path / "model"]
+    answer = run(*asked(people, POOL, command="train"), *named)
+    report = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))
+    assert answer.status == (0 if report["kept"] else 1)
+    assert report["populations"] == {"audited": 160, "pool": 30}
+    assert str(rb.load(tmp_path / "model").problem.subject_to[0]) == POOL
+    again = run("audit", tmp_path / "model", people, "--label", "income", *named[:2])
+    assert again.status in (0, 1)
+    assert "Audit of" in again.out
+    assert (
+        "Add --population pool=FILE" in run("audit", tmp_path / "model", people, "--label", "income").err
+    )
+
+
 REFUSED = [
     ([], "population 'pool' is not given. Add --population pool=FILE"),
     (["--population", "pol={pool}"], "is not given, did you mean 'pol'? Add --population pool=FILE"),

@@ -178,3 +178,13 @@ def test_what_cannot_be_known_is_said_before_any_training(monkeypatch):
 def test_rounding_breaks_no_promise():
     option = Option("a", np.zeros(3), np.array([1e-16, 0.0, 0.1]))
     assert str(option) == "0.0000 at a worst violation of +0.0333 (kept in 2 of 3 splits)"
+
+
+def test_promises_on_another_population_are_measured_there():
+    pool = people(600, seed=3)
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a", on="pool") <= 0.3])
+    found = rb.plan(problem, people(), splits=2, pool=rb.Population(pool.X, columns=pool.columns))
+    plain, trained = found.options[AS_IT_IS], found.options[TRAINING]
+    assert plain.violations.min() > 0.1  # most of this group are positive
+    assert trained.violations.max() < 0.1
+    assert (trained.objectives > plain.objectives).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from ratebound.auditing import audit as audit_on
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_file
 from ratebound.commands.promises import check_populations
-from ratebound.commands.rows import with_classes
+from ratebound.commands.rows import labelled
 from ratebound.commands.saved import load_model, table_for, truths
 from ratebound.problem.population import Population
 from ratebound.solution.mixture import Mixture
@@ -48,5 +47,5 @@ def audit(
 
 def _population(mixture: Mixture, path: Path, label: str, weight: str | None, other: bool) -> Population:
     table = table_for(mixture, path, label)
-    rows = with_classes(table, label, mixture.classes, mixture.problem, weight, other)
-    return replace(rows, columns=rows.columns | truths(mixture, table)).population()
+    known = truths(mixture, table)
+    return labelled(table, label, mixture.classes, mixture.problem, weight, other=other, columns=known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import read_given
 from ratebound.commands.runs import Run
@@ -16,23 +18,18 @@ def explain(run: Run) -> int:
         raise ValueError(
             "which promise should be explained? Give --require, as in --require 'recall() >= 0.9'"
         )
-    given, features = read_given(run, problem)
-    people, others = given.populations()
-    no, yes = given.rows.classes
-    known = run.known or ()
-    found = explaining.explain(
-        problem, people, known=known, model=run.model, features=features, seed=run.seed, **others
-    )
+    given = read_given(run, problem)
+    no, yes = given.classes
+    asked: dict[str, Any] = {
+        "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
+    } | given.others  # fmt: skip
+    found = explaining.explain(problem, given.people, **asked)
     print(f"{run.data}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}")
     if not found.possible:
         return 1
     print(f"\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n")
     try:
-        print(
-            planning.plan(
-                problem, people, known=known, model=run.model, features=features, seed=run.seed
-            )
-        )
+        print(planning.plan(problem, given.people, **asked))
     except ValueError as error:
         print(f"This could not be measured on held-out rows: {error}")
     return 0

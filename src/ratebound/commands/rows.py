@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,63 +20,33 @@ Array = NDArray[Any]
 MANY = 1000  # distinct texts above which a column cannot be one of categories
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A table with its labels; `columns` are those read otherwise for constraints than in the table."""
-
-    table: Table
-    yes: Array | None  # (n,) bool; None where there are no labels
-    classes: tuple[Any, Any]  # what no and yes are called
-    columns: dict[str, Array]
-    weights: Array | None
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def only(self, chosen: Array) -> Rows:
-        columns = {name: values[chosen] for name, values in self.columns.items()}
-        weights = None if self.weights is None else self.weights[chosen]
-        yes = None if self.yes is None else self.yes[chosen]
-        return Rows(self.table[chosen], yes, self.classes, columns, weights)
-
-    def population(self) -> Population:
-        return Population(self.table, self.yes, columns=self.columns, weights=self.weights)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Given:
     """All the rows that a run speaks of."""
 
-    rows: Rows  # the table to train on, or to audit
-    others: dict[str, Rows]  # by the names of their populations
-
-    def only(self, chosen: Array) -> Given:
-        """Some rows of each, given by the truth values of all of them, one table after the other."""
-        first, *rest = np.split(
-            chosen, np.cumsum([len(self.rows), *map(len, self.others.values())])[:-1]
-        )
-        others = zip(self.others.items(), rest, strict=True)
-        return Given(self.rows.only(first), {name: rows.only(part) for (name, rows), part in others})
-
-    def populations(self) -> tuple[Population, dict[str, Any]]:
-        return self.rows.population(), {name: rows.population() for name, rows in self.others.items()}
+    people: Population
+    others: dict[str, Any]  # further populations, by their names
+    classes: tuple[Any, Any]  # what no and yes are called
+    features: list[str]  # the columns that the model may see
 
 
-def read_given(run: Run, problem: Problem) -> tuple[Given, list[str]]:
-    """The tables of a run, and the columns the model may see; the labels found are the classes."""
+def read_given(run: Run, problem: Problem) -> Given:
+    """The tables of a run; the labels found in the first are the classes."""
     table = read_table(run.data)
-    rows, features = _rows_of(table, run, problem), visible(table, run)
+    classes, features = _classes(table, run), visible(table, run)
+    people = labelled(table, run.label, classes, problem, run.weight)
     check_known(table, run)
-    others: dict[str, Rows] = {}
+    others = {}
     for name, path in run.population.items():
         other = read_table(path, table.kinds)
         for feature in features:
             other.check(feature, "feature")
-        others[name] = with_classes(other, run.label, rows.classes, problem, run.weight, other=True)
-    return Given(rows, others), features
+        others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
+    return Given(people, others, classes, features)
 
 
-def _rows_of(table: Table, run: Run, problem: Problem) -> Rows:
+def _classes(table: Table, run: Run) -> tuple[Any, Any]:
+    """Which label is no, and which is yes."""
     labels = table.column(run.label, "label")
     found = sorted(distinct(labels), key=lambda value: (str(type(value)), value))
     if len(found) != 2:
@@ -83,33 +54,41 @@ def _rows_of(table: Table, run: Run, problem: Problem) -> Rows:
             f"{table.name}: label column {run.label!r} needs two values, it holds {some(found)}"
         )
     yes = found[1] if run.positive is None else _positive(run.positive, found, run.label)
-    no = found[0] if found[1] == yes else found[1]
-    return with_classes(table, run.label, (no, yes), problem, run.weight)
+    return found[0] if found[1] == yes else found[1], yes
 
 
-def with_classes(
+def labelled(
     table: Table,
     label: str,
     classes: tuple[Any, Any],
     problem: Problem,
     weight: str | None,
+    *,
     other: bool = False,
-) -> Rows:
-    """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights."""
+    columns: Mapping[str, Array] | None = None,
+) -> Population:
+    """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights.
+
+    `columns` are those that constraints read otherwise than they stand in the table.
+    """
     if other and weight not in table.columns:
         weight = None
-    weights = None if weight is None else _weights(table, weight)
-    decisions = _decisions(table, classes, problem)
-    if other and label not in table.columns:
-        return Rows(table, None, classes, decisions, weights)
-    labels = table.column(label, "label")
-    unknown = [value for value in distinct(labels) if value not in classes]
-    if unknown:
-        raise ValueError(
-            f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
-            f"{classes[0]!r} and {classes[1]!r}"
-        )
-    return Rows(table, np.asarray(labels == classes[1], dtype=bool), classes, decisions, weights)
+    yes = None
+    if label in table.columns or not other:
+        labels = table.column(label, "label")
+        unknown = [value for value in distinct(labels) if value not in classes]
+        if unknown:
+            raise ValueError(
+                f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
+                f"{classes[0]!r} and {classes[1]!r}"
+            )
+        yes = np.asarray(labels == classes[1], dtype=bool)
+    return Population(
+        table,
+        yes,
+        columns=_decisions(table, classes, problem) | dict(columns or {}),
+        weights=None if weight is None else _weights(table, weight),
+    )
 
 
 def visible(table: Table, run: Run) -> list[str]:

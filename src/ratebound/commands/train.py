@@ -11,12 +11,11 @@ from ratebound.auditing.wording import summary
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_folder, whole_folder
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import Given, read_given
+from ratebound.commands.rows import read_given
 from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import held_out
-from ratebound.problem.problem import Problem
+from ratebound.problem.holding_out import parted
 
 INTERRUPTED = 130
 FILES = ("model.safetensors", "report.html", "audit.json")
@@ -28,48 +27,37 @@ def train(run: Run) -> int:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
     problem = stated(run)
-    given, features = read_given(run, problem)
-    people, others = given.populations()
-    everyone = compile(problem, people, **others)
-    problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
-    fitting, aside = _parted(given, everyone, run)
+    given = read_given(run, problem)
+    fitting, aside = _parted(compile(problem, given.people, **given.others), run)
 
-    model = _fitted(fitting, problem, features, run)
-    solution = replace(model.solution_, classes=given.rows.classes)
-    people, others = aside.populations()
-    report = audit(problem, solution, people, **others)
+    model = _fitted(fitting, given.features, run)
+    solution = replace(model.solution_, classes=given.classes)
+    report = audit(aside.problem, solution, aside.first, **aside.others)
     _write(solution.recorded(audited=report.to_dict()), report, model.trace_, run.out)
-    _tell(report, model, len(fitting.rows), run)
+    _tell(report, model, len(fitting.first), run)
     if model.trace_.interrupted:
         return INTERRUPTED
     return 0 if report.kept else 1
 
 
-def _parted(given: Given, everyone: Compiled, run: Run) -> tuple[Given, Given]:
+def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
     """Rows to train on and rows held out, of every population; the same rows where none are."""
     if not run.holdout:
-        return given, given
-    aside = held_out(everyone.cells, run.holdout, run.seed)
-    parts = given.only(~aside), given.only(aside)
-    for name, part in zip(("training", "held-out"), parts, strict=True):
-        try:
-            people, others = part.populations()
-            compile(everyone.problem, people, **others)
-        except ValueError as error:
-            raise ValueError(
-                f"among the {len(part.rows):,} {name} rows: {error}; there are too few such rows to "
-                "train and audit on: change --holdout, or --seed"
-            ) from None
-    return parts
+        return everyone, everyone
+    try:
+        return parted(everyone, run.holdout, run.seed)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; there are too few such rows to train and audit on: change --holdout, or --seed"
+        ) from None
 
 
-def _fitted(given: Given, problem: Problem, features: list[str], run: Run) -> Any:
+def _fitted(fitting: Compiled, features: list[str], run: Run) -> Any:
     from ratebound.estimators.choices import Training
-    from ratebound.estimators.classifier import RateConstrainedClassifier
+    from ratebound.estimators.planning import fitted
 
-    model = RateConstrainedClassifier(
-        problem.subject_to,
-        objective=problem.minimize,
+    return fitted(
+        fitting,
         model=run.model,
         player=run.player,
         solution=run.solution,
@@ -79,8 +67,6 @@ def _fitted(given: Given, problem: Problem, features: list[str], run: Run) -> An
         verbose=not run.quiet,
         random_state=run.seed,
     )
-    rows, (_, others) = given.rows, given.populations()
-    return model.fit(rows.table, rows.yes, columns=rows.columns, sample_weight=rows.weights, **others)
 
 
 def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:

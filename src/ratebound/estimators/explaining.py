@@ -18,7 +18,7 @@ from ratebound.estimators.explanation import (
     Price,
     RateRows,
 )
-from ratebound.estimators.planning import fitted
+from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import Array
@@ -128,10 +128,9 @@ def _unconstrained(
     compiled: Compiled, model: Any, features: Sequence[str] | None, seed: int
 ) -> Mixture | None:
     """The model trained without promises, where there is something to train it on."""
-    people = compiled.first
-    if people.y is None or any(each.X is None for each in compiled.populations.values()):
+    if compiled.first.y is None or any(each.X is None for each in compiled.populations.values()):
         return None
-    return fitted(Problem(compiled.problem.minimize), people, model, features, seed).solution_
+    return fitted_plainly(compiled, model=model, features=features, random_state=seed).solution_
 
 
 def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:

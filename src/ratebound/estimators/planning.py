@@ -19,13 +19,14 @@ from tqdm import tqdm
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import held_out
+from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import known_groups, thresholds
+from ratebound.solution.thresholds import known_groups, priced_thresholds
 
 Array = NDArray[Any]
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
@@ -109,14 +110,16 @@ def plan(
     share: float = 0.25,
     seed: int = 0,
     progress: bool | None = None,
+    **others: Population,
 ) -> Plan:
     """Whether to use thresholds, training or both here, measured on held-out rows.
 
     `known` are the columns that may be looked at when deciding; without any there is one threshold for
     everyone. `model` and `features` are what `RateConstrainedClassifier` takes. Each of `splits` times
-    a `share` of the rows is held out, and every option is trained on the others. What held-out rows
+    a `share` of the rows is held out, and every option is trained on the rest. What held-out rows
     show varies from split to split, so differences between options are weighed against their standard
-    errors over the splits, and among options that do equally well the simplest is recommended.
+    errors over the splits, and among options that do equally well the simplest is recommended. `others`
+    are the populations that rates speak of with ``on=``; each is held out in the same share.
 
     >>> import ratebound as rb
     >>> random = np.random.default_rng(0)
@@ -140,14 +143,12 @@ def plan(
     check_number("share", share, above=0, below=1)
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
-    everyone = compile(problem, population)
-    problem = everyone.problem  # whose counts speak of all rows, whichever part they are counted on
+    everyone = compile(problem, population, **others)
     known_groups(known, everyone)  # what cannot be known is said before any training
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):
-        aside = held_out(everyone.cells, share, seed + split)
-        fitting, judging = population.only(~aside), compile(problem, population.only(aside))
-        for name, policy in _policies(problem, fitting, known, model, features, seed + split).items():
+        fitting, judging = parted(everyone, share, seed + split)
+        for name, policy in _policies(fitting, known, model, features, seed + split).items():
             outcome = evaluate(policy, judging)
             worst = float((outcome.violations / judging.scale[1:]).max())
             measured[name].append((outcome.objective, worst))
@@ -157,43 +158,43 @@ def plan(
         for name, found in ((name, np.array(values)) for name, values in measured.items())
     }
     recommended = _recommended(list(options.values())).name
-    return Plan(problem, tuple(known), options, recommended, _reason(options, recommended, known))
+    return Plan(
+        everyone.problem, tuple(known), options, recommended, _reason(options, recommended, known)
+    )
 
 
 def _policies(
-    problem: Problem,
-    people: Population,
-    known: Sequence[str],
-    model: Any,
-    features: Sequence[str] | None,
-    seed: int,
+    fitting: Compiled, known: Sequence[str], model: Any, features: Sequence[str] | None, seed: int
 ) -> dict[str, Mixture]:
-    """Every option, trained on these people."""
-    plain = fitted(Problem(problem.minimize), people, model, features, seed)
-    trained = fitted(problem, people, model, features, seed)
+    """Every option, trained on these rows."""
+    options: dict[str, Any] = {"model": model, "features": features, "random_state": seed}
+    plain = fitted_plainly(fitting, **options)
+    trained = fitted(fitting, **options)
     return {
         AS_IT_IS: plain.solution_,
-        THRESHOLDS: thresholds(problem, plain.solution_, people, known=known),
+        THRESHOLDS: priced_thresholds(plain.solution_, fitting, known)[0],
         TRAINING: trained.solution_,
-        HYBRID: thresholds(problem, _iterates(trained), people, known=known),
+        HYBRID: priced_thresholds(_iterates(trained), fitting, known)[0],
     }
 
 
-def fitted(
-    problem: Problem, people: Population, model: Any, features: Sequence[str] | None, seed: int
-) -> RateConstrainedClassifier:
-    """The classifier for `problem`, trained on these people."""
-    classifier = RateConstrainedClassifier(
-        problem.subject_to,
-        objective=problem.minimize,
-        model=model,
-        features=features,
-        random_state=seed,
-    )
-    found: RateConstrainedClassifier = classifier.fit(
-        people.X, people.y, columns=people.columns or None, sample_weight=people.weights
+def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
+    """The classifier for a compiled problem, trained on its rows; `options` are its parameters."""
+    problem, people = compiled.problem, compiled.first
+    model = RateConstrainedClassifier(problem.subject_to, objective=problem.minimize, **options)
+    found: RateConstrainedClassifier = model.fit(
+        people.X,
+        people.y,
+        columns=people.columns or None,
+        sample_weight=people.weights,
+        **compiled.others,
     )
     return found
+
+
+def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
+    """The same without any promises."""
+    return fitted(compile(Problem(compiled.problem.minimize), compiled.first), **options)
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:

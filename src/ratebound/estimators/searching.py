@@ -19,7 +19,7 @@ from ratebound.game.settings import SMALL
 from ratebound.game.trace import Trace, beside, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import held_out
+from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate
 from ratebound.solution.mixture import Mixture
@@ -65,7 +65,9 @@ def found(search: Search) -> Found:
     learner, player = search.pairs
     patience = training.patience or learner.patience
     several = max(learner.settings, player.settings) > 1 or patience is not None
-    train, validation = _parted(everyone, training.validation_fraction if several else 0.0, search.seed)
+    train, validation = _validated(
+        everyone, training.validation_fraction if several else 0.0, search.seed
+    )
     rounds = _rounds(learner, training, train)
     watch = {} if validation is None else {"validation": validation}
     on = "train" if validation is None else "validation"
@@ -123,22 +125,14 @@ def _trained_plainly(search: Search, rounds: int, max_time: float | None) -> Tra
     return judged_on(plain, search.everyone)
 
 
-def _parted(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
+def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
     """Rows to train on, and rows to choose among settings by; none of those where data is small."""
     if len(everyone.first) <= SMALL or not fraction:
         return everyone, None
-    aside = held_out(everyone.cells, fraction, seed)
-    parts = []
-    for chosen in (~aside, aside):
-        first, *others = (
-            (name, population.only(chosen[everyone.rows[name]]))
-            for name, population in everyone.populations.items()
-        )
-        try:
-            parts.append(compile(everyone.problem, first[1], **dict(others)))
-        except ValueError:  # a group is too small to be split: choose on the rows trained on
-            return everyone, None
-    return parts[0], parts[1]
+    try:
+        return parted(everyone, fraction, seed)
+    except ValueError:  # a group is too small to be split: choose on the rows trained on
+        return everyone, None
 
 
 def _rounds(learner: Learner, training: Training, train: Compiled) -> int:

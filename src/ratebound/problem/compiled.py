@@ -94,6 +94,11 @@ class Compiled:
         return self.populations[FIRST]
 
     @property
+    def others(self) -> dict[str, Any]:
+        """The other populations, by the names that rates call them with ``on=``."""
+        return {name: other for name, other in self.populations.items() if name != FIRST}
+
+    @property
     def cell_count(self) -> int:
         return len(self.membership)
 

@@ -4,7 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
 from ratebound.problem.frames import Array
+
+
+def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compiled]:
+    """The same problem on rows to train on, and on the share of every cell that is held out of them.
+
+    Counts speak of all rows, whichever part they are counted on.
+
+    >>> from ratebound import Population, Problem, recall
+    >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
+    >>> parts = parted(compile(Problem("error_rate()", [recall(sex="F") >= 0.9]), people), 0.2, seed=0)
+    >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
+    ([80, 20], [40, 10])
+    """
+    aside = held_out(everyone.cells, share, seed)
+    return _on(everyone, ~aside, "training"), _on(everyone, aside, "held-out")
+
+
+def _on(everyone: Compiled, chosen: Array, called: str) -> Compiled:
+    try:
+        return compile(
+            everyone.problem,
+            **{
+                name: each.only(chosen[everyone.rows[name]])
+                for name, each in everyone.populations.items()
+            },
+        )
+    except ValueError as error:
+        raise ValueError(f"among the {chosen.sum():,} {called} rows: {error}") from None
 
 
 def held_out(cells: Array, share: float, seed: int) -> Array:
