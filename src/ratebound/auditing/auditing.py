@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.decided import Array, Decided, called, decide, is_mixture
+from ratebound.auditing.decided import Decided, called, decide, is_mixture
 from ratebound.auditing.groups import groups
 from ratebound.auditing.intervals import Interval, area, clopper_pearson
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
@@ -17,6 +17,7 @@ from ratebound.auditing.score import score_interval
 from ratebound.auditing.strata import strata
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
+from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted

@@ -12,15 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Subset
 from ratebound.solution.deciders import Decider, Draw
-
-Array = NDArray[Any]
 
 
 def called(name: str) -> str:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratebound.auditing.decided import Array
 from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import Audit, Promise
+from ratebound.base.types import Array
 from ratebound.game.trace import Trace, worst_of
 
 POINTS = 1500  # of a scatter; more only blacken it

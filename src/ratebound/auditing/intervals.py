@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv
 
-from ratebound.auditing.decided import Array
+from ratebound.base.types import Array
 
 Interval = tuple[float, float]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ratebound.auditing.decided import Array, Decided
+from ratebound.auditing.decided import Decided
+from ratebound.base.types import Array
 from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_count
 from ratebound.rates.subsets import EVERYONE, Subset

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.decided import Array, Decided
+from ratebound.auditing.decided import Decided
 from ratebound.auditing.intervals import equal_decisions
 from ratebound.auditing.measure import at_of, over_of, scale
+from ratebound.base.types import Array
 from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import Subset

@@ -26,11 +26,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.solver import ROUNDING, Unsolved, Vertex, polished, solve, weights_of
+from ratebound.base.types import Array
 
-Array = NDArray[Any]
 NEARBY = 1e-7  # units by which a bound is relaxed to see what the next ones are worth
 TOLERANCE = 1e-9  # a constraint is kept where its violation is at most so many of its units
 

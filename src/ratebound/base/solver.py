@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratebound.base.types import Array
+
 SOLVER = 1e-10  # the solver's own tolerance, in rows whose largest entry is 1; it takes no less
 ROUNDING = 1e-12  # of sums, relative to their terms; weights below it are none
 NOTHING = 1e-9  # weights that fall below 0 by less are 0

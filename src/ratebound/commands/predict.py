@@ -17,15 +17,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_file
 from ratebound.commands.saved import load_model, table_for, truths
 from ratebound.commands.tables import Table
 from ratebound.solution.mixture import Mixture
 
-Array = NDArray[Any]
 WHOLE = re.compile(r"-?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing

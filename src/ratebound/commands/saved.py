@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.commands.promises import text_columns
 from ratebound.commands.tables import Kind, Table, read_table
 from ratebound.learners.columns import Category, Code
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
-
-Array = NDArray[Any]
 
 
 def load_model(path: Path) -> Mixture:

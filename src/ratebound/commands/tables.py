@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.spelling import nearest
+from ratebound.base.types import Array
 from ratebound.commands.sources import read_csv, read_parquet
 from ratebound.problem.frames import is_missing, some
 
-Array = NDArray[Any]
 Kind = Literal["number", "text"]
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ratebound.auditing import Audit, audit
+from ratebound.base.types import Array
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.searching import Search, found
 from ratebound.game.learner import Learner
@@ -25,8 +25,6 @@ from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
-
-Array = NDArray[Any]
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):

@@ -10,6 +10,7 @@ import numpy as np
 from ratebound.auditing.auditing import audit_decided
 from ratebound.auditing.decided import decide, decided_by
 from ratebound.base.linear_program import LeastViolation, kept
+from ratebound.base.types import Array
 from ratebound.estimators.explanation import (
     PERFECT,
     UNCONSTRAINED,
@@ -21,7 +22,6 @@ from ratebound.estimators.explanation import (
 from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.types import Array
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -28,7 +28,6 @@ from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import known_groups, priced_thresholds
 
-Array = NDArray[Any]
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
 WHAT = {  # from the simplest to deploy to the least simple
     AS_IT_IS: "the model trained without promises",

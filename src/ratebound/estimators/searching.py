@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ratebound.base.types import Array
 from ratebound.estimators.choices import Training
 from ratebound.game.learner import Learner
 from ratebound.game.moving import with_moved_thresholds
@@ -28,7 +27,6 @@ from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
 from ratebound.solution.thresholds import priced_thresholds
 
-Array = NDArray[Any]
 KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # of each setting that is trained without promises
 FEW = 12  # of them, whose thresholds are moved to choose among settings

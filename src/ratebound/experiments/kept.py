@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.experiments.experiment import POPULATIONS, Data
 from ratebound.game.players import Averaging
@@ -22,7 +22,6 @@ from ratebound.game.trace import Trace, Values
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array
 
-Array = NDArray[Any]
 FORMAT = "ratebound game 3"
 SUFFIX = ".game"
 WATCHED = POPULATIONS[1:]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
@@ -26,8 +25,6 @@ from ratebound.game.trace import Trace
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import average, best_iterate, last_iterate, select, shrink
-
-Array = NDArray[Any]
 
 
 def uniform(trace: Trace) -> Mixture:

@@ -13,11 +13,10 @@ and `rb.average` averages the answers; every fit is kept, as a candidate for the
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.answers import no_answers
 from ratebound.game.game import Game
 from ratebound.game.keeping import Keeper
@@ -27,7 +26,6 @@ from ratebound.game.trace import Trace
 from ratebound.game.turns import Turns
 from ratebound.problem.compiled import Compiled
 
-Array = NDArray[Any]
 ROUNDING = 1e-10  # gaps up to this are those of linear programs
 
 

@@ -8,15 +8,13 @@ below what any mixture that keeps the constraints can reach. Between the two lie
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import worst_violation
 from ratebound.base.solver import Unsolved, solve, weights_of
+from ratebound.base.types import Array
 
-Array = NDArray[Any]
 LEAST_WEIGHT = 1e-6  # of the objective; below it, dividing by it leaves few digits of a bound
 NEW = 1e-12  # by how much a new answer must beat the others to tell anything
 

@@ -10,14 +10,10 @@ between 0 and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Compiled
-
-Array = NDArray[Any]
 
 
 def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbiased: bool) -> Array:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.trace import Trace, Values, joined, on_frontier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 
-Array = NDArray[Any]
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
 
 

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.threshold_program import best_policy, rank
 from ratebound.game.trace import Trace, Values, joined, judged_on, scores_on
 from ratebound.problem.compiled import Compiled
 
-Array = NDArray[Any]
 LARGEST = 2**25  # scores held at once; beyond it, some iterates of each setting stand for the others
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 

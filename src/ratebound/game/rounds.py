@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ratebound.base.checks import check_whole
+from ratebound.base.types import Array
 from ratebound.game.answering import Asking
 from ratebound.game.batches import batches
 from ratebound.game.game import Game
@@ -22,7 +22,6 @@ from ratebound.game.trace import Trace
 from ratebound.game.turns import Turns, taking
 from ratebound.problem.compiled import Compiled
 
-Array = NDArray[Any]
 EPOCHS = 40  # when nobody says
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratebound.base.types import Array
 
 
 class Graph(Protocol):

@@ -20,10 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import (
     TOLERANCE,
@@ -37,9 +35,9 @@ from ratebound.base.linear_program import (
     worst_violation,
 )
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
+from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 
-Array = NDArray[Any]
 FIRST = 256  # columns to begin with, in all
 CHUNK = 2**22  # numbers of one array of columns x cells
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
@@ -20,7 +20,6 @@ from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
-Array = NDArray[Any]
 NO_SETTING = -1  # of a candidate that comes from no setting of the game
 BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "setting", "round")
 

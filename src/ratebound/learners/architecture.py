@@ -13,13 +13,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.learners.lattice_graph import lattice_scores
 
-Array = NDArray[Any]
 Entry = dict[str, Any]  # a layer's name, "layer", and its options
 
 

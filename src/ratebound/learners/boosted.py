@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
 from ratebound.game.players import Player, SwapRegret
@@ -21,8 +21,6 @@ from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.learners.trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

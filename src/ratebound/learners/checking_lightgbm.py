@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.learners.checking_trees import WHOLE, Array, Tree, demand, reached, sized, whole, within
+from ratebound.base.types import Array
+from ratebound.learners.checking_trees import WHOLE, Tree, demand, reached, sized, whole, within
 
 RANGE = re.compile(r"none|\[[^\s:]+:[^\s:]+\]|-?[0-9]+(:-?[0-9]+)*")  # what is said of a feature
 

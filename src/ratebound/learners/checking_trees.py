@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratebound.base.types import Array
+
 Tree = dict[str, Any]
 WHOLE = re.compile(r"-?[0-9]{1,15}")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.learners.columns import (
     KINDS_IN,
     MISSING,
@@ -29,7 +29,6 @@ from ratebound.learners.columns import (
 )
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
 
-Array = NDArray[Any]
 LARGEST = 1000  # distinct texts of one column up to which it is taken for a category
 BEYOND = 1e300  # numbers above this are taken for infinite: a sum of two might be
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.extras import import_torch
+from ratebound.base.types import Array
 from ratebound.game.learner import Rows, Stepping, Style
 from ratebound.game.settings import checked_rates
 from ratebound.learners.torch import Torch, TorchFit
@@ -19,7 +19,6 @@ from ratebound.learners.torch_scorer import TorchScorer, stacked_state
 if TYPE_CHECKING:
     from ratebound.learners.lattice_network import Feature, Lattices
 
-Array = NDArray[Any]
 Pair = tuple[int, int]
 LARGEST = 1e38  # differences of such values are within single precision
 SMALLEST = 2.0**-100  # so is one over the differences of such values

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-
-Array = NDArray[Any]
 
 
 def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) -> str:

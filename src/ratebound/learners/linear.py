@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number, check_word
+from ratebound.base.types import Array
 from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

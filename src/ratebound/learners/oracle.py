@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
+from ratebound.base.types import Array
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
@@ -29,7 +29,6 @@ from ratebound.learners.archives import check_archive
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 
-Array = NDArray[Any]
 LINEAR = LinearScorer("float64")
 
 

@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_torch
+from ratebound.base.types import Array
 from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
 from ratebound.learners.descent import Descent
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import torch
 
     from ratebound.problem.compiled import Compiled
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,15 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.learners.architecture import build, chain_nodes, describe, measured
 
 if TYPE_CHECKING:
     import torch
 
-Array = NDArray[Any]
 CHUNK = 32_768  # rows scored at a time outside training
 BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
 

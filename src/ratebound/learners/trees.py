@@ -15,13 +15,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.extras import import_extra
+from ratebound.base.types import Array
 from ratebound.learners.checking_lightgbm import checked_lightgbm
 from ratebound.learners.checking_xgboost import checked_xgboost
 
-Array = NDArray[Any]
 SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
 
 

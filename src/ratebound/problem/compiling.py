@@ -20,9 +20,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
-from ratebound.problem.frames import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem

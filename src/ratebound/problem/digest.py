@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.types import Array
 from ratebound.problem.feature_scale import columns_of
-from ratebound.problem.frames import Array, as_array, frame_columns
+from ratebound.problem.frames import as_array, frame_columns
 
 CHUNK = 2**14  # rows copied at a time, where they have to be
 

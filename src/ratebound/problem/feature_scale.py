@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.frames import Array, as_array, frame_columns, is_missing
+from ratebound.base.types import Array
+from ratebound.problem.frames import as_array, frame_columns, is_missing
 
 ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratebound.base.types import Array
 
 
 def frame_columns(X: Any) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import Array
 
 
 def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compiled]:

@@ -10,7 +10,8 @@ from numbers import Number
 
 import numpy as np
 
-from ratebound.problem.frames import Array, distinct, some
+from ratebound.base.types import Array
+from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import (
     All,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.spelling import nearest
+from ratebound.base.types import Array
 from ratebound.problem.frames import (
-    Array,
     as_array,
     distinct,
     frame_columns,

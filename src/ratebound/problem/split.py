@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Block, bit
-from ratebound.problem.frames import Array
 
 Entry = tuple[int, int, float]  # row, slice, coefficient
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept
+from ratebound.base.types import Array
 from ratebound.rates.demands import area_budgets, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 
-Array = NDArray[Any]
 PRICED = 1e-6  # of the dual: constraints with more are at odds
 NAMED = 5  # constraints are named one by one up to here
 

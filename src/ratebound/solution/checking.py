@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ratebound.base.types import Array
 
 
 def plain(value: Any) -> Any:

@@ -13,12 +13,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
 from ratebound.problem.frames import as_array, is_missing
 
-Array = NDArray[Any]
 STEPS = 4096.0  # in which a feature is rounded, shared by all features, of which noise may move any
 FEWEST = 32.0  # of them for one feature
 TINY = (

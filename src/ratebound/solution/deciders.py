@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.rates.subsets import Value
@@ -27,7 +27,6 @@ from ratebound.solution.choosing import (
 )
 from ratebound.solution.drawing_graph import chosen_member, hashed_keys
 
-Array = NDArray[Any]
 Decided = tuple[dict[str, str], str, str]  # inputs beside the features, probability, decision: (n, 1)
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
 

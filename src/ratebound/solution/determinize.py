@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import kept, worst_violation
+from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.solutions import best_by_rank
 from ratebound.solution.status import Status, broken_message
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Saved, read_scorer
 from ratebound.learners.encoding import Encoding
 from ratebound.solution.checking import numbers, plain, texts
@@ -19,7 +19,6 @@ from ratebound.solution.group_thresholds import GroupThresholds
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.record import Record
 
-Array = NDArray[Any]
 VERSION = 1
 DECIDERS: dict[str, type[Decider]] = {kind.kind: kind for kind in (Draw, Vote, GroupThresholds)}
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-
-Array = NDArray[Any]
 
 
 def chosen_member(graph: Graph, weights: Array, uniform: str) -> str:

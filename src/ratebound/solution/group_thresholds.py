@@ -11,8 +11,8 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
@@ -21,7 +21,6 @@ from ratebound.solution.checking import plain, texts
 from ratebound.solution.choosing import HALF
 from ratebound.solution.deciders import Decided, Decider, Draw, Vote
 
-Array = NDArray[Any]
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
 DRAW = Draw()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, worst_of
 from ratebound.learners.encoding import Encoding
@@ -21,8 +21,6 @@ from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.group_thresholds import GroupThresholds
 from ratebound.solution.record import Record
 from ratebound.solution.status import Status, status_of
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
 from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
 
-Array = NDArray[Any]
 OPSET = 18  # the first with BitwiseXor
 IR_VERSION = 8  # the one that came with it, so that no runtime which knows the opset refuses the file
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from ratebound.base.linear_program import LeastViolation, best_program, judged, least_program, prices_of
 from ratebound.base.solver import Unsolved, Vertex, weights_of
+from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.frames import Array
 
 
 @dataclass(frozen=True)

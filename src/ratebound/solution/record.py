@@ -9,15 +9,13 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.checking import flag, numbers
 from ratebound.solution.status import Status
-
-Array = NDArray[Any]
 
 
 @cache

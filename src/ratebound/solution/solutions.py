@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture
+from ratebound.base.types import Array
 from ratebound.game.trace import Trace, worst_of
 from ratebound.solution.mixture import Mixture, mixture
-
-Array = NDArray[Any]
 
 
 def last_iterate(trace: Trace) -> Mixture:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.linear_program import (
     TOLERANCE,
@@ -16,10 +15,9 @@ from ratebound.base.linear_program import (
     least_violation,
     worst_violation,
 )
+from ratebound.base.types import Array
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

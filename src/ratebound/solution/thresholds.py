@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ratebound.base.types import Array
 from ratebound.game.moving import apart
 from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.threshold_program import (
@@ -37,7 +37,6 @@ from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.record import Record
 from ratebound.solution.status import status_in
 
-Array = NDArray[Any]
 FEW = 20  # groups that are never too many
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
