@@ -56,7 +56,7 @@ class _NamedFile(argparse.Action):
 
 
 FILES: Any = {"action": _NamedFile, "metavar": "NAME=FILE"}
-POPULATION = 'another table, of which promises speak with on="NAME"'
+POPULATION = 'another table, for promises with on="NAME"'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -174,82 +174,126 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_train(commands: Any) -> None:
-    train = _command(commands, "train", "train a model on a table, audit it on held-out rows, save it")
+    train = _command(
+        commands, "train", "train a model on a table, audit it on held-out rows, and save it"
+    )
     _add_problem(train)
     add = train.add_argument
-    add("--out", metavar="FOLDER", help="where model.safetensors, report.html and audit.json go")
-    add("--holdout", type=float, metavar="SHARE", help="share of the rows kept for the audit (0.2)")
-    add("--epochs", type=int, metavar="N", help="passes over the rows, or trees (40, or 100 trees)")
-    add("--max-time", type=float, metavar="SECONDS", help="end training after so long")
-    add("--player", choices=PLAYERS, help="who plays the multipliers (auto)")
-    add("--solution", choices=SOLUTIONS, help="what comes out (shrink)")
-    add("--quiet", action="store_true", help="no progress, and one line at the end")
+    add("--out", metavar="FOLDER", help="where to write model.safetensors, report.html and audit.json")
+    add(
+        "--holdout",
+        type=float,
+        metavar="SHARE",
+        help="share of the rows held out for the audit (default 0.2)",
+    )
+    add(
+        "--epochs",
+        type=int,
+        metavar="N",
+        help="passes over the rows (default 40), or trees (default 100)",
+    )
+    add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
+    add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
+    add(
+        "--solution",
+        choices=SOLUTIONS,
+        help="how the model is chosen from the iterates (default shrink)",
+    )
+    add("--quiet", action="store_true", help="print one line at the end, and no progress")
 
 
 def _add_explain(commands: Any) -> None:
-    _add_problem(_command(commands, "explain", "say what promises mean on a table, before any training"))
+    _add_problem(
+        _command(commands, "explain", "say whether promises can be kept on a table, and at what price")
+    )
 
 
 def _add_problem(parser: argparse.ArgumentParser) -> None:
     """What training and explaining have in common."""
     add = parser.add_argument
-    add("data", help="a table, CSV or Parquet; or a TOML file with these flags as keys, and data")
-    add("--label", metavar="COLUMN", help="the column to be decided")
-    add("--positive", metavar="VALUE", help="the label that is yes (the last in sorted order)")
-    add("--require", metavar="PROMISE", action="append", help="a rate constraint; may be repeated")
-    add("--minimize", metavar="RATE", help="the objective, a sum of rates (error_rate())")
+    add("data", help="a CSV or Parquet table; or a TOML file whose keys are data and these flags")
+    add("--label", metavar="COLUMN", help="the column to predict")
+    add(
+        "--positive",
+        metavar="VALUE",
+        help="the label that means yes (default: the last in sorted order)",
+    )
+    add(
+        "--require",
+        metavar="PROMISE",
+        action="append",
+        help="a rate constraint to keep; may be repeated",
+    )
+    add("--minimize", metavar="RATE", help="the objective, a sum of rates (default error_rate())")
     names: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
-    add("--features", **names, help="the columns the model sees (all but the label)")
+    add("--features", **names, help="columns the model sees (default: all but the label)")
     add("--exclude", **names, help="columns the model must not see; promises may speak of them")
-    add("--known", **names, help="columns that may be looked at to set thresholds by when deciding")
-    add("--model", choices=MODELS, help="what is trained (linear)")
-    add("--weight", metavar="COLUMN", help="a column that says how often each row counts")
+    add("--known", **names, help="columns known at prediction time, to set thresholds by")
+    add("--model", choices=MODELS, help="what to train (default linear)")
+    add("--weight", metavar="COLUMN", help="a column with the weight of each row")
     add("--population", **FILES, help=f"{POPULATION}; may be repeated")
-    add("--seed", type=int, metavar="N", help="of all chance (0)")
+    add("--seed", type=int, metavar="N", help="the seed of everything random (default 0)")
 
 
 def _add_audit(commands: Any) -> None:
     audit = _command(commands, "audit", "check a saved model's promises on other rows")
     _add_model(audit)
-    audit.add_argument("--label", required=True, metavar="COLUMN", help="the column to be decided")
-    audit.add_argument("--weight", metavar="COLUMN", help="how often each row counts")
+    audit.add_argument("--label", required=True, metavar="COLUMN", help="the column with the labels")
+    audit.add_argument("--weight", metavar="COLUMN", help="a column with the weight of each row")
     audit.add_argument("--population", **FILES, help=f"{POPULATION}; may be repeated")
     audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
     audit.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
 
 
 def _add_predict(commands: Any) -> None:
-    predict = _command(commands, "predict", "decide on new rows, each the same way every time")
+    predict = _command(
+        commands, "predict", "decide on new rows; the same row always gets the same decision"
+    )
     _add_model(predict)
-    predict.add_argument("--key", metavar="COLUMN", help="ids: an id is always decided by one model")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="a CSV (the standard output)")
-    predict.add_argument("--probability", action="store_true", help="also how often yes would be said")
+    predict.add_argument(
+        "--key",
+        metavar="COLUMN",
+        help="a column of ids; the same id is always decided by the same model",
+    )
+    predict.add_argument(
+        "--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)"
+    )
+    predict.add_argument(
+        "--probability", action="store_true", help="also write the probability of a yes"
+    )
     predict.add_argument(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,
-        help="an apostrophe before texts that a spreadsheet would run as formulas (on)",
+        help="put an apostrophe before texts that a spreadsheet would run as formulas (default on)",
     )
 
 
 def _add_reproduce(commands: Any) -> None:
-    reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
+    reproduce = _command(
+        commands, "reproduce", "run the paper's experiments and print them beside its tables"
+    )
     add = reproduce.add_argument
     add(
         "name",
-        help=f"{', '.join(EXPERIMENTS)}; or all, which leaves out those whose files are not found",
+        help=f"{', '.join(EXPERIMENTS)}; or all of those whose files are found",
     )
-    add("--data", type=Path, metavar="FOLDER", help="where the files are that do not ship")
-    add("--seeds", type=int, metavar="N", help="so many splits, for means and deviations (1)")
-    add("--json", type=Path, metavar="FILE", help="write the table, or all of them, as JSON")
-    add("--out", type=Path, metavar="FOLDER", help="of tables, figures, page and games (reproduced)")
-    add("--epochs", type=int, metavar="N", help="passes over the rows (each experiment's own)")
-    add("--device", metavar="NAME", help="where PyTorch trains, such as cuda (the processor)")
-    add("--quiet", action="store_true", help="no progress")
+    add(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="where to find data files that do not ship with the package",
+    )
+    add("--seeds", type=int, metavar="N", help="how many random splits to average over (default 1)")
+    add("--json", type=Path, metavar="FILE", help="also write the tables as JSON")
+    add("--out", type=Path, metavar="FOLDER", help="where to write everything (default reproduced)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (default: each experiment's own)")
+    add("--device", metavar="NAME", help="where PyTorch trains, such as cuda (default: the CPU)")
+    add("--quiet", action="store_true", help="show no progress")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="the folder that train wrote, or its model file")
-    parser.add_argument("data", type=Path, help="a table, CSV or Parquet")
+    parser.add_argument("data", type=Path, help="a CSV or Parquet table")
 
 
 def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:

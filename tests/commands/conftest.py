@@ -1,6 +1,9 @@
 """A small table of people on disk, and the command line called as a person would."""
 
 import csv
+import subprocess
+import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +48,19 @@ def refused(run):
         return answer.err
 
     return call
+
+
+def killed_at_any_moment(code, folder, seed):
+    """Run a program that says "ready" and goes on writing into `folder`, and kill it soon after."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(np.random.default_rng(seed).uniform(0.0, 0.05))  # any moment will do
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def make_people(rows, seed=0):

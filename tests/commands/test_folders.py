@@ -1,15 +1,13 @@
 """Files that belong together are replaced together or not at all, whatever happens meanwhile."""
 
 import os
-import subprocess
-import sys
 import threading
-import time
 
-import numpy as np
 import pytest
 
 from ratebound.commands.folders import check_folder, whole_folder
+
+from .conftest import killed_at_any_moment
 
 NAMES = ("model", "report", "audit")
 
@@ -125,15 +123,7 @@ while True:
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_any_moment_the_first_is_there_and_never_beside_anothers(tmp_path, seed):
     folder = tmp_path / "model"
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(np.random.default_rng(seed).uniform(0.0, 0.05))  # any moment will do
-    finally:
-        child.kill()
-        child.communicate()
+    killed_at_any_moment(CHILD, folder, seed)
     whole = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
     assert "model" in whole
     assert set(whole.values()) == {whole["model"]}

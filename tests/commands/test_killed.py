@@ -1,13 +1,11 @@
 """Killed at any moment, training leaves a whole model or none, and an older one is never harmed."""
 
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pytest
 
 import ratebound as rb
+
+from .conftest import killed_at_any_moment
 
 # What the child does: train on a small table and save, over and over, into the same folder.
 CHILD = """
@@ -26,15 +24,7 @@ while True:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_model_is_whole_or_not_there(seed, tmp_path):
     folder = tmp_path / "model"
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(np.random.default_rng(seed).uniform(0.0, 0.05))  # any moment will do
-    finally:
-        child.kill()
-        child.communicate()
+    killed_at_any_moment(CHILD, folder, seed)
     if (folder / "model.safetensors").exists():
         assert rb.load(folder).predict(np.zeros((3, 200))).shape == (3,)
     else:

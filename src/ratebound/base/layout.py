@@ -1,4 +1,4 @@
-"""Tables as text: columns lined up under a ruled head."""
+"""Tables as text: columns lined up under a head."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 WIDTH = 56  # of the words at the left
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
-    """Rows as lines under a ruled head; long words at the left go on below.
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], ruled: bool = True) -> list[str]:
+    """Rows as lines, the first of them a head, ruled off or not; long words at the left go on below.
 
     >>> print("\\n".join(aligned([["what", "n"], ["rows", "12"]], right=[1])))
     what   n
@@ -27,6 +27,6 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
             for i, (c, w) in enumerate(zip(cells, widths, strict=True))
         ]
         found += ["  ".join(padded).rstrip(), *more]
-        if row is rows[0]:
+        if ruled and row is rows[0]:
             found.append("─" * (sum(widths) + 2 * (len(widths) - 1)))
     return found

@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ratebound.base.checks import check_number, check_whole
+from ratebound.base.layout import aligned
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
 from ratebound.estimators.classifier import RateConstrainedClassifier
@@ -86,16 +87,11 @@ class Plan:
         splits = len(self.options[AS_IT_IS].objectives)
         spread = ", mean ± sd" if splits > 1 else ""
         title = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
-        rows = [("", str(self.problem.minimize), "worst violation", "kept in", "")]
+        rows = [["", str(self.problem.minimize), "worst violation", "kept in", ""]]
         for name, option in self.options.items():
-            rows.append((name, _spread(option.objectives, ".4f"), _spread(option.violations, "+.4f"),
-                         option.kept, WHAT[name]))  # fmt: skip
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [
-            f"{n:{widths[0]}}  {o:>{widths[1]}}  {v:>{widths[2]}}  {k:>{widths[3]}}  {w}".rstrip()
-            for n, o, v, k, w in rows
-        ]
-        return "\n".join([title, *lines, "", self.reason])
+            rows.append([name, _spread(option.objectives, ".4f"), _spread(option.violations, "+.4f"),
+                         option.kept, WHAT[name]])  # fmt: skip
+        return "\n".join([title, *aligned(rows, right=[1, 2, 3], ruled=False), "", self.reason])
 
 
 def plan(

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ratebound.base.layout import aligned
 from ratebound.base.linear_program import kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
@@ -34,18 +35,17 @@ class Determined:
 
     def __str__(self) -> str:
         kind = "one model" if len(self.model) == 1 else self.model.decider.how
-        rows = [("", "before", "after", "")]
-        rows += [(f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
-                  f"{self.after.objective:.4f}", "")]  # fmt: skip
+        rows = [["", "before", "after", ""]]
+        rows += [[f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
+                  f"{self.after.objective:.4f}", ""]]  # fmt: skip
         fine = kept(self.after.violations, self.scale)
         values = zip(
             self.model.constraints, self.before.violations, self.after.violations, fine, strict=True
         )
         for constraint, before, after, is_kept in values:
             verdict = "kept" if is_kept else "broken"
-            rows += [(str(constraint), f"{before:+z.4f}", f"{after:+z.4f}", verdict)]
-        width = max(len(words) for words, *_ in rows)
-        lines = [f"{w:{width}}  {before:>8}  {after:>8}  {v}".rstrip() for w, before, after, v in rows]
+            rows += [[str(constraint), f"{before:+z.4f}", f"{after:+z.4f}", verdict]]
+        lines = aligned(rows, right=[1, 2], ruled=False)
         return "\n".join([f"{kind} in place of the mixture; constraints are kept where <= 0", *lines])
 
 
