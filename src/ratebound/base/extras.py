@@ -1,8 +1,10 @@
-"""Libraries that only some models need, imported when a model asks for them."""
+"""Libraries that only some models need, imported when asked for; and which versions there are."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import platform
+from functools import cache
+from importlib import import_module, metadata
 from typing import Any
 
 
@@ -16,3 +18,15 @@ def import_extra(module: str, called: str, extra: str) -> Any:
 
 def import_torch() -> Any:
     return import_extra("torch", "PyTorch", "torch")
+
+
+@cache
+def versions(*libraries: str) -> dict[str, str]:
+    """The versions of Python and of these libraries, without those that are not installed."""
+    found = {"python": platform.python_version()}
+    for library in libraries:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue  # an extra that is not installed, or ours from a checkout
+    return found

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ratebound.base.extras import versions
 from ratebound.experiments.experiment import FREE, Experiment
 from ratebound.experiments.running import Played, solved
 from ratebound.experiments.table_rows import CALLED, SOLUTIONS, VALUES, Row, Summary, summarised
@@ -101,7 +100,7 @@ def reproduced(
         epochs=epochs or experiment.epochs,
         device=device or "cpu",
         seconds=seconds,
-        versions=_versions(),
+        versions=versions(*LIBRARIES),
         rows=summarised([[s.row for s in table] for table in tables]),
         chosen=chosen,
         published=published,
@@ -222,13 +221,3 @@ def _settings(table: Reproduced) -> list[str]:
 def _took(table: Reproduced) -> str:
     each = ", ".join(f"{CALLED[name]} {seconds:.1f}" for name, seconds in table.seconds.items())
     return f"{table.total_seconds:.1f} seconds of training on {table.device}: {each}."
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": sys.version.split()[0]}
-    for library in LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            continue  # an extra that is not installed, or a checkout that is not either
-    return found

@@ -8,12 +8,12 @@ last digits only may fall on the other side.
 from __future__ import annotations
 
 import json
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from ratebound.base.extras import versions
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
@@ -113,7 +113,7 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="ratebound",
-            producer_version=metadata.version("ratebound"),
+            producer_version=versions("ratebound").get("ratebound", ""),
         )
         helper.set_model_props(made, properties)
         self.onnx.checker.check_model(made, full_check=True)
@@ -149,7 +149,7 @@ def _metadata(mixture: Mixture) -> dict[str, str]:
         "classes": json.dumps(classes, default=str),
         "decides": mixture.decider.how,
         "weights": json.dumps(mixture.weights.tolist()),
-        "ratebound": metadata.version("ratebound"),
+        "ratebound": versions("ratebound").get("ratebound", ""),
     }
     if mixture.decider.draw is not None:
         found["salt"] = str(mixture.decider.draw.salt)

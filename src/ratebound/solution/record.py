@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
 from typing import Any
 
-import numpy as np
-
+from ratebound.base.extras import versions
 from ratebound.base.types import Array
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.checking import flag, numbers
 from ratebound.solution.status import Status
-
-
-@cache
-def _versions() -> dict[str, str]:
-    own = metadata.version("ratebound")
-    return {"ratebound": own, "numpy": np.__version__, "python": platform.python_version()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +29,9 @@ class Record:
     seed: int | None = None  # of the training
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
     date: str | None = None  # when it was saved, where `save` was told
-    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))  # it was made with
+    versions: dict[str, str] = field(
+        default_factory=lambda: versions("ratebound", "numpy")
+    )  # it was made with
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
 
     @property
