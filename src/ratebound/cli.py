@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -133,28 +134,12 @@ def _tidy_termination() -> Iterator[None]:
 
 
 def _run(command: str, given: dict[str, Any]) -> int:
+    call = getattr(import_module(f"ratebound.commands.{command}"), command)
     if command in ("train", "explain"):
         from ratebound.commands.runs import read_run
 
-        run = read_run(given)
-        if command == "train":
-            from ratebound.commands.train import train
-
-            return train(run)
-        from ratebound.commands.explain import explain
-
-        return explain(run)
-    if command == "audit":
-        from ratebound.commands.audit import audit
-
-        return audit(**given)
-    if command == "reproduce":
-        from ratebound.commands.reproduce import reproduce
-
-        return reproduce(**given)
-    from ratebound.commands.predict import predict
-
-    return predict(**given)
+        return int(call(read_run(given)))
+    return int(call(**given))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -180,32 +165,16 @@ def _add_train(commands: Any) -> None:
     _add_problem(train)
     add = train.add_argument
     add("--out", metavar="FOLDER", help="where to write model.safetensors, report.html and audit.json")
-    add(
-        "--holdout",
-        type=float,
-        metavar="SHARE",
-        help="share of the rows held out for the audit (default 0.2)",
-    )
-    add(
-        "--epochs",
-        type=int,
-        metavar="N",
-        help="passes over the rows (default 40), or trees (default 100)",
-    )
+    add("--holdout", type=float, metavar="SHARE", help="share of the rows to hold out (default 0.2)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
     add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
-    add(
-        "--solution",
-        choices=SOLUTIONS,
-        help="how the model is chosen from the iterates (default shrink)",
-    )
+    add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
     add("--quiet", action="store_true", help="print one line at the end, and no progress")
 
 
 def _add_explain(commands: Any) -> None:
-    _add_problem(
-        _command(commands, "explain", "say whether promises can be kept on a table, and at what price")
-    )
+    _add_problem(_command(commands, "explain", "say whether promises can be kept, and at what price"))
 
 
 def _add_problem(parser: argparse.ArgumentParser) -> None:
@@ -213,17 +182,8 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", help="a CSV or Parquet table; or a TOML file whose keys are data and these flags")
     add("--label", metavar="COLUMN", help="the column to predict")
-    add(
-        "--positive",
-        metavar="VALUE",
-        help="the label that means yes (default: the last in sorted order)",
-    )
-    add(
-        "--require",
-        metavar="PROMISE",
-        action="append",
-        help="a rate constraint to keep; may be repeated",
-    )
+    add("--positive", metavar="VALUE", help="the label that means yes (default: the last one sorted)")
+    add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
     add("--minimize", metavar="RATE", help="the objective, a sum of rates (default error_rate())")
     names: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
     add("--features", **names, help="columns the model sees (default: all but the label)")
@@ -238,30 +198,22 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
 def _add_audit(commands: Any) -> None:
     audit = _command(commands, "audit", "check a saved model's promises on other rows")
     _add_model(audit)
-    audit.add_argument("--label", required=True, metavar="COLUMN", help="the column with the labels")
-    audit.add_argument("--weight", metavar="COLUMN", help="a column with the weight of each row")
-    audit.add_argument("--population", **FILES, help=f"{POPULATION}; may be repeated")
-    audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
-    audit.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    add = audit.add_argument
+    add("--label", required=True, metavar="COLUMN", help="the column with the labels")
+    add("--weight", metavar="COLUMN", help="a column with the weight of each row")
+    add("--population", **FILES, help=f"{POPULATION}; may be repeated")
+    add("--out", type=Path, metavar="FILE", help="write the report as a page")
+    add("--json", type=Path, metavar="FILE", help="write the report as JSON")
 
 
 def _add_predict(commands: Any) -> None:
-    predict = _command(
-        commands, "predict", "decide on new rows; the same row always gets the same decision"
-    )
+    predict = _command(commands, "predict", "decide on new rows, the same row always the same way")
     _add_model(predict)
-    predict.add_argument(
-        "--key",
-        metavar="COLUMN",
-        help="a column of ids; the same id is always decided by the same model",
-    )
-    predict.add_argument(
-        "--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)"
-    )
-    predict.add_argument(
-        "--probability", action="store_true", help="also write the probability of a yes"
-    )
-    predict.add_argument(
+    add = predict.add_argument
+    add("--key", metavar="COLUMN", help="ids; the same id is always decided by the same model")
+    add("--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)")
+    add("--probability", action="store_true", help="also write the probability of a yes")
+    add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,
         help="put an apostrophe before texts that a spreadsheet would run as formulas (default on)",
@@ -269,19 +221,14 @@ def _add_predict(commands: Any) -> None:
 
 
 def _add_reproduce(commands: Any) -> None:
-    reproduce = _command(
-        commands, "reproduce", "run the paper's experiments and print them beside its tables"
-    )
+    reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
     add = reproduce.add_argument
-    add(
-        "name",
-        help=f"{', '.join(EXPERIMENTS)}; or all of those whose files are found",
-    )
+    add("name", help=f"{', '.join(EXPERIMENTS)}; or all of those whose files are found")
     add(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help="where to find data files that do not ship with the package",
+        help="where data files are that do not ship with the package",
     )
     add("--seeds", type=int, metavar="N", help="how many random splits to average over (default 1)")
     add("--json", type=Path, metavar="FILE", help="also write the tables as JSON")
