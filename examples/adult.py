@@ -1,7 +1,7 @@
-"""Recall on Adult for women, men, Black and white people at least 95% of everyone's.
+"""Adult: recall for women, men, Black and white people must be at least 95% of everyone's.
 
 Trains a linear model without and with these four promises, on census data that ships with the
-package, and prints both side by side, constraint by constraint, on the rows trained on and on new ones.
+package. Prints both models side by side for each constraint, on the training rows and on new rows.
 """
 
 import time
@@ -11,7 +11,7 @@ import numpy as np
 import ratebound as rb
 
 PROMISES = rb.equal_opportunity({"race": ("Black", "White"), "sex": ("Female", "Male")}, ratio=0.95)
-RATES = (0.003, 0.01, 0.03)  # of the model; trained side by side, each with three of the multipliers
+RATES = (0.003, 0.01, 0.03)  # of the model; each is trained with three rates of the multipliers
 
 
 def train(adult, promises):
@@ -29,7 +29,7 @@ def train(adult, promises):
 
 
 def value(expression, mixture, population):
-    """What an expression comes to for a mixture: the expectation over its members."""
+    """The value of an expression for a mixture: its expectation over the members."""
     compiled = rb.compile(rb.Problem(minimize=expression), population)
     members, _ = compiled.evaluate(mixture.member_scores(population.X).T)
     return float(mixture.weights @ members)

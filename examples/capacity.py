@@ -1,17 +1,17 @@
 """Approve as many as we can serve: 20% of all applicants, and at most 33% of those who come on weekends.
 
-Labels exist for a convenience sample, in which good cases are twice as frequent as among applicants,
-so a model trained on it approves far too many. The applicants have no labels, but a promise about how
-many are approved needs none: it speaks of them as a second population, `pool`. To be fair, a threshold
-moved after training keeps the first promise too, and a threshold for each group keeps both, at the
-same worth.
+Labels exist for a convenience sample, in which good cases are twice as frequent as among applicants.
+So a model trained on it approves far too many. The applicants have no labels, but a promise about how
+many are approved needs none. It refers to them as a second population, `pool`. To be fair, one threshold
+moved after training keeps the first promise too, and a threshold for each group keeps both promises
+with equally good approvals.
 """
 
 import numpy as np
 
 import ratebound as rb
 
-WEEKEND = rb.column("hours_per_week") > 45  # who is at work all week
+WEEKEND = rb.column("hours_per_week") > 45  # people who work all week come on weekends
 
 
 def capacity(slack, weekend, on=None):
@@ -20,7 +20,7 @@ def capacity(slack, weekend, on=None):
 
 
 PROMISED = capacity(slack=0.01, weekend=0.33)
-ASKED = capacity(slack=0.003, weekend=0.31, on="pool")  # stricter, to have room on other applicants
+ASKED = capacity(slack=0.003, weekend=0.31, on="pool")  # stricter, to leave room for other applicants
 
 
 def chosen(population, rows):
@@ -36,12 +36,12 @@ def train(sample, pool, promises=()):
 
 
 def report(name, people, scores, weights=(1.0,)):
-    """One line: who is approved, and which share of them turns out good, as labels show later."""
+    """One line: who is approved, and which share of them later turns out to be good."""
     scores, weights = np.atleast_2d(scores), np.array(weights)
     compiled = rb.compile(rb.Problem(minimize=rb.positive_rate(), subject_to=PROMISED), people)
     everyone, violations = (weights @ values for values in compiled.evaluate(scores))
     total, weekend = ("kept  " if v <= 1e-9 else "BROKEN" for v in (violations[:2].max(), violations[2]))
-    approved = weights @ (scores >= 0)  # the chance of each
+    approved = weights @ (scores >= 0)  # each person's chance of approval
     print(f"  {name:22}{everyone:.3f} {total}   {0.33 + violations[2]:.3f} {weekend}", end="   ")
     print(f"{approved @ people.y / approved.sum():.3f}")
 

@@ -1,10 +1,10 @@
 """Replacing a live model: flip at most 2% of its decisions, with at least two wins for every loss.
 
 The live model never saw capital gains. A new model trained freely is better, but flips four times as
-many decisions as allowed. Two models keep to 2%: one of its own, after which the live one can be
-switched off, and one that reads the live decision as one more feature: both must keep running, but the
-flips are better chosen. To be fair, that second one has an equal that needs no constraints: follow the
-free model where it is surest, and the live one elsewhere.
+many decisions as allowed. Two models flip at most 2%. The first stands alone, so the live model can be
+switched off. The second reads the live decision as one more feature: both models must keep running, but
+the flips are better chosen. To be fair, a rule without constraints does as well as the second: follow
+the free model where it is surest, and the live one elsewhere.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def train(population, promises=()):
 
 
 def report(name, population, scores, weights=1.0):
-    """One line on models with these scores (M, n), or (n,) for one, and weights (M,)."""
+    """One line on models with scores (M, n), or (n,) for one model, and weights (M,)."""
     rates = rb.error_rate(), *(rate(versus="live") for rate in (rb.churn, rb.wins, rb.losses))
     compiled = [rb.compile(rb.Problem(minimize=rate), population) for rate in rates]
     error, churn, wins, losses = (np.sum(weights * one.evaluate(scores)[0]) for one in compiled)

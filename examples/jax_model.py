@@ -11,7 +11,7 @@ import ratebound as rb
 
 
 def network(flat, X, np=jnp):
-    """Scores (n,) of one network with a hidden layer, from its parameters in one line."""
+    """Scores (n,) of one network with a hidden layer, from its flat vector of parameters."""
     width = X.shape[1] + 1
     hidden = (len(flat) - 1) // (width + 1)
     inner, outer = flat[: hidden * width].reshape(hidden, width), flat[hidden * width :]
@@ -23,11 +23,11 @@ networks = jax.jit(jax.vmap(network, (0, None)))  # K of them on the same rows
 
 @jax.jit
 def pulled_back(flat, batch, gradient):
-    """The gradient with respect to the parameters, from that with respect to the scores."""
+    """The gradient with respect to the parameters, given the one with respect to the scores."""
     return jax.vjp(lambda flat: networks(flat, batch), flat)[1](gradient)[0]
 
 
-@rb.register_scorer  # what is deployed: parameters and rows in, scores out; files know it by its kind
+@rb.register_scorer  # the deployed part: parameters and rows in, scores out; `kind` is its name in files
 class NetworkScorer(rb.Scorer):
     kind = "network with one hidden layer"
 

@@ -1,10 +1,10 @@
-"""A λ-player on its own, in a PyTorch loop, on a problem that is not about rates at all.
+"""A λ-player on its own, in a PyTorch loop, on a problem that does not involve rates.
 
     minimise -(θ + θ²) / 2  subject to  θ - 1/2 <= 0,  for θ in [0, 1]
 
-has no pure equilibrium: whatever the multiplier, the best θ is 0 or 1, never 1/2, so the iterates
-chase the multiplier round and round. The best single θ is 1/2, worth -3/8; playing 0 and 1 half the
-time each keeps the constraint just as well on average and is worth -1/2.
+has no pure equilibrium. For every multiplier the best θ is 0 or 1, never 1/2, so the iterates chase
+the multiplier round and round. The best single θ is 1/2, with objective -3/8. Playing 0 and 1 half the
+time each also keeps the constraint on average, with objective -1/2.
 """
 
 import torch

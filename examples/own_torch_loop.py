@@ -1,9 +1,10 @@
 """Your own PyTorch loop, with promises: recall for each sex and race at least 95% of everyone's.
 
-Model, batches, optimizer, schedule and clipping stay yours. Where a loss would be called, `rb.Game`
-takes the batch's scores, returns the gradient by them and moves its multipliers. Afterwards come the
-exact rates of the snapshots kept, and the mixture of them that keeps the promises with the fewest
-errors, which predicts, audits and saves like any other. Training asks for 98%, to have room on new rows.
+You keep your own model, batches, optimizer, schedule and clipping. In place of a loss, `rb.Game`
+takes the batch's scores, returns the gradient with respect to them and moves its multipliers. After
+training, `rb.trace_of` computes the exact rates of the snapshots, and `rb.shrink` finds the mixture of
+them that keeps the promises with the fewest errors. It predicts, audits and saves like any other.
+Training asks for 98%, to leave room on new rows.
 """
 
 import copy
@@ -25,7 +26,7 @@ def scores_of(model, population):
 
 
 def fit(population, compiled=None, epochs=12):
-    """The model after every epoch; trained on a plain loss where nothing is promised."""
+    """The model after every epoch; without a compiled problem it is trained on a plain loss."""
     torch.manual_seed(0)
     X, y = torch.from_numpy(population.X), torch.from_numpy(population.y).float()
     model = nn.Sequential(nn.Linear(X.shape[1], 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 1))
@@ -53,7 +54,7 @@ def fit(population, compiled=None, epochs=12):
 
 
 def report(name, population, mixture):
-    """One line on a mixture: its error, and the room each promise has, kept where not negative."""
+    """One line on a mixture: its error, and the room of each promise, which is kept if not negative."""
     audit = rb.audit(PROMISED, mixture, population)
     cells = [f"{p.slack:+.3f} {'kept' if p.kept else 'BROKEN'}" for p in audit.promises]
     print(f"  {name:22}{audit.objective.value:.4f}   " + "".join(f"{c:15}" for c in cells).rstrip())

@@ -1,9 +1,9 @@
-"""Screening: find at least 90% of all positives and 85% in every age band, at the fewest false alarms.
+"""Screening: find at least 90% of all positives and 85% in every age band, with the fewest false alarms.
 
 A model trained for accuracy misses more than a third of the positives. Lowering its one threshold
-until every floor is reached costs many false alarms, since the youngest decide how low; training for
-the floors costs fewer. But floors just reached on the rows trained on are missed on new ones, so the
-last column is trained for floors three points higher than promised.
+until every floor is reached costs many false alarms, because the youngest band needs a very low one.
+Training for the floors costs fewer. But floors that are only just reached on the training rows are
+missed on new rows, so the last column is trained for floors three points higher than promised.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def train(population, minimize, promises=()):
 
 
 def judge(mixture, population, shift=0.0):
-    """The false positive rate, and what is lacking of each floor (m,): kept where <= 0."""
+    """The false positive rate, and how far each recall is below its floor (m,): kept if <= 0."""
     problem = rb.Problem(minimize=rb.false_positive_rate(), subject_to=PROMISES)
     scores = mixture.member_scores(population.X).T + shift
     alarms, lacking = rb.compile(problem, population).evaluate(scores)

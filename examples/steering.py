@@ -1,11 +1,11 @@
-"""Many rows with doubtful labels, few labelled by experts: learn from the many, steer by the few.
+"""Many rows have doubtful labels, few have experts' labels: learn from the many, steer by the few.
 
 Half of 29,305 training labels were guessed by a rule of thumb from education and capital gains, and
-nobody knows which half. Experts labelled 500 other rows. The doubtful labels alone teach the rule of
-thumb along with the rest, and 500 rows alone are few for 122 features. The promise: agree with experts
-on at least 84% of rows. On the 500 it asks for 87%, as a share of 500 rows is uncertain by some three
-points. The usual remedy stands beside it: count the experts' rows until they weigh as much as all
-others.
+nobody knows which half. Experts labelled 500 other rows. A model trained on the doubtful labels alone
+also learns the rule of thumb, and 500 rows are few for 122 features. The promise is to agree with
+experts on at least 84% of rows. Training asks for 87% on the 500 rows, because a share of 500 rows is
+uncertain by some three points. The usual remedy is shown for comparison: weight the experts' rows until
+they count as much as all others.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ PROMISED, ASKED, EXPERTS = 0.84, 0.87, 500
 
 
 def half_guessed(population, seed=0):
-    """Labels as they might be bought: right, or guessed, by the toss of a coin."""
+    """Labels that are right or guessed, by the toss of a coin, as bought labels might be."""
     columns = population.columns
     guess = (columns["education_num"] >= 13) | (columns["capital_gain"] > 5_000)
     return np.where(np.random.default_rng(seed).random(len(population)) < 0.5, guess, population.y)
@@ -30,7 +30,7 @@ def train(population, promises=(), **others):
 
 
 def agreement(mixture, population):
-    """The expected share of rows on which the mixture says what the label says."""
+    """The expected share of rows on which the mixture agrees with the label."""
     compiled = rb.compile(rb.Problem(minimize=rb.error_rate()), population)
     errors, _ = compiled.evaluate(mixture.member_scores(population.X).T)
     return 1 - mixture.weights @ errors

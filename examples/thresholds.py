@@ -1,10 +1,11 @@
-"""Keep the model, move its thresholds: the four-fifths rule, where groups are known when deciding.
+"""Keep the model and move its thresholds: the four-fifths rule, with groups known when deciding.
 
-Every group is to be selected at least 80% as often as everyone. A stock logistic regression is far from
-it. One threshold for everyone keeps the promise by saying yes to hardly anyone; the best thresholds for
-each combination of sex and race keep it at a tenth of that price. Training for the promise costs some
-more, but looks at no one's group when deciding; where one may look, thresholds on what was trained do
-better again. All are the best of their kind on the rows they were made from, and nearly so on others.
+Every group must be selected at least 80% as often as everyone. A stock logistic regression is far from
+that. One threshold for everyone keeps the promise by saying yes to hardly anyone. The best thresholds
+for each combination of sex and race keep it at a tenth of that cost. Training for the promise costs
+somewhat more than these, but does not use the group when deciding. If the group may be used, thresholds
+on the trained models do better again. Each policy is the best of its kind on the rows it was made from,
+and nearly the best on others.
 """
 
 import numpy as np
