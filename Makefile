@@ -25,6 +25,7 @@ bare:
 	.venv-bare/bin/python -m pytest tests src --ignore tests/experiments --ignore tests/datasets \
 		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
 		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
+		--ignore tests/commands/test_output.py --ignore tests/commands/test_killed.py \
 		--ignore src/ratebound/learners/interpolation.py --ignore src/ratebound/learners/lattice_network.py \
 		-k "not changed_byte and not cut_short and not own_checks and not whole_program and not explaining_"
 
