@@ -1,4 +1,4 @@
-"""What the words of the estimator's parameters stand for."""
+"""The learners, players and solutions that the estimator's parameters name."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ BOOSTING = {"lightgbm", "xgboost"}
 class Training(Adjustable):
     """How `RateConstrainedClassifier` trains, and for how long.
 
-    epochs, batch_size : passes over the rows, and rows per round. By default 40 passes, or as many as
-        1,000 rounds take where data is small; up to 2,000 rows all are used in every round. Every tree
-        of boosted trees, and every fit of a scikit-learn classifier, is a pass of its own; by default
-        there are as many trees as the model says, and at most 50 fits.
-    loss, proxy : the stand-ins the model descends for the objective and the constraints.
-    validation_fraction : share of the rows by which settings are chosen among, the same of every cell.
-    patience : stop when so many kept iterates have brought no better mixture; None to go on.
-    max_time : seconds after which training ends with what there is.
-    warm_start : start from the model fitted before.
+    epochs, batch_size : passes over the rows, and rows per round. The default is 40 passes, or more if
+        needed for 1,000 rounds. Up to 2,000 rows, every round uses all of them. For boosted trees a
+        pass is one tree, and by default there are as many trees as the model says. For scikit-learn
+        classifiers a pass is one fit, and by default there are at most 50 fits.
+    loss, proxy : smooth stand-ins for the objective and the constraints, which the model minimizes.
+    validation_fraction : share of the rows held out to choose a setting, the same in every cell.
+    patience : stop after this many kept iterates without a better mixture; None never stops early.
+    max_time : seconds after which training ends with the best result so far.
+    warm_start : start from the previously fitted model.
 
     >>> Training(epochs=10).batch_size
     512
@@ -78,7 +78,7 @@ class Training(Adjustable):
 
 
 def as_learner(model: Any) -> Learner:
-    """The learner that `model` names, or that trains it; a learner stands for itself."""
+    """The learner that `model` names, that trains `model`, or that `model` already is."""
     if isinstance(model, Learner):
         return model
     if isinstance(model, str) and model in MODELS:
@@ -95,10 +95,10 @@ def as_learner(model: Any) -> Learner:
 
 
 def as_players(player: Any, learner: Learner, constraints: int) -> tuple[Learner, Player]:
-    """The learner, and the λ-player that `player` names or is, setting by setting.
+    """The learner and the λ-player, with their settings paired one to one.
 
-    A player that is named brings several learning rates, each of which is tried with each of the
-    learner's; one given as such keeps its own, paired with the learner's as `rb.play` does.
+    If `player` is a name, each of its learning rates is tried with each of the learner's. If it is a
+    player, it keeps its own rates, which `rb.play` pairs with the learner's in order.
     """
     if isinstance(player, Player):
         return learner, player
@@ -117,7 +117,7 @@ def as_players(player: Any, learner: Learner, constraints: int) -> tuple[Learner
 
 
 def as_solution(solution: Any) -> Callable[..., Mixture]:
-    """The function from traces to mixtures that `solution` names, or is."""
+    """The function from a trace to a mixture that `solution` names, or already is."""
     if callable(solution):
         return solution
     if solution not in SOLUTIONS:

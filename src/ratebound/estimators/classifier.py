@@ -32,43 +32,44 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. Counts
-        speak of all rows given to `fit`, whichever of them are held out, unless they say ``out_of=``;
-        in cross-validation, where every fold has fewer, say it or write a rate.
-    objective : what to minimise, an expression or text.
-    model : "linear", "mlp", "lattice", "lightgbm", "xgboost", each short for a learner with several
-        learning rates to choose among; a learner of your own settings, such as ``rb.Linear(...)``,
+    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. A count
+        refers to all rows given to `fit`, including held-out ones, unless it has ``out_of=``. In
+        cross-validation every fold has fewer rows, so give ``out_of=`` or use a rate.
+    objective : the expression or text to minimize.
+    model : "linear", "mlp", "lattice", "lightgbm" or "xgboost", each short for a learner with several
+        learning rates to choose from; a learner with your own settings, such as ``rb.Linear(...)``,
         ``rb.MLP(hidden=(64,))`` or ``rb.Lattice(monotone={"income": 1})``; an `LGBMClassifier` or
         `XGBClassifier`; any scikit-learn classifier whose fit takes sample_weight; a `torch.nn.Module`,
         or a function from the number of features to one. Estimators are cloned, never changed. A
-        Pipeline is given the table as it is; the others see its texts encoded.
-    player : who plays the multipliers: "swap", "external", "lagrangian", or a player such as
-        ``rb.SwapRegret(...)``; "auto" is "swap", "external" where a model of small steps has more than
-        100 constraints, and cutting planes for scikit-learn classifiers. A player with a name tries
-        several learning rates, each with each of the model's; held-out rows decide among them, by the
-        paper's heuristic. "swap" starts with a weight of .9 for the objective, not uniform as
-        `rb.SwapRegret` does, which with many constraints spends its rounds on getting there.
+        Pipeline receives the table unchanged; other models receive texts encoded as numbers.
+    player : the player of the multipliers: "swap", "external", "lagrangian", or a player such as
+        ``rb.SwapRegret(...)``. "auto" is cutting planes for scikit-learn classifiers, "external" for
+        linear models, networks and lattices with more than 100 constraints, and otherwise "swap". A
+        named player tries several learning rates with each of the model's, and the paper's heuristic
+        chooses among them on held-out rows. "swap" starts with a weight of .9 on the objective.
+        (`rb.SwapRegret` starts uniform, and with many constraints spends most rounds on raising that
+        weight.)
     solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`. "shrink" and
-        "best" choose among the iterates at any threshold, and the same model trained without promises
-        at any threshold, so that one rate can always be kept and never costs more than that model's
-        best threshold; the others are of iterates as they were played.
-    features : columns of a DataFrame the model may see; all by default. Constraints may speak of others.
-    known : columns that may be looked at when deciding, besides the model's score: thresholds are then
-        set for each combination of their values. `predict` needs them, in `X` or in `columns`.
-    positive_label : the label that is yes; the last in sorted order by default.
-    training : how it is trained and for how long, ``rb.Training(epochs=..., max_time=...)``.
-    verbose : whether to show progress, where there is a terminal.
+        "best" choose among the iterates, and the same model trained without promises, each at any
+        threshold. So a bound on a single rate can always be kept, and never costs more than the best
+        threshold of the plain model. "average" and "last" use the iterates as they were played.
+    features : DataFrame columns the model may see; all by default. Constraints may use other columns.
+    known : columns that may be used to decide, besides the model's score. Each combination of their
+        values gets its own thresholds. `predict` needs these columns, in `X` or in `columns`.
+    positive_label : the label that means yes; by default the last in sorted order.
+    training : how to train and for how long, ``rb.Training(epochs=..., max_time=...)``.
+    verbose : whether to show progress on a terminal.
     random_state : seed; the same seed gives the same bits on the same machine.
 
     Attributes
     ----------
     solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
-    prices_ : what the objective on the training rows would fall by, per unit that each constraint is
-        relaxed, among the candidates or thresholds chosen from; NaN where not all can be kept.
-    multipliers_ : the weight of each constraint when training ended, the objective's being 1. They steer
-        the training, in the units it is played in; what a constraint costs is in `prices_`.
-    trace_ : every iterate kept.
+    prices_ : for each constraint, how much the objective on the training rows would fall per unit of
+        relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
+    multipliers_ : the weight of each constraint when training ended, relative to the objective's. They
+        steer training and are in its units; `prices_` says what a constraint costs.
+    trace_ : all iterates kept.
 
     Examples
     --------
@@ -121,10 +122,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> Any:
         """Train on rows `X` with labels `y`.
 
-        `columns` (a DataFrame or mapping) holds what constraints speak of and the model must not see;
-        columns of a DataFrame `X` can be spoken of without it. `others` are further populations, by the
-        name that constraints give them: ``fit(X, y, steering=rb.Population(more_X, more_y))`` for
-        ``accuracy(on="steering") >= 0.9``.
+        `columns` (a DataFrame or mapping) holds columns that constraints use and the model must not
+        see. If `X` is a DataFrame, constraints can use its columns directly. `others` are further
+        populations, under the names that constraints give them. For ``accuracy(on="steering") >= 0.9``,
+        call ``fit(X, y, steering=rb.Population(more_X, more_y))``.
         """
         learner, solve, training = self._checked_parameters()
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
@@ -133,7 +134,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         seen = {name: other.seen_through(encoding.transform) for name, other in others.items()}
         everyone = compile(Problem(self.objective, self.constraints), people, **seen)
         if self.known is not None:
-            known_groups(self.known, everyone)  # before the training, not after it
+            known_groups(self.known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, len(people))
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
@@ -170,7 +171,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _checked_parameters(self) -> tuple[Learner, Callable[..., Mixture], Training]:
-        """What the parameters stand for, checked before anything is read or trained."""
+        """The objects that the parameters name, checked before anything is read or trained."""
         learner, solve = as_learner(self.model), as_solution(self.solution)
         for name in ("features", "known"):
             given = getattr(self, name)
@@ -180,29 +181,29 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(training, Training):
             raise TypeError(f"training takes rb.Training(...), got {training!r}")
         if training.warm_start:
-            learner.starting_at(np.empty(0))  # those that cannot go on say so before any training
+            learner.starting_at(np.empty(0))  # an error before any training, if it cannot go on
         return learner, solve, training
 
     def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
-        """A decision for each row, always the same for the same row, or the same `key`.
+        """A decision for each row, always the same for the same row or the same `key`.
 
-        `columns` holds what is `known` of the rows and is not in `X`.
+        `columns` holds the `known` columns that are not in `X`.
         """
         rows = self._rows(X)
         return self.solution_.predict(rows, columns=columns, key=key)
 
     def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The mixture's probability of each class, (n, 2); 0 or 1 where it is a single model."""
+        """The mixture's probability of each class, (n, 2); 0 or 1 if it is a single model."""
         rows = self._rows(X)
         return self.solution_.predict_proba(rows, columns=columns)
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score (n,), for ranking; positive speaks for ``classes_[1]``."""
+        """The members' mean score (n,), for ranking; positive favours ``classes_[1]``."""
         rows = self._rows(X)
         return self.solution_.decision_function(rows, columns=columns)
 
     def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
-        """Every promise on these rows: its value, its bound, kept or broken, with intervals."""
+        """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
         X = self._rows(X)
         labels = column_or_1d(unmasked(y))
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
@@ -258,7 +259,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, encoding = unmasked(X), self.solution_.encoding
         if frame_columns(X) and encoding is not None and encoding.from_frame:
-            if self.features is None:  # else the encoding says what it lacks; others need not be there
+            if self.features is None:  # else the encoding reports missing columns; others are not needed
                 validate_data(self, X, skip_check_array=True, reset=False)
             return X
         takes_nan = get_tags(self).input_tags.allow_nan

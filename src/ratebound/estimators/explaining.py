@@ -1,4 +1,4 @@
-"""What promises mean on rows before any training for them: possible at all, at odds, at what price."""
+"""What can be said about promises before training: whether they are possible, conflict, and cost."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def explain(
 ) -> Explanation:
     """Whether the promises of `problem` can be kept on these rows, which conflict, and at what price.
 
-    Linear programs say what no classifier can do, not even one that saw the labels. What one can do is
-    shown by a few simple classifiers, by a `model` trained without promises on the `features`, and by
-    thresholds on its score for each combination of the `known` columns. The model is trained once, and
-    left out where rows have no features or labels. `others` are the populations that rates speak of
-    with ``on=``. Which way to keep the promises is best `rb.plan` measures, which takes longer.
+    Linear programs show what no classifier can do, not even one that saw the labels. Three kinds of
+    classifier show what can be done: a few simple ones, a `model` trained without promises on the
+    `features`, and thresholds on its score for each combination of the `known` columns. The model is
+    trained once, and left out if rows have no features or labels. `others` are the populations that
+    rates name with ``on=``. `rb.plan` takes longer and measures the best way to keep the promises.
 
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 1, 1, 0])
@@ -116,7 +116,7 @@ def _asked(compiled: Compiled, rows: Sequence[int]) -> tuple[Array, Array]:
 def _conflict(
     compiled: Compiled, parts: tuple[range, ...], least: LeastViolation, everything: AnyClassifier
 ) -> tuple[tuple[Constraint, ...], tuple[tuple[Constraint, float], ...]]:
-    """The constraints at odds, and what relaxing each of them by makes them possible."""
+    """The conflicting constraints, and how far to relax each of them to make them possible."""
     rows, _, amounts = remedy(compiled.constraints, everything.scale, least, everything.least)
     promised = compiled.problem.constraints
     at_odds = [i for i, part in enumerate(parts) if set(part) & set(rows)]
@@ -127,14 +127,14 @@ def _conflict(
 def _unconstrained(
     compiled: Compiled, model: Any, features: Sequence[str] | None, seed: int
 ) -> Mixture | None:
-    """The model trained without promises, where there is something to train it on."""
+    """The model trained without promises, if there are features and labels to train it on."""
     if compiled.first.y is None or any(each.X is None for each in compiled.populations.values()):
         return None
     return fitted_plainly(compiled, model=model, features=features, random_state=seed).solution_
 
 
 def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
-    """Classifiers that need no promises, as what they decide."""
+    """The decisions of classifiers that need no promises."""
     people = compiled.populations
     rules: dict[str, Callable[[Population], Array]] = {
         "always no": lambda each: np.full(len(each), -CERTAIN),
@@ -166,7 +166,7 @@ def _by_thresholds(
 
 
 def _rate_rows(constraint: Constraint, populations: dict[str, Population]) -> Iterator[RateRows]:
-    """Rows and positives of each rate's group, and how many of them it is a share of."""
+    """Rows and positives of each rate's group, and the number of rows it is a share of."""
     for rate in constraint.rates:
         people = populations[rate.population]
         mask = masker(people)

@@ -1,4 +1,4 @@
-"""What is known of promises before training for them: fields for programs, text for people."""
+"""The result of `explain`: fields for programs, text for people."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.advice import broken_by
 
-NOTHING = 1e-6  # prices below it are roundings
-FEW = 100  # rows below which one more or less is worth a remark
+NOTHING = 1e-6  # smaller prices are rounding errors
+FEW = 100  # with fewer rows, the text says how much one row matters
 PERFECT, UNCONSTRAINED = "perfect", "unconstrained"
 NOTES = {
     PERFECT: "perfect decides by the labels themselves",
@@ -28,32 +28,32 @@ class RateRows:
 
     rate: str
     rows: int  # in its group
-    positive: int | None  # of those; None where there are no labels
-    counted_over: int  # how many of those it is a share of
+    positive: int | None  # of those; None without labels
+    counted_over: int  # the number of rows it is a share of
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One promise, by itself."""
+    """One promise on its own."""
 
     constraint: Constraint
     rates: tuple[RateRows, ...]
-    classifiers: dict[str, Promise]  # what simple classifiers make of it
-    possible: bool  # False where no classifier at all keeps it
+    classifiers: dict[str, Promise]  # the promise judged for each simple classifier
+    possible: bool  # False if no classifier at all keeps it
     least_violation: float  # by any classifier, in the constraint's own units
-    price: float | None  # what `Price.at_least` would fall by, per unit this is relaxed
+    price: float | None  # how much `Price.at_least` falls per unit of relaxation
 
 
 @dataclass(frozen=True)
 class Price:
-    """What keeping every promise costs of the objective, on these rows."""
+    """What keeping every promise costs in the objective, on these rows."""
 
     at_least: float  # the objective of any classifier that keeps them, even one that saw the labels
-    without_promises: float  # the same where nothing is promised
+    without_promises: float  # the same bound without promises
     unconstrained: float | None  # of the model trained without promises
     known: tuple[str, ...]
     by_thresholds: float | None  # of thresholds by the known columns on that model's score
-    why_not: str  # where there are no such thresholds
+    why_not: str  # the reason if there are no such thresholds
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Explanation:
 
     problem: Problem
     rows: dict[str, int]  # of each population
-    positive: dict[str, int | None]  # of those; None where there are no labels
+    positive: dict[str, int | None]  # of those; None without labels
     promises: tuple[Explained, ...]
-    possible: bool  # False where no classifier at all keeps every promise
-    conflict: tuple[Constraint, ...]  # which then cannot be kept together
-    relax: tuple[tuple[Constraint, float], ...]  # by how much each of them, to make it possible
+    possible: bool  # False if no classifier at all keeps every promise
+    conflict: tuple[Constraint, ...]  # the constraints that cannot be kept together
+    relax: tuple[tuple[Constraint, float], ...]  # how far to relax each of them to make it possible
     exact: bool  # whether `possible` proves that some classifier keeps them
-    price: Price | None  # None where they cannot be kept, or the solver failed
+    price: Price | None  # None if they cannot be kept or the solver failed
 
     def __str__(self) -> str:
         lines = [_rows_text(self)]
@@ -94,7 +94,7 @@ class Explanation:
 
 
 def _rows_text(found: Explanation) -> str:
-    """How many rows there are of each population, the first without its name."""
+    """The number of rows of each population; the first goes without its name."""
     parts: list[str] = []
     for name, rows in found.rows.items():
         positive = found.positive[name]
@@ -152,7 +152,7 @@ def _verdict(promise: Explained, exact: bool) -> str:
 
 
 def _together(found: Explanation) -> list[str]:
-    """What each classifier keeps, and whether the promises are in each other's way."""
+    """Which promises each classifier keeps, and whether the promises conflict."""
     lines, kept = [], {}
     for name in found.promises[0].classifiers:
         flags = kept[name] = [bool(promise.classifiers[name].kept) for promise in found.promises]
@@ -198,7 +198,7 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
 
 
 def _price_lines(found: Explanation, price: Price) -> list[str]:
-    """What keeping the promises costs: what it cannot be less than, and what is reached."""
+    """What keeping the promises costs: a lower bound, and what thresholds reach."""
     bound = number(price.at_least)
     table = [
         ["classifier", "without promises", "keeping them"],

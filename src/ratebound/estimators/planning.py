@@ -1,9 +1,10 @@
-"""Is training under constraints needed at all? Each way to keep promises, measured on held-out rows.
+"""Is training under constraints needed? Each way to keep promises, measured on held-out rows.
 
-Where the groups are known when deciding and a good score exists, thresholds per group can do as well
-as training, or better; where they are not, only training can. Which it is depends on the data, so
-every way is tried on several splits. The safest is recommended, unless another's violation is larger by
-no more than chance and its objective clearly lower; of those no costlier but for chance, the simplest.
+If the groups are known when deciding and a good score exists, thresholds per group can do as well as
+training, or better. If the groups are not known, only training can keep promises about them. The best
+way depends on the data, so each is tried on several splits. An option is safe enough if it breaks the
+promises no more than the safest one, or if the difference may be chance and its objective is clearly
+lower. Among the safe options whose extra cost may be chance, the simplest is recommended.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ CHANCE = 2.0  # standard errors, over splits, up to which a difference may be ch
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One way to keep the promises, as it did on held-out rows of every split."""
+    """One way to keep the promises, and its results on the held-out rows of every split."""
 
     name: str
     objectives: Array  # (splits,)
     violations: (
         Array  # (splits,) the worst constraint's, per row where rows are counted; kept where <= 0
     )
-    rows: float = 1.0  # out of how many rows the objective is, where it is a count
+    rows: float = 1.0  # the number of rows the objective counts over; 1 for a rate
 
     @property
     def costs(self) -> Array:
@@ -58,12 +59,12 @@ class Option:
 
     @property
     def broken(self) -> Array:
-        """By how much the promises are broken in each split, 0 where all are kept."""
+        """How far the promises are broken in each split; 0 if all are kept."""
         return self.violations.clip(min=0.0)
 
     @property
     def kept(self) -> str:
-        """In how many of the splits all constraints are kept."""
+        """The number of splits in which all constraints are kept."""
         return f"{(self.violations <= TOLERANCE).sum()} of {len(self.violations)}"
 
     def __str__(self) -> str:
@@ -75,7 +76,7 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What each option does on held-out rows, and which one to use; prints as a table and a sentence."""
+    """How each option does on held-out rows, and which one to use; prints as a table and a sentence."""
 
     problem: Problem
     known: tuple[str, ...]
@@ -107,14 +108,14 @@ def plan(
     progress: bool | None = None,
     **others: Population,
 ) -> Plan:
-    """Whether to use thresholds, training or both here, measured on held-out rows.
+    """Measure on held-out rows whether to use thresholds, training or both.
 
-    `known` are the columns that may be looked at when deciding; without any there is one threshold for
-    everyone. `model` and `features` are what `RateConstrainedClassifier` takes. Each of `splits` times
-    a `share` of the rows is held out, and every option is trained on the rest. What held-out rows
-    show varies from split to split, so differences between options are weighed against their standard
-    errors over the splits, and among options that do equally well the simplest is recommended. `others`
-    are the populations that rates speak of with ``on=``; each is held out in the same share.
+    `known` are the columns that may be used to decide; without any there is one threshold for everyone.
+    `model` and `features` are what `RateConstrainedClassifier` takes. In each of `splits` splits, a
+    `share` of the rows is held out and every option is trained on the rest. Results vary from split to
+    split, so differences between options are compared with their standard errors over the splits. Among
+    options that do equally well, the simplest is recommended. `others` are the populations that rates
+    name with ``on=``; the same share of each is held out.
 
     >>> import ratebound as rb
     >>> random = np.random.default_rng(0)
@@ -139,7 +140,7 @@ def plan(
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
     everyone = compile(problem, population, **others)
-    known_groups(known, everyone)  # what cannot be known is said before any training
+    known_groups(known, everyone)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):
         fitting, judging = parted(everyone, share, seed + split)
@@ -188,12 +189,12 @@ def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
 
 
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
-    """The same without any promises."""
+    """The same classifier, trained without promises."""
     return fitted(compile(Problem(compiled.problem.minimize), compiled.first), **options)
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:
-    """All iterates of the setting that was chosen, as one mixture."""
+    """All iterates of the chosen setting, as one mixture."""
     own = trained.trace_.of_setting(trained.solution_.setting)
     return replace(mixture(own, np.ones(len(own))), encoding=trained.solution_.encoding)
 
@@ -203,7 +204,7 @@ class Difference:
     """How much larger one option's numbers are than another's, split by split."""
 
     mean: float
-    error: float  # standard error of the mean; 0 for a single split, which cannot tell
+    error: float  # standard error of the mean; 0 for a single split, where it is unknown
 
     def __str__(self) -> str:
         return f"{self.mean:.4f}" + (f" (± {self.error:.4f})" if self.error > 0 else "")
@@ -224,10 +225,10 @@ def _difference(larger: Array, smaller: Array) -> Difference:
 
 
 def _recommended(options: list[Option]) -> Option:
-    """The simplest of the safe options that costs no more than the cheapest, but for chance.
+    """The simplest safe option whose extra cost over the cheapest safe option may be chance.
 
-    Safe enough is the safest, whatever is equal to it, and what may be worse by chance alone where
-    that saves more of the objective than it risks of the promises.
+    An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be less
+    safe only by chance and saves more of the objective than it risks in broken promises.
     """
     safest = _safest(options)
 
@@ -250,7 +251,7 @@ def _cheapest(options: list[Option]) -> Option:
 
 
 def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) -> str:
-    """The recommendation in words, and what it needs."""
+    """The recommendation in words, and the columns it needs."""
     chosen = options[recommended]
     needs = ", ".join(known)
     if recommended == AS_IT_IS:
@@ -280,7 +281,7 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
 
 
 def _weighed(options: dict[str, Option], chosen: Option) -> str:
-    """What speaks for other options, and why it did not decide: a sentence each."""
+    """The advantages of other options and why they did not decide, a sentence each."""
     others = list(options.values())
     words = ""
     safest = _safest(others)

@@ -1,4 +1,4 @@
-"""From a learner and a player to what the estimator deploys: train, choose among settings, solve."""
+"""How the estimator finds its solution: train every setting, choose one, and solve."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from ratebound.solution.stalling import Stalled
 from ratebound.solution.thresholds import priced_thresholds
 
 KEPT = 60  # iterates kept of each setting
-KEPT_PLAIN = 6  # of each setting that is trained without promises
-FEW = 12  # of them, whose thresholds are moved to choose among settings
-FEWEST = 1000  # rounds in batches, when nobody says and data is small
+KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
+FEW = 12  # iterates of each setting whose thresholds move before one is chosen
+FEWEST = 1000  # rounds in batches by default, even if data is small
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is trained and solved for, on rows that are all given."""
+    """Everything a search needs: the problem, the learner and player, and how to train."""
 
     everyone: Compiled
-    learner: Learner  # as it is, each setting once
-    pairs: tuple[Learner, Player]  # setting by setting
+    learner: Learner  # each setting once
+    pairs: tuple[Learner, Player]  # with their settings paired one to one
     solve: Callable[[Trace], Mixture]
     known: Sequence[str] | None
     training: Training
@@ -49,7 +49,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Found:
-    """What the search comes to: a solution, the iterates of its setting, and all that was played."""
+    """The result of a search: a solution, the iterates of its setting, and the whole trace."""
 
     solution: Mixture
     own: Trace
@@ -58,7 +58,7 @@ class Found:
 
 
 def found(search: Search) -> Found:
-    """Train every setting on some of the rows, choose one by the others, and solve on all of them."""
+    """Train every setting on some rows, choose one on the others, and solve on all rows."""
     training, everyone = search.training, search.everyone
     learner, player = search.pairs
     patience = training.patience or learner.patience
@@ -80,12 +80,12 @@ def found(search: Search) -> Found:
         watch=watch,
         stop=Stop(training.max_time, None if patience is None else Stalled(patience, on=on)),
     )
-    # Other solutions are of iterates as they were played, and known groups have thresholds anyway.
+    # Other solutions use iterates as they were played, and known groups have thresholds anyway.
     movable = search.known is None and search.solve in (shrink, best_iterate)
     moves = movable and bool(everyone.constraints)
     searched = with_moved_thresholds(trace, train, watch=watch, at_most=FEW) if moves else trace
     own = trace.of_setting(select(searched, search.solve, on=on).setting)
-    # The promises are to hold on every row given.
+    # The promises must hold on all rows given to `fit`.
     candidates = own if validation is None else judged_on(own, everyone)
     left = None if training.max_time is None else training.max_time - (time.monotonic() - started)
     if moves and not trace.interrupted and (left is None or left > 0):
@@ -112,9 +112,9 @@ def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> T
 
 
 def _trained_plainly(search: Search, rounds: int, max_time: float | None) -> Trace:
-    """The same model trained for few errors and nothing else, judged by the problem's own rates.
+    """The same model trained only to minimize errors, and evaluated by the problem's own rates.
 
-    With its threshold moved it is what a person would try first. As one of the candidates it makes sure
+    Most people would first try this model and move its threshold. As one of the candidates it ensures
     that no promise costs more than that.
     """
     errors = compile(Problem(error_rate()), search.everyone.first)
@@ -124,7 +124,7 @@ def _trained_plainly(search: Search, rounds: int, max_time: float | None) -> Tra
 
 
 def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
-    """Rows to train on, and rows to choose among settings by; none of those where data is small."""
+    """Rows to train on, and rows to choose a setting on; None for the latter if data is small."""
     if len(everyone.first) <= SMALL or not fraction:
         return everyone, None
     try:
@@ -134,7 +134,7 @@ def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled
 
 
 def _rounds(learner: Learner, training: Training, train: Compiled) -> int:
-    """How many rounds `epochs` are; a tree, and a fit of an estimator, is a round over all rows."""
+    """The number of rounds in `epochs`; a tree or a fit of an estimator is a round over all rows."""
     if learner.rounds is not None:
         return training.epochs or learner.rounds
     small = len(train.first) <= SMALL

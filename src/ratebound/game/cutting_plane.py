@@ -1,9 +1,9 @@
-"""Cutting planes: the λ-player for oracles, which need few answers but make each of them a whole fit.
+"""Cutting planes: the λ-player for oracles, where every answer is a whole fit and few are affordable.
 
-The answers so far bound the dual from above (see `answers`). The λ at which that bound is largest is
-where least is known, so the next λ lies between it and the best λ so far (Wentges' smoothing). Once an
-answer tells nothing new at its own λ, the next is the bound's own: if nothing new comes there either,
-the best mixture of the answers is the best there is.
+The answers so far bound the dual from above (see `answers`). Least is known at the λ where that bound is
+largest, so the next λ lies between it and the best λ so far (Wentges' smoothing). If an answer brings
+nothing new at its own λ, the next λ is the maximum of the bound itself. If that brings nothing new
+either, the best mixture of the answers is optimal.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ratebound.game.players import Averaging, Multipliers, Player
 
 @dataclass(frozen=True)
 class CuttingPlane(Player):
-    """The multipliers at which the iterates so far say least, for `rb.Oracle`.
+    """Moves to the multipliers where the fits so far give the least information, for `rb.Oracle`.
 
-    `radius` bounds the sum of the multipliers: what a violation may cost, in units of the objective.
-    `smoothing` is how far the next multipliers stay with the best so far, from 0 to 1.
+    `radius` bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
+    `smoothing`, from 0 up to 1, says how close the next multipliers stay to the best so far.
 
     >>> CuttingPlane().next(np.array([[0.1, 0.2], [0.5, -0.2]]), np.array([[1.0, 0.0], [1.0, 100.0]]))
     array([1. , 0.5])
@@ -34,7 +34,7 @@ class CuttingPlane(Player):
     smoothing: float = 0.5
 
     by_fits: ClassVar[bool] = True
-    averaging: ClassVar[Averaging] = "all fits"  # it moves by all of them, not by one answer
+    averaging: ClassVar[Averaging] = "all fits"  # its moves depend on all fits, not on one answer
 
     def __post_init__(self) -> None:
         check_number("radius", self.radius, above=0)
@@ -45,7 +45,7 @@ class CuttingPlane(Player):
         return self.radius
 
     def start(self, constraints: int, **_: Any) -> Multipliers:
-        """The objective alone, for the one setting there is."""
+        """Start with all weight on the objective; there is one setting."""
         weights = np.eye(1 + constraints)[:1]
         return Multipliers(weights, weights)
 
@@ -57,7 +57,7 @@ class CuttingPlane(Player):
         return Multipliers(weights, weights)
 
     def next(self, values: Array, tried: Array) -> Array:
-        """Weights (1+m,) to answer, after iterates with `values` (N, 1+m) answered `tried` (N, 1+m)."""
+        """The next weights (1+m,), after fits with `values` (N, 1+m) answered `tried` (N, 1+m)."""
         prices = elastic(values, self.radius).weights
         best = tried[np.argmax(lower_bounds(values, tried))]
         at_last = values @ tried[-1]

@@ -1,4 +1,4 @@
-"""A λ-player that does not play: multipliers spread out beforehand, each answered once."""
+"""A λ-player that does not move: its multipliers are fixed in advance, and each is answered once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.checks import check_whole
 from ratebound.game.players import ExternalRegret, LearningRate, Multipliers, Optimizer
 
-DECADES = 4  # that the sums of the multipliers go down from the radius
+DECADES = 4  # the range of the sums of the multipliers, below the radius
 
 
 @dataclass(frozen=True)
 class Grid(ExternalRegret):
-    """Multipliers at fixed `points`, as that many settings that never move.
+    """Multipliers at `points` fixed points; each point is a setting that never moves.
 
-    The first point is 0. The sums of the others are spaced geometrically up to `radius`, over four
-    decades, since prices differ by orders of magnitude; how a sum is shared among several constraints
-    is a low-discrepancy sequence. With `rb.Oracle` all points are answered in one round, in parallel.
+    The first point is 0. The sums of the others are spaced geometrically over four decades up to
+    `radius`, since prices differ by orders of magnitude. A low-discrepancy sequence divides each sum
+    among the constraints. `rb.Oracle` answers all points in one round, in parallel.
 
     >>> Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
     [0.0, 0.001, 0.1, 10.0]
@@ -56,7 +56,7 @@ class Grid(ExternalRegret):
         state = np.zeros((self.points, constraints))
         if constraints and self.points > 1:
             sums = self.radius * np.logspace(-DECADES, 0, self.points - 1)
-            halton = qmc.Halton(constraints, scramble=False).fast_forward(1)  # whose first point is 0
+            halton = qmc.Halton(constraints, scramble=False).fast_forward(1)  # skips its first point, 0
             shares = -np.log(halton.random(self.points - 1))  # evenly over the simplex, once normed
             state[1:] = sums[:, None] * shares / shares.sum(axis=1, keepdims=True)
         if like is not None and namespace(like) is not np:
@@ -64,5 +64,5 @@ class Grid(ExternalRegret):
         return Multipliers(self._weights(state), state)
 
     def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
-        """The same multipliers, whatever the violations."""
+        """The same multipliers, for any violations."""
         return multipliers

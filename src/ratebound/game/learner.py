@@ -1,9 +1,9 @@
-"""What a learner is: who plays θ, ours and an outsider's alike.
+"""The types of learners, which play θ: ours and your own.
 
-A `Learner` says what is to be trained; nothing happens until it is started on rows. A `Fit` is a learner
-at work, K models side by side, and is one of three: `Descending` steps against the gradient of its
-scores, `Growing` takes their curvature too, and `Answering` solves whole weighted problems. The game
-sees models through these alone. To add one, subclass `Learner` and one of the three::
+A `Learner` describes a model to train; nothing happens until it is started on rows. A `Fit` is a learner
+in training, with K models side by side. There are three kinds: `Descending` steps against the gradient
+of its scores, `Growing` also uses their curvature, and `Answering` solves whole weighted problems. The
+game sees models only through these types. To add a model, subclass `Learner` and one of the three::
 
     class Mine(rb.Learner):
         def start(self, rows, settings, seed):
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
 # How a table is encoded for a model. "scaled" standardises numbers and makes texts one-hot, for models
-# that descend gradients; "plain" leaves numbers as they are, the missing ones NaN; "codes" also numbers
-# the texts, as boosted trees want them; "table" hands over the columns, for pipelines of one's own.
+# that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
+# texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
 Style = Literal["scaled", "plain", "codes", "table"]
 
 
@@ -47,21 +47,21 @@ class Rows(Protocol):
 
     @property
     def inputs(self) -> Any:
-        """The rows as they were given: a table stays one."""
+        """The rows as they were given; a table stays a table."""
         ...
 
     @property
     def weights(self) -> Array | None:
-        """How often each row counts (n,); None where each counts once."""
+        """How much each row counts (n,); None if each counts once."""
         ...
 
 
 class Learner(Adjustable, ABC):
-    """A model to be trained, as a frozen dataclass of its parameters."""
+    """A model to train, as a frozen dataclass of its parameters."""
 
     @property
     def style(self) -> Style:
-        """How it wants a table encoded."""
+        """How a table is encoded for it."""
         return "scaled"
 
     @property
@@ -71,53 +71,53 @@ class Learner(Adjustable, ABC):
 
     @property
     def initial(self) -> Array | None:
-        """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own beginning."""
+        """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
         return None
 
     @property
     def rounds(self) -> int | None:
-        """How many there are when nobody says; None for learners that take batches, pass after pass."""
+        """The default number of rounds; None for learners that take batches in passes over the rows."""
         return None
 
     @property
     def patience(self) -> int | None:
-        """After how many rounds without improvement the model itself would stop."""
+        """The number of rounds without improvement after which the model itself would stop."""
         return None
 
     @property
     def multiplier_rates(self) -> tuple[float, ...] | None:
-        """The multipliers' learning rates worth trying against it, where others than usual are."""
+        """The multipliers' learning rates to try against it; None for the usual ones."""
         return None
 
     @property
     def settings(self) -> int:
-        """How many models are trained side by side."""
+        """The number of models trained side by side."""
         return 1
 
     @property
     def player(self) -> Player:
-        """Whom it plays against in `rb.play` when nobody says."""
+        """Its default opponent in `rb.play`."""
         return SwapRegret()
 
     def opponent(self, constraints: int) -> Player:
-        """Whom it plays against in the estimator when nobody says; several learning rates are tried."""
+        """Its default opponent in the estimator, with several learning rates to try."""
         return opponent("swap" if constraints <= MANY else "external", constraints)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
-        """Itself for a table of so many rows, whose features are called `names`.
+        """The learner for a table with `rows` rows and features called `names`.
 
-        `codes` lists the features that hold codes of categories, where the style is "codes".
+        With the style "codes", `codes` lists the features that hold codes of categories.
         """
         return self
 
     def repeated(self, times: int) -> Self:
-        """Each of its settings so many times over; a single one can play any number of opponents."""
+        """The learner with each setting repeated; a single setting can play any number of opponents."""
         if self.settings > 1:
             raise ValueError(f"{self!r} trains the settings it has, and no others")
         return self
 
     def starting_at(self, parameters: Array) -> Self:
-        """Itself, to go on from these parameters; those that are always fitted anew raise an error."""
+        """The learner, continuing from these parameters; an error if it always starts afresh."""
         raise ValueError(
             f"{type(self).__name__} is fitted anew every time and cannot go on from a model: leave out "
             "warm_start"
@@ -125,11 +125,11 @@ class Learner(Adjustable, ABC):
 
     @abstractmethod
     def start(self, rows: Rows, settings: int, seed: int) -> Fit:
-        """The learner at work on these rows, with `settings` models side by side."""
+        """Start training on these rows, with `settings` models side by side."""
 
 
 class Stepping(Learner):
-    """A learner with a `learning_rate`, of which several are several settings."""
+    """A learner with a `learning_rate`; several learning rates mean several settings."""
 
     learning_rate: Any
 
@@ -150,13 +150,13 @@ class Stepping(Learner):
 
 
 class Fit(ABC):
-    """A learner at work on its rows: K models, and how they score."""
+    """A learner in training on its rows: K models and their scores."""
 
-    scorer: Scorer  # of its parameters, on any rows
+    scorer: Scorer  # turns its parameters and any rows into scores
 
     @abstractmethod
     def parameters(self) -> Array:
-        """What a snapshot keeps of each model, (K, P)."""
+        """A copy of the parameters of each model, (K, P)."""
 
     @abstractmethod
     def all_scores(self) -> Array:
@@ -168,9 +168,9 @@ class Fit(ABC):
 
 
 class Taking(Fit):
-    """A fit that takes rounds: it shows the scores of a batch, and is told how they should change."""
+    """A fit that moves in rounds: it gives the scores of a batch and learns how they should change."""
 
-    device: Any = None  # where its scores are, as PyTorch names devices; None for the CPU
+    device: Any = None  # where its scores are, as a PyTorch device; None for the CPU
     precision: str = "float32"
 
     @property
@@ -179,18 +179,18 @@ class Taking(Fit):
         return False
 
     def count_on_device(self) -> None:
-        """Count steps where they are taken, for those that are replayed."""
+        """Count steps on the device, as replayed steps need."""
 
     @abstractmethod
     def scores(self, rows: Array | None) -> Array:
         """Scores (K, b) of these rows, or of all rows for None."""
 
     def restore(self, parameters: Array) -> None:
-        """Go on from parameters (K, P), as `parameters` gives them."""
+        """Continue from parameters (K, P), as `parameters` gives them."""
         raise ValueError("this model cannot start from the parameters of another")
 
     def randomness(self, seed: int) -> AbstractContextManager[None]:
-        """Where a seed rules over what chance there is in training."""
+        """A context in which `seed` determines all randomness of the training."""
         return nullcontext()
 
 
@@ -199,26 +199,26 @@ class Descending(Taking):
 
     @abstractmethod
     def descend(self, gradient: Array) -> None:
-        """One step against the gradient (K, b) with respect to the scores last given."""
+        """Take one step against the gradient (K, b) in the last scores."""
 
 
 class Growing(Taking):
-    """A fit that steps by gradient and curvature, on all rows every round."""
+    """A fit that steps by gradient and curvature, on all rows in every round."""
 
     @abstractmethod
     def grow(self, gradient: Array, curvature: Array) -> None:
-        """One step, by the gradient and the positive curvature (K, n) of the scores last given."""
+        """Take one step by the gradient and the positive curvature (K, n) in the last scores."""
 
 
 class Answering(Fit):
-    """A fit that answers multipliers with a whole weighted problem solved, on all rows."""
+    """A fit that answers multipliers by solving a whole weighted problem on all rows."""
 
     tolerance: float = 0.0  # the duality gap at which the rounds end
 
     @abstractmethod
     def answer(self, costs: Iterable[Array]) -> None:
-        """Fit a model for each setting, where saying yes to a row costs (n,)."""
+        """Fit a model for each setting, given the cost (n,) of a yes on each row."""
 
     def settled(self, trace: Trace) -> Trace:
-        """The trace with its models as they are best kept."""
+        """The trace with its models in the form in which they are stored."""
         return trace

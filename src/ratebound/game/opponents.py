@@ -1,4 +1,4 @@
-"""The λ-players that names stand for, with the learning rates worth trying side by side."""
+"""The named λ-players, with the learning rates to try side by side."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from ratebound.game.players import Ascending, ExternalRegret, Lagrangian, SwapRegret
 
-# Leaves a tenth to all constraints together: what the start costs does not grow with their number.
+# All constraints share the other tenth, so the cost of the start does not grow with their number.
 OBJECTIVE_WEIGHT = 0.9
-MANY = 100  # constraints, from which on swap regret takes too long: its system grows with their cube
+MANY = 100  # with more constraints swap regret takes too long: its cost grows with their cube
 RATES = {
     "swap": (0.003, 0.01, 0.03),
     "external": (0.03, 0.1, 0.3),  # of all multipliers together
-    "lagrangian": (1e-5, 3e-5, 1e-4),  # relaxed constraints may be out of reach
+    "lagrangian": (1e-5, 3e-5, 1e-4),  # small, since no model may keep the relaxed constraints
 }
 
 
@@ -21,7 +21,7 @@ def _swap(rates: tuple[float, ...], constraints: int) -> SwapRegret:
 
 
 def _external(rates: tuple[float, ...], constraints: int) -> ExternalRegret:
-    # All multipliers may rise at once; their sum should not rise faster the more there are.
+    # All multipliers may rise at once; their sum should not rise faster with more of them.
     return ExternalRegret(tuple(rate / max(constraints, 1) for rate in rates))
 
 
@@ -37,7 +37,7 @@ PLAYERS: dict[str, Callable[[tuple[float, ...], int], Ascending]] = {
 
 
 def opponent(name: str, constraints: int, rates: Sequence[float] | None = None) -> Ascending:
-    """The player called `name`, with learning rates to choose among; one where nothing is constrained.
+    """The player called `name`, with several learning rates, or only one if there are no constraints.
 
     >>> opponent("swap", constraints=4)
     SwapRegret(learning_rate=(0.003, 0.01, 0.03), optimizer='adam', objective_weight=0.9)

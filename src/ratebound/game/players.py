@@ -1,7 +1,7 @@
-"""The λ-players: who decides how much each constraint counts.
+"""The λ-players, which decide how much each constraint counts.
 
-A player starts, and then answers violations with new multipliers. It knows nothing of rates or
-models, so it serves any objective and constraints, in any loop::
+A player starts, and then answers violations with new multipliers. It knows nothing about rates or
+models, so it works with any objective and constraints, in any loop::
 
     player = SwapRegret(learning_rate=0.1)
     multipliers = player.start(constraints=2)
@@ -29,40 +29,40 @@ from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
 
 Optimizer = Literal["sgd", "adam"]
-# How `rb.average` weighs iterates: those that answered the multipliers alike, or each by the weight the
-# objective had; or every fit of an oracle alike, whether or not it was an answer.
+# How `rb.average` weighs iterates: equally ("alike") or by the objective's weight, among those that
+# answered the multipliers; or equally among all fits of an oracle, answers or not ("all fits").
 Averaging = Literal["alike", "by objective", "all fits"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
-LOWEST_LOG = -20.0  # of the swap matrix; far lower entries would cost a direct solve its precision
+LOWEST_LOG = -20.0  # of the swap matrix; with far lower entries a direct solve loses precision
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a λ-player holds between steps."""
+    """The state of a λ-player between steps."""
 
     weights: Array  # (..., 1+m): of the objective, then of each constraint
     state: Array  # λ itself (..., m), or the log of the swap matrix (..., 1+m, 1+m)
     moments: tuple[Array, Array] | None = None  # Adam's
     steps: int = 0
-    rate: Array | float = 0.0  # the learning rate, one per setting where there are several
+    rate: Array | float = 0.0  # the learning rate, one per setting if there are several
 
 
 class Player(Adjustable, ABC):
-    """Who plays λ: what is shown to it, how it starts and moves, how its iterates are averaged."""
+    """A player of λ: what it sees, how it starts and moves, and how its iterates are averaged."""
 
-    watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what is shown to `step`
+    watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what `step` sees
     averaging: ClassVar[Averaging] = "alike"
-    by_fits: ClassVar[bool] = False  # whether it moves by an oracle's whole fits alone
-    fits: ClassVar[int | None] = None  # how many rounds an oracle is asked; None for as many as wanted
+    by_fits: ClassVar[bool] = False  # whether it needs the whole fits of an oracle
+    fits: ClassVar[int | None] = None  # the number of rounds with an oracle; None for any number
 
     @property
     def settings(self) -> int:
-        """How many settings it plays side by side."""
+        """The number of settings it plays side by side."""
         return 1
 
     @property
     def reach(self) -> float:
-        """What all constraints together may weigh, the objective weighing 1; for the duality gap."""
+        """The largest total weight of the constraints if the objective's is 1; for the duality gap."""
         return 100.0
 
     @property
@@ -71,7 +71,7 @@ class Player(Adjustable, ABC):
         return False
 
     def bound(self, sizes: Array) -> float:
-        """The bound it needs, given one (m,) on each violation it is shown: their 2-norm."""
+        """The bound it needs, given bounds (m,) on each violation it sees: their 2-norm."""
         return float(np.linalg.norm(sizes))
 
     @abstractmethod
@@ -86,8 +86,8 @@ class Player(Adjustable, ABC):
     ) -> Multipliers:
         """The first multipliers, for `settings` side by side if given.
 
-        `like` is an array whose kind and device to use. `rounds` and `bound`, a bound on the
-        violations' size, are needed for the theorems' step sizes.
+        `like` is an array whose kind and device to use. The theorems' step sizes need `rounds` and
+        `bound`, a bound on the size of the violations.
         """
 
     @abstractmethod
@@ -95,17 +95,17 @@ class Player(Adjustable, ABC):
         """Multipliers after seeing violations (..., m), feasible where <= 0."""
 
     def after(self, multipliers: Multipliers, answers: Answers) -> Multipliers:
-        """Multipliers after an oracle's answers: a step by the violations of the best of them."""
+        """Multipliers after an oracle's answers: a step by the violations of the best answer."""
         return self.step(multipliers, answers.values[answers.best(multipliers.weights), 1:])
 
     def tiled(self, times: int) -> Player:
-        """All its settings over again, so many times."""
+        """The player with all its settings repeated `times` times in sequence."""
         raise ValueError(f"{self!r} plays the settings it has, and no others")
 
 
 @dataclass(frozen=True)
 class Ascending(Player):
-    """What players that step by gradients share: the step size and the choice of SGD or Adam."""
+    """A player that takes gradient steps, by SGD or Adam."""
 
     learning_rate: LearningRate = 0.01
     optimizer: Optimizer = "adam"
@@ -136,11 +136,11 @@ class Ascending(Player):
 
     @abstractmethod
     def _initial_state(self, constraints: int) -> Array:
-        """What the player holds before the first step."""
+        """The state before the first step."""
 
     @abstractmethod
     def _weights(self, state: Array) -> Array:
-        """The weights (..., 1+m) a state stands for."""
+        """The weights (..., 1+m) of a state."""
 
     def start(
         self,
@@ -183,11 +183,11 @@ class Ascending(Player):
 
     @abstractmethod
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
-        """The direction of ascent that violations call for, in the shape of the state."""
+        """The direction of ascent for these violations, in the shape of the state."""
 
     @abstractmethod
     def _projected(self, state: Array) -> Array:
-        """The state nearest to one that a step has moved out of bounds."""
+        """The nearest feasible state, after a step that may have left the bounds."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class ExternalRegret(Ascending):
 
 @dataclass(frozen=True)
 class Lagrangian(ExternalRegret):
-    """As `ExternalRegret`, but shown the proxies: both players relaxed (Algorithm 5, the baseline).
+    """Like `ExternalRegret`, but it sees the proxies: both players relaxed (Algorithm 5, the baseline).
 
     >>> Lagrangian(learning_rate=0.001).watches
     'proxies'
@@ -244,9 +244,9 @@ class Lagrangian(ExternalRegret):
 class SwapRegret(Ascending):
     """Multiplicative updates of a left-stochastic matrix, whose fixed point is λ (Algorithm 3).
 
-    The matrix starts uniform, as the paper has it, so that the objective starts with weight 1/(m+1);
-    `objective_weight` starts elsewhere. With ``optimizer="adam"`` the update is no longer the
-    theorem's: the swap-regret bound is proved for "sgd" alone.
+    The matrix starts uniform, as in the paper, so the objective starts with weight 1/(m+1). Set
+    `objective_weight` to start with another weight. With ``optimizer="adam"`` the theorem does not
+    apply: the swap-regret bound is proved for "sgd" only.
 
     >>> player = SwapRegret(learning_rate=1.0, optimizer="sgd")
     >>> multipliers = player.start(constraints=1)
@@ -298,10 +298,10 @@ class SwapRegret(Ascending):
 
 
 def project_onto_ball(vector: Array, radius: float) -> Array:
-    """The nearest point, in the Euclidean sense, with entries >= 0 and a sum of at most `radius`.
+    """The nearest point, in Euclidean distance, with entries >= 0 and a sum of at most `radius`.
 
-    Inside the ball that is clipping at 0. Else all entries are lowered by the same τ before the
-    clipping, with τ = max_j (sum of the j largest - radius) / j.
+    If clipping at 0 leaves a sum of at most `radius`, that is the point. Otherwise all entries are first
+    lowered by the same τ, with τ = max_j (sum of the j largest - radius) / j, and then clipped.
     """
     xp = namespace(vector)
     clipped = vector.clip(min=0)
@@ -316,15 +316,15 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
 def stationary_distribution(matrix: Array) -> Array:
     """x >= 0 with ``matrix @ x = x`` and sum 1, for left-stochastic matrices (..., s, s).
 
-    Solved directly. The diagonal of ``matrix - I`` is taken as minus the sum of the others in its
-    column, which loses nothing when the matrix is close to the identity.
+    The system is solved directly. Each diagonal entry of ``matrix - I`` is computed as minus the sum of
+    the others in its column, which loses no precision when the matrix is close to the identity.
     """
     xp = namespace(matrix)
     size = matrix.shape[-1]
     identity = eye(size, matrix)
     off = matrix * (1 - identity)
     system = off - identity * off.sum(-2)[..., None, :]
-    system[..., -1, :] = 1.0  # one equation follows from the others; the sum takes its place
+    system[..., -1, :] = 1.0  # one equation follows from the others, so the sum replaces it
     found = solve(system, identity[-1] + xp.zeros_like(matrix[..., 0])).clip(min=0)
     return found / found.sum(-1)[..., None]
 
@@ -332,7 +332,7 @@ def stationary_distribution(matrix: Array) -> Array:
 def adam_direction(
     gradient: Array, moments: tuple[Array, Array] | None, steps: int
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Adam's direction for `gradient`, with the usual constants, and its moments."""
+    """Adam's direction for `gradient`, with the usual constants, and the new moments."""
     first, second = moments if moments is not None else (0.0 * gradient, 0.0 * gradient)
     first = 0.9 * first + 0.1 * gradient
     second = 0.999 * second + 0.001 * gradient * gradient

@@ -1,4 +1,4 @@
-"""Playing the game: rounds, one after the other, and the iterates kept on the way."""
+"""Playing the game: run the rounds and keep iterates on the way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ratebound.game.trace import Trace
 from ratebound.game.turns import Turns, taking
 from ratebound.problem.compiled import Compiled
 
-EPOCHS = 40  # when nobody says
+EPOCHS = 40  # by default
 
 
 def play(
@@ -42,17 +42,18 @@ def play(
 ) -> Trace:
     """Train `learner` against `player` and return every iterate kept, with its exact rates.
 
-    Give `rounds` (steps) or `epochs`, passes over the first population; the default is 40 epochs.
-    Each round draws `batch_size` rows of every population, or takes all rows for None. Boosted trees
-    always take all rows, and by default grow as many trees as they were given. A learner that answers,
-    `rb.Oracle`, is asked for a whole fit on all rows each round, at most 50 by default; every fit is
-    kept, and there are no batches, proxies or estimates.
+    Give `rounds` (steps) or `epochs` (passes over the first population); the default is 40 epochs. Each
+    round draws `batch_size` rows of every population; None takes all rows. Boosted trees always use all
+    rows, and by default grow as many trees as the model says. `rb.Oracle` fits a whole model on all rows
+    in each round, at most 50 by default. Every fit is kept, and there are no batches, proxies or
+    estimates.
 
-    `rules` are the game's (`rb.Rules`), `keep` says which iterates are kept (`rb.Keep`), and `stop` when
-    to end early (`rb.Stop`). `watch` names other compiled populations, such as a validation set, on
-    which kept iterates are evaluated too. `progress` shows a bar; by default only on a terminal.
-    Interrupting from the keyboard ends the game and keeps what there is. What a learner has no use for
-    is checked all the same. To go on from a model, give ``learner.starting_at(trace.parameters[-1])``.
+    `rules` sets the rules of the game (`rb.Rules`), `keep` says which iterates are kept (`rb.Keep`), and
+    `stop` when to end early (`rb.Stop`). `watch` names other compiled populations, such as a validation
+    set, on which kept iterates are also evaluated. `progress` shows a bar; by default, only on a
+    terminal. An interrupt from the keyboard ends the game and returns the trace so far. All arguments
+    are checked, even those the learner ignores. To continue from a model, pass
+    ``learner.starting_at(trace.parameters[-1])`` as the learner.
 
     >>> import ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -100,7 +101,7 @@ def play(
 def _played(
     turns: Turns, keeper: Keeper, rounds: int, keep_every: int, stop: Stop, progress: bool | None
 ) -> Trace:
-    """The trace of so many rounds, or of those before something ended them."""
+    """The trace of `rounds` rounds, or of fewer if something ended them early."""
     deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
     bar = tqdm(total=rounds, disable=None if progress is None else not progress, unit="round")
     ended, done = "rounds", 0
@@ -129,7 +130,7 @@ def _played(
 
 
 def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) -> None:
-    """Raise where an argument of `play` cannot be meant; nothing has been trained by then."""
+    """Raise an error for a wrong argument of `play`, before anything is trained."""
     if not isinstance(compiled, Compiled):
         raise TypeError(f"play takes what rb.compile gives first, got {type(compiled).__name__}")
     if not isinstance(learner, Learner):

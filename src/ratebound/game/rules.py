@@ -1,4 +1,4 @@
-"""How a game is played, in three small groups: its rules, what is kept of it, and when it ends early."""
+"""Three groups of options of a game: its rules, which iterates to keep, and when to end early."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ratebound.game.trace import Trace
 
 @dataclass(frozen=True)
 class Rules(Adjustable):
-    """What the model descends, and how rates are read off batches.
+    """What the model minimizes, and how rates are estimated from batches.
 
     `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
-    `estimate` is "running", means over about the last `window` rows of each group, or "unbiased".
-    Thresholds that are learned with the model move at `threshold_rate`.
+    `estimate` is "running" (means over about the last `window` rows of each group) or "unbiased".
+    `threshold_rate` is the learning rate of thresholds that are learned with the model.
 
     >>> Rules(proxy="hinge").loss
     'logistic'
@@ -41,10 +41,10 @@ class Rules(Adjustable):
 
 @dataclass(frozen=True)
 class Keep(Adjustable):
-    """Which iterates a trace keeps: one `every` so many rounds, or every "epoch".
+    """Which iterates a trace keeps: one per `every` rounds, or one per "epoch".
 
-    They are spaced out so that no more than `at_most` are kept of each setting. With `frontier`, those
-    that another of their setting beats in everything are dropped.
+    They are spaced out to keep at most `at_most` iterates of each setting. `frontier` drops iterates
+    that another iterate of the same setting beats or equals in the objective and every constraint.
 
     >>> Keep(every=10).at_most
     1000
@@ -62,10 +62,10 @@ class Keep(Adjustable):
 
 @dataclass(frozen=True)
 class Stop(Adjustable):
-    """When to end before all rounds are played, with what there is.
+    """When to end early and return the trace so far.
 
-    After `max_time` seconds, or once `when` says so: a function of the trace so far, asked whenever
-    iterates are kept.
+    The game ends after `max_time` seconds, or once `when` returns True. `when` is a function of the
+    trace so far, and is called whenever iterates are kept.
 
     >>> Stop(max_time=60).when is None
     True
