@@ -1,6 +1,6 @@
 """A λ-player on its own, in a PyTorch loop, on a problem that does not involve rates.
 
-    minimise -(θ + θ²) / 2  subject to  θ - 1/2 <= 0,  for θ in [0, 1]
+    minimize -(θ + θ²) / 2  subject to  θ - 1/2 <= 0,  for θ in [0, 1]
 
 has no pure equilibrium. For every multiplier the best θ is 0 or 1, never 1/2, so the iterates chase
 the multiplier round and round. The best single θ is 1/2, with objective -3/8. Playing 0 and 1 half the

@@ -31,7 +31,7 @@ from ratebound.game.trace import Trace, scores_on
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
-# How a table is encoded for a model. "scaled" standardises numbers and makes texts one-hot, for models
+# How a table is encoded for a model. "scaled" standardizes numbers and makes texts one-hot, for models
 # that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
 # texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
 Style = Literal["scaled", "plain", "codes", "table"]
