@@ -30,7 +30,7 @@ class Record:
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
     date: str | None = None  # when it was saved, where `save` was told
     versions: dict[str, str] = field(
-        default_factory=lambda: versions("ratebound", "numpy")
+        default_factory=lambda: dict(versions("ratebound", "numpy"))
     )  # it was made with
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
 
