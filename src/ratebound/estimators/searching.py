@@ -46,6 +46,11 @@ class Search:
     seed: int
     progress: bool | None
 
+    @property
+    def batch_size(self) -> int | None:
+        """Rows per round; None where there are so few that every round takes all of them."""
+        return None if len(self.everyone.first) <= SMALL else self.training.batch_size
+
 
 @dataclass(frozen=True)
 class Found:
@@ -66,7 +71,7 @@ def found(search: Search) -> Found:
     train, validation = _validated(
         everyone, training.validation_fraction if several else 0.0, search.seed
     )
-    rounds = _rounds(learner, training, train)
+    rounds = _rounds(search, train)
     watch = {} if validation is None else {"validation": validation}
     on = "train" if validation is None else "validation"
     started = time.monotonic()
@@ -99,12 +104,11 @@ def found(search: Search) -> Found:
 
 
 def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:
-    training, small = search.training, len(search.everyone.first) <= SMALL
     return play(
         compiled,
         learner,
-        batch_size=None if small else training.batch_size,
-        rules=Rules(loss=training.loss, proxy=training.proxy),
+        batch_size=search.batch_size,
+        rules=Rules(loss=search.training.loss, proxy=search.training.proxy),
         seed=search.seed,
         progress=search.progress,
         **how,
@@ -140,3 +144,10 @@ def _rounds(learner: Learner, training: Training, train: Compiled) -> int:
     small = len(train.first) <= SMALL
     per_epoch = 1 if small else max(1, len(train.cells) // training.batch_size)
     return max(40 * per_epoch, FEWEST) if training.epochs is None else training.epochs * per_epoch
+def _rounds(search: Search, train: Compiled) -> int:
+    """How many rounds `epochs` are; a tree, and a fit of an estimator, is a round over all rows."""
+    epochs, batch_size = search.training.epochs, search.batch_size
+    if search.learner.rounds is not None:
+        return epochs or search.learner.rounds
+    per_epoch = 1 if batch_size is None else max(1, len(train.cells) // batch_size)
+    return max(40 * per_epoch, FEWEST) if epochs is None else epochs * per_epoch
