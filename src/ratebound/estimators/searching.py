@@ -145,7 +145,7 @@ def _rounds(learner: Learner, training: Training, train: Compiled) -> int:
     per_epoch = 1 if small else max(1, len(train.cells) // training.batch_size)
     return max(40 * per_epoch, FEWEST) if training.epochs is None else training.epochs * per_epoch
 def _rounds(search: Search, train: Compiled) -> int:
-    """How many rounds `epochs` are; a tree, and a fit of an estimator, is a round over all rows."""
+    """The number of rounds in `epochs`; a tree or a fit of an estimator is a round over all rows."""
     epochs, batch_size = search.training.epochs, search.batch_size
     if search.learner.rounds is not None:
         return epochs or search.learner.rounds
