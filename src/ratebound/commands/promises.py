@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
 from ratebound.commands.tables import Kind
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
-from ratebound.rates.subsets import All, Any_, Compare, In, Not, Subset
+from ratebound.rates.subsets import Compare, In, leaves
 
 # What Python functions that take populations by name call their other arguments.
 TAKEN = (
@@ -55,18 +55,9 @@ def text_columns(problem: Problem) -> dict[str, Kind]:
     """The columns that constraints compare with texts; a model was trained on them as such."""
     found: dict[str, Kind] = {}
     for rate in problem.rates:
-        for condition in _conditions(rate.subset):
+        for condition in leaves(rate.subset):
+            assert isinstance(condition, Compare | In)  # people say nothing else
             values = condition.values if isinstance(condition, In) else (condition.value,)
             if all(isinstance(value, str) for value in values):
                 found[condition.column] = "text"
     return found
-
-
-def _conditions(subset: Subset) -> Iterator[Compare | In]:
-    if isinstance(subset, All | Any_):
-        for part in subset.parts:
-            yield from _conditions(part)
-    elif isinstance(subset, Not):
-        yield from _conditions(subset.part)
-    elif isinstance(subset, Compare | In):
-        yield subset

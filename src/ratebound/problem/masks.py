@@ -14,16 +14,15 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import (
-    All,
-    Any_,
+    EVERYONE,
     Compare,
     Decision,
     In,
     Label,
-    Not,
     Subset,
     Value,
     column_text,
+    holds,
     value_text,
 )
 
@@ -43,19 +42,8 @@ def masker(population: Population) -> Masker:
     leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column))
 
     def mask(subset: Subset) -> Array:
-        if isinstance(subset, All):
-            found = np.ones(len(population), dtype=bool)
-            for part in subset.parts:
-                found &= mask(part)
-            return found
-        if isinstance(subset, Any_):
-            found = np.zeros(len(population), dtype=bool)
-            for part in subset.parts:
-                found |= mask(part)
-            return found
-        if isinstance(subset, Not):
-            return ~mask(subset.part)
-        return leaf(subset)
+        found: Array = holds(subset, leaf)
+        return np.ones(len(population), dtype=bool) if subset == EVERYONE else found
 
     return mask
 

@@ -43,6 +43,7 @@ def _side(side: Metric) -> str | dict[str, Any]:
         return {"numerator": _side(side.numerator), "denominator": _side(side.denominator)}
     if isinstance(side, SingleMetric):
         return str(side)
+    assert isinstance(side, Expression)
     return {"terms": [[c, str(rate)] for rate, c in side.terms], "constant": side.constant}
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.kinds import ANY, atoms, is_count
-from ratebound.rates.subsets import EVERYONE, All, Any_, Label, Not, Subset
+from ratebound.rates.subsets import EVERYONE, Label, Subset, holds
 
 Form = Literal["proportion", "odds", "share", "other"]
 
@@ -107,19 +107,13 @@ def form_of(ratio: Ratio) -> Form:
 
 def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
     """What one row of the subset adds to a side of an even ratio."""
+
+    def said(condition: Subset) -> bool:
+        return label if isinstance(condition, Label) else existing
+
     total = 0.0
     for rate, coefficient in side.terms:
         for atom in atoms(replace(rate, subset=EVERYONE)):
-            if (atom.predicted is ANY or atom.predicted is yes) and _holds(atom.given, label, existing):
+            if (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said):
                 total += coefficient
     return total
-
-
-def _holds(subset: Subset, label: bool, existing: bool) -> bool:
-    if isinstance(subset, All):
-        return all(_holds(part, label, existing) for part in subset.parts)
-    if isinstance(subset, Any_):
-        return any(_holds(part, label, existing) for part in subset.parts)
-    if isinstance(subset, Not):
-        return not _holds(subset.part, label, existing)
-    return label if isinstance(subset, Label) else existing

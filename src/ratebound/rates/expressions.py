@@ -11,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from ratebound.rates.subsets import EVERYONE, Subset, value_text
+from ratebound.rates.subsets import EVERYONE, Said, Subset, value_text
 
 Bound = Literal["<=", ">="]
 FIRST = "train"  # the population that rates without ``on=`` speak of
 FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
+OPTIONS = ("versus", "on", "at", "bins", "out_of")  # never the names of columns in a rate's keywords
 
 
 @dataclass(frozen=True, repr=False)
-class Rate:
+class Rate(Said):
     """One named rate on one subset: how often the model does something, among some rows.
 
     `on` names the population, `versus` the column with an existing model's decisions, and `at` the
@@ -42,18 +43,41 @@ class Rate:
 
     def __str__(self) -> str:
         words = [] if self.subset == EVERYONE else [str(self.subset)]
-        for option in ("versus", "on", "at", "bins", "out_of"):
+        for option in OPTIONS:
             value = getattr(self, option)
             if value is not None:
                 words.append(f"{option}={value_text(value)}")
         return f"{self.kind}({', '.join(words)})"
 
-    def __repr__(self) -> str:
-        return str(self)
+
+class Metric(Said):
+    """What can be bounded, from below or from above."""
+
+    __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparing to us
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """The rates it speaks of."""
+        raise NotImplementedError
+
+    def _bound(self, other: Any) -> Expression:
+        return as_expression(other, "compared with a rate")
+
+    def __le__(self, other: Expression | float) -> Constraint:
+        return Constraint(self, "<=", self._bound(other))
+
+    def __ge__(self, other: Expression | float) -> Constraint:
+        return Constraint(self, ">=", self._bound(other))
+
+    def __lt__(self, other: object) -> NoReturn:
+        _refuse_strict("<=")
+
+    def __gt__(self, other: object) -> NoReturn:
+        _refuse_strict(">=")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Expression:
+class Expression(Metric):
     """A sum of rates with coefficients, plus a constant; equal whatever the order of its terms.
 
     >>> from ratebound import accuracy, recall
@@ -63,8 +87,6 @@ class Expression:
 
     terms: tuple[tuple[Rate, float], ...] = ()
     constant: float = 0.0
-
-    __array_ufunc__ = None  # NumPy numbers leave the arithmetic to us
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Expression):
@@ -83,7 +105,7 @@ class Expression:
         return Expression(terms, _finite(self.constant + other.constant))
 
     def __mul__(self, number: float) -> Expression:
-        if isinstance(number, Expression | SingleMetric):
+        if isinstance(number, Metric):
             raise TypeError(
                 f"cannot multiply {self} by {number}: rate constraints are linear, so a rate is only "
                 "multiplied by a number"
@@ -122,24 +144,9 @@ class Expression:
         return tuple(rate for rate, _ in self.terms)
 
     def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
-        """The same sum of other rates."""
-        terms: dict[Rate, float] = {}
-        for rate, coefficient in self.terms:
-            rate = changed(rate)
-            terms[rate] = terms.get(rate, 0.0) + coefficient
-        return Expression() + Expression(tuple(terms.items()), self.constant)
-
-    def __le__(self, other: Expression | float) -> Constraint:
-        return Constraint(self, "<=", as_expression(other, "compared with a rate"))
-
-    def __ge__(self, other: Expression | float) -> Constraint:
-        return Constraint(self, ">=", as_expression(other, "compared with a rate"))
-
-    def __lt__(self, other: object) -> NoReturn:
-        _refuse_strict("<=")
-
-    def __gt__(self, other: object) -> NoReturn:
-        _refuse_strict(">=")
+        """The same sum of other rates; adding merges those that became one."""
+        terms = tuple((changed(rate), coefficient) for rate, coefficient in self.terms)
+        return Expression() + Expression(terms, self.constant)
 
     def __str__(self) -> str:
         text = ""
@@ -150,41 +157,19 @@ class Expression:
             text += _joined(text, self.constant, repr(abs(self.constant)))
         return text
 
-    def __repr__(self) -> str:
-        return str(self)
 
-
-class SingleMetric:
+class SingleMetric(Metric):
     """A metric that is no sum of rates, so that it compares with numbers only."""
 
     rate: Rate | None  # its words, where it has a name
 
-    __array_ufunc__ = None  # NumPy numbers leave comparing to us
-
-    @property
-    def rates(self) -> tuple[Rate, ...]:
-        """The rates it is spoken of in."""
-        raise NotImplementedError
-
-    def __le__(self, number: float) -> Constraint:
-        return Constraint(self, "<=", self._bound(number))
-
-    def __ge__(self, number: float) -> Constraint:
-        return Constraint(self, ">=", self._bound(number))
-
-    def __lt__(self, other: object) -> NoReturn:
-        _refuse_strict("<=")
-
-    def __gt__(self, other: object) -> NoReturn:
-        _refuse_strict(">=")
-
-    def _bound(self, number: object) -> Expression:
-        if isinstance(number, Expression | SingleMetric):
+    def _bound(self, other: Any) -> Expression:
+        if isinstance(other, Metric):
             raise TypeError(
-                f"{self} compares with a number only, not with {number}: the product of two "
+                f"{self} compares with a number only, not with {other}: the product of two "
                 f"rates is not linear. Fix a number for one side: {self} >= 0.8"
             )
-        return Expression((), as_number(number, f"compared with {self}"))
+        return Expression((), as_number(other, f"compared with {self}"))
 
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
@@ -194,9 +179,6 @@ class SingleMetric:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
     __truediv__ = __rtruediv__ = __neg__ = _no_arithmetic
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,18 +234,15 @@ class Area(SingleMetric):
     def rates(self) -> tuple[Rate, ...]:
         return (self.rate,)
 
-    def __le__(self, number: float) -> Constraint:
-        raise TypeError(f"{self} can be bounded from below only: write {self} >= {number}")
+    def __le__(self, other: Expression | float) -> Constraint:
+        raise TypeError(f"{self} can be bounded from below only: write {self} >= {other}")
 
     def __str__(self) -> str:
         return str(self.rate)
 
 
-Metric = Expression | SingleMetric
-
-
 @dataclass(frozen=True, repr=False)
-class Constraint:
+class Constraint(Said):
     """A promise: one expression at most, or at least, another. `name` is for reports.
 
     >>> from ratebound import recall
@@ -299,9 +278,6 @@ class Constraint:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def equal(left: Expression, right: Expression | float, *, slack: float) -> list[Constraint]:

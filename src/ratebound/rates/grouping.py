@@ -5,9 +5,11 @@ A definition holds no data, so a goal that names a column waits for its rows; se
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from ratebound.rates.expressions import FIRST, Constraint, Rate
@@ -112,7 +114,7 @@ class Goal:
         groups: list[Subset] = []
         for group in self.groups:
             if isinstance(group, str):
-                groups += [where(**{group: value}) for value in values[group]]
+                groups += [Column(group) == value for value in values[group]]
             else:
                 groups.append(group)
         return GOALS[self.name](*([groups] if groups else []), **dict(self.options))
@@ -134,7 +136,4 @@ def _text(group: str | Subset) -> str:
 
 def _one_condition(group: In) -> Subset:
     """The same rows without ``in``, which in the text of a goal means a group for each value."""
-    first, *others = [where(**{group.column: value}) for value in group.values]
-    for other in others:
-        first = first | other
-    return first
+    return reduce(operator.or_, [Column(group.column) == value for value in group.values])

@@ -6,12 +6,12 @@ A linear kind is a sum of *atoms*: among the rows `over`, how many are in `given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio, as_number
-from ratebound.rates.subsets import EVERYONE, All, Any_, Decision, Label, Not, Subset
+from ratebound.rates.subsets import EVERYONE, Decision, Label, Subset, leaves
 
 Unit = Literal["share", "count", "ratio", "area"]
 YES, NO, ANY = True, False, None
@@ -63,16 +63,15 @@ def linear(name: str, counts: Counts, meaning: str, same_as: str = "") -> Kind:
     """A share or a count; its unit and needs are read off its atoms."""
     found = counts(EVERYONE, Decision("versus"))
     rows = [rows for atom in found for rows in (atom.given, atom.over) if rows is not None]
-    leaves = [leaf for each in rows for leaf in _leaves(each)]
+    conditions = [condition for each in rows for condition in leaves(each)]
     unit: Unit = "count" if any(atom.over is None for atom in found) else "share"
-    versus = any(isinstance(leaf, Decision) for leaf in leaves)
-    return Kind(name, meaning, unit, LABEL in leaves, versus, counts, same_as=same_as)
+    versus = any(isinstance(condition, Decision) for condition in conditions)
+    return Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as)
 
 
 def quotient(name: str, numerator: Expression, denominator: Expression, meaning: str) -> Kind:
     """A ratio of two sums of linear kinds, said of everyone."""
-    Ratio(numerator, denominator)  # which refuses what is none
-    parts = [KINDS[rate.kind] for rate in numerator.rates + denominator.rates]
+    parts = [KINDS[rate.kind] for rate in Ratio(numerator, denominator).rates]
     labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
     return Kind(name, meaning, "ratio", labels, versus, sides=(numerator, denominator))
 
@@ -134,11 +133,3 @@ def counted(rate: Rate, out_of: float) -> Rate:
     if rows <= 0:
         raise ValueError(f"{rate.kind}: out_of= takes a number of rows above 0, got {out_of!r}")
     return replace(rate, out_of=int(rows) if rows.is_integer() else rows)
-
-
-def _leaves(subset: Subset) -> Iterator[Subset]:
-    if isinstance(subset, All | Any_):
-        for part in subset.parts:
-            yield from _leaves(part)
-    else:
-        yield from _leaves(subset.part) if isinstance(subset, Not) else (subset,)

@@ -10,7 +10,7 @@ import keyword
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio, as_number
+from ratebound.rates.expressions import OPTIONS, Area, Expression, Metric, Rate, Ratio, as_number
 from ratebound.rates.kinds import (
     ANY,
     KINDS,
@@ -27,7 +27,6 @@ from ratebound.rates.kinds import (
 )
 from ratebound.rates.subsets import EVERYONE, Subset, where
 
-OPTIONS = ("versus", "on", "at", "bins", "out_of")  # never the names of columns in a rate's keywords
 Said_co = TypeVar("Said_co", covariant=True)
 
 

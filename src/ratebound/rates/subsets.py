@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import keyword
 import math
+import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 Value = str | bool | int | float
@@ -18,7 +20,14 @@ Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 DEEPEST = 100  # levels of conditions in conditions, of which Python could print no more than some 200
 
 
-class Subset:
+class Said:
+    """What prints as its user wrote it."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Subset(Said):
     """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``."""
 
     depth = 0  # how deep conditions are nested in it
@@ -34,16 +43,13 @@ class Subset:
     def __invert__(self) -> Subset:
         if self == EVERYONE:
             raise ValueError("the complement of all rows is empty: no rate can speak of it")
-        return self.part if isinstance(self, Not) else Not(self)
+        return self.parts[0] if isinstance(self, Not) else Not((self,))
 
     def __bool__(self) -> bool:
         raise TypeError(
             "a subset is neither true nor false: combine conditions with & | ~ and parentheses, "
             "as in (rb.column('age') >= 18) & (rb.column('age') < 25), not with 'and', 'or' or chains"
         )
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,42 +77,40 @@ class In(Subset):
 
 
 @dataclass(frozen=True, repr=False)
-class All(Subset):
-    """Rows that meet every one of `parts`; with no parts, all rows."""
+class Combined(Subset):
+    """Conditions made one; see its three kinds."""
 
     parts: tuple[Subset, ...]
 
     def __post_init__(self) -> None:
-        _set_depth(self, *self.parts)
+        depth = 1 + max((part.depth for part in self.parts), default=0)
+        if depth > DEEPEST:
+            raise ValueError(
+                f"conditions are nested more than {DEEPEST} deep: put some into a column of their own"
+            )
+        object.__setattr__(self, "depth", depth)
+
+
+class All(Combined):
+    """Rows that meet every one of `parts`; with no parts, all rows."""
 
     def __str__(self) -> str:
         return " and ".join(f"({p})" if isinstance(p, Any_) else str(p) for p in self.parts)
 
 
-@dataclass(frozen=True, repr=False)
-class Any_(Subset):
+class Any_(Combined):
     """Rows that meet at least one of `parts`."""
-
-    parts: tuple[Subset, ...]
-
-    def __post_init__(self) -> None:
-        _set_depth(self, *self.parts)
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.parts))
 
 
-@dataclass(frozen=True, repr=False)
-class Not(Subset):
-    """Rows that do not meet `part`."""
-
-    part: Subset
-
-    def __post_init__(self) -> None:
-        _set_depth(self, self.part)
+class Not(Combined):
+    """Rows that do not meet the one condition in `parts`."""
 
     def __str__(self) -> str:
-        return f"not ({self.part})" if isinstance(self.part, All | Any_) else f"not {self.part}"
+        (part,) = self.parts
+        return f"not ({part})" if isinstance(part, All | Any_) else f"not {part}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,15 +131,6 @@ class Decision(Subset):
         return f"{column_text(self.versus)} says yes"
 
 
-def _set_depth(subset: Subset, *parts: Subset) -> None:
-    depth = 1 + max((part.depth for part in parts), default=0)
-    if depth > DEEPEST:
-        raise ValueError(
-            f"conditions are nested more than {DEEPEST} deep: put some into a column of their own"
-        )
-    object.__setattr__(subset, "depth", depth)
-
-
 EVERYONE: Subset = All(())
 
 
@@ -147,6 +142,29 @@ def _combine(kind: type[All] | type[Any_], left: Subset, right: Subset) -> Subse
     for side in (left, right):
         parts += side.parts if isinstance(side, kind) else (side,)
     return parts[0] if len(parts) == 1 else kind(parts)
+
+
+def holds(subset: Subset, leaf: Callable[[Subset], Any]) -> Any:
+    """Whether a subset holds, given whether each simple condition in it does: of one row, or of many.
+
+    >>> holds(where(sex="Female") & ~where(age=25), lambda condition: condition.column == "sex")
+    True
+    """
+    if not isinstance(subset, Combined):
+        return leaf(subset)
+    parts = (holds(part, leaf) for part in subset.parts)
+    if isinstance(subset, Not):
+        return next(parts) ^ True
+    return reduce(operator.and_, parts, True) if isinstance(subset, All) else reduce(operator.or_, parts)
+
+
+def leaves(subset: Subset) -> Iterator[Subset]:
+    """The simple conditions that a subset is made of."""
+    if not isinstance(subset, Combined):
+        yield subset
+        return
+    for part in subset.parts:
+        yield from leaves(part)
 
 
 def where(**columns: Value | Iterable[Value]) -> Subset:

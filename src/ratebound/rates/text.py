@@ -7,24 +7,27 @@ and nothing is ever evaluated. Whatever a rate prints, this reads back.
 from __future__ import annotations
 
 import ast
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.spelling import nearest
-from ratebound.rates.expressions import Constraint, Expression, Metric, SingleMetric
+from ratebound.rates.expressions import OPTIONS, Constraint, Expression, Metric, as_number
 from ratebound.rates.goals import said
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
-from ratebound.rates.named import OPTIONS, say
-from ratebound.rates.subsets import Column, Compare, In, Relation, Subset, Value, plain_value
+from ratebound.rates.named import say
+from ratebound.rates.subsets import Column, In, Subset, Value, plain_value
 
 LONGEST = 20_000
-_COMPARE: dict[type[ast.cmpop], Relation] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+# Python itself turns a comparison round where the column, or the rate, stands on the right.
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
-_FLIPPED: dict[str, Relation] = {
-    "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
 }  # fmt: skip
 Found = TypeVar("Found")
 
@@ -92,7 +95,7 @@ class _Reader:
         """Build a part of the language; what it objects to is an error at this place in the text."""
         try:
             return build(*args, **kwargs)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             self.fail(node, str(error))
 
     def promise(self) -> Promise:
@@ -114,12 +117,12 @@ class _Reader:
 
     def groups(self, node: ast.expr) -> list[str | Subset | Value]:
         """Columns and conditions, several for the values listed; or what else a goal takes first."""
-        if self.is_column(node):
+        if isinstance(node, ast.Name | ast.Call):
             return [self.column(node).name]
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
             found = self.condition(node)
             assert isinstance(found, In)
-            return [Compare(found.column, "==", value) for value in found.values]
+            return [Column(found.column) == value for value in found.values]
         is_condition = isinstance(node, ast.Compare | ast.BoolOp) or (
             isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         )
@@ -131,14 +134,13 @@ class _Reader:
             self.fail(node, "a constraint compares rates, as in recall() >= 0.9")
         if len(node.ops) != 1:
             self.fail(node, "write two constraints instead of a chain of comparisons")
-        relation = _COMPARE.get(type(node.ops[0]))
-        if relation not in ("<=", ">="):
+        if not isinstance(node.ops[0], ast.LtE | ast.GtE):
             self.fail(node, "rates are bounded with <= or >=; for equality give both, with some slack")
         left, right = self.operand(node.left), self.operand(node.comparators[0])
-        if not _has_rate(left):
-            left, right, relation = right, left, _FLIPPED[relation]
-        compare = type(left).__le__ if relation == "<=" else type(left).__ge__
-        return cast(Constraint, self.guarded(node, compare, left, _as_number(right)))
+        found = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
+        if not isinstance(found, Constraint):
+            self.fail(node, "no rate is left in this comparison, there is nothing to keep")
+        return found
 
     def sum_of_rates(self) -> Expression:
         found = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
@@ -151,34 +153,23 @@ class _Reader:
             self.fail(self.tree, "expected one rate, as in recall()")
         return self.rate(self.tree)
 
-    def operand(self, node: ast.expr) -> Metric:
+    def operand(self, node: ast.expr) -> Metric | float:
         """A number, a rate, or a sum or multiple of them."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 self.fail(node, "expected a number or a rate")
-            return cast(Metric, self.guarded(node, Expression().__add__, node.value))
+            return cast(float, self.guarded(node, as_number, node.value, "a number"))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self.operand(node.operand)
-            return self.guarded(node, lambda: -inner) if isinstance(node.op, ast.USub) else inner
+            return self.guarded(node, operator.neg, inner) if isinstance(node.op, ast.USub) else inner
         if isinstance(node, ast.BinOp):
-            return self.arithmetic(node)
+            left, right = self.operand(node.left), self.operand(node.right)
+            if type(node.op) not in _ARITHMETIC:
+                self.fail(node, "rates are combined with + - * / only")
+            return cast(Metric, self.guarded(node, _ARITHMETIC[type(node.op)], left, right))
         if isinstance(node, ast.Call):
             return self.rate(node)
         self.fail(node, "expected a number, a rate such as recall(), or their sum")
-
-    def arithmetic(self, node: ast.BinOp) -> Metric:
-        left, right = self.operand(node.left), self.operand(node.right)
-        if isinstance(node.op, ast.Add):
-            return cast(Metric, self.guarded(node, lambda: left + right))
-        if isinstance(node.op, ast.Sub):
-            return cast(Metric, self.guarded(node, lambda: left - right))
-        if isinstance(node.op, ast.Mult):
-            if not _has_rate(left):
-                left, right = right, left
-            return cast(Metric, self.guarded(node, lambda: left * _as_number(right)))
-        if isinstance(node.op, ast.Div):
-            return cast(Metric, self.guarded(node, lambda: left / _as_number(right)))
-        self.fail(node, "rates are combined with + - * / only")
 
     def rate(self, node: ast.Call) -> Metric:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -227,10 +218,10 @@ class _Reader:
             return found if isinstance(op, ast.In) else ~found
         if type(op) not in _COMPARE:
             self.fail(node, "columns are compared with == != < <= > >= in")
-        relation = _COMPARE[type(op)]
-        if not self.is_column(left):
-            left, right, relation = right, left, _FLIPPED[relation]
-        return Compare(self.column(left).name, relation, self.value(right))
+        if isinstance(left, ast.Name | ast.Call):
+            return cast(Subset, _COMPARE[type(op)](self.column(left), self.value(right)))
+        column = self.column(right)
+        return cast(Subset, _COMPARE[type(op)](self.value(left), column))
 
     def matches(self, column: Column, node: ast.expr) -> Subset:
         """One value, or any of several in parentheses or brackets."""
@@ -238,9 +229,6 @@ class _Reader:
             values = [self.value(element) for element in node.elts]
             return cast(Subset, self.guarded(node, column.isin, values))
         return column == self.value(node)
-
-    def is_column(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name | ast.Call)
 
     def column(self, node: ast.expr) -> Column:
         if isinstance(node, ast.Name):
@@ -266,15 +254,6 @@ class _Reader:
         self.fail(
             node, 'expected a text in quotes, a number, True or False; texts need quotes: "Female"'
         )
-
-
-def _has_rate(operand: Metric) -> bool:
-    return isinstance(operand, SingleMetric) or bool(operand.terms)
-
-
-def _as_number(operand: Metric) -> Any:
-    """The constant of an expression without rates; a rate stays one, for the error it deserves."""
-    return operand if _has_rate(operand) else cast(Expression, operand).constant
 
 
 def _short(text: str) -> str:
