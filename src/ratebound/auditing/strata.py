@@ -16,6 +16,7 @@ from ratebound.auditing.decided import Decided
 from ratebound.auditing.intervals import equal_decisions
 from ratebound.auditing.measure import at_of, over_of, scale
 from ratebound.base.types import Array
+from ratebound.problem.masks import patterns
 from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import Subset
@@ -132,9 +133,11 @@ def _rows_of(decided: Decided, name: str, terms: list[_Term], thresholds: list[f
     weight = decided.row_weights(name)
     present = weight > 0
     sets = list(dict.fromkeys(s for term in terms for s in (term.atom.given, over_of(term.atom))))
-    patterns, stratum = _patterns([decided.mask(name, subset)[present] for subset in sets])
+    masks = [decided.mask(name, subset)[present] for subset in sets]
+    example, stratum = patterns(masks, int(present.sum()))
     yes = np.array([decided.yes(name, at)[present] for at in thresholds])
-    return _Rows(sets, patterns, stratum, weight[present], yes)
+    inside = np.column_stack([mask[example] for mask in masks])
+    return _Rows(sets, inside, stratum, weight[present], yes)
 
 
 def _values(rows: _Rows, terms: list[_Term], levels: Array) -> _Values:
@@ -195,25 +198,3 @@ def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
         weight=np.concatenate([rows.weight, np.full(len(new), rows.weight.mean())]),
         yes=np.hstack([rows.yes, np.full((len(rows.yes), len(new)), 0.5)]),
     )
-
-
-def _patterns(masks: list[Array]) -> tuple[Array, Array]:
-    """The distinct combinations (p, k) of `masks` that occur, and which of them each row has."""
-    code = np.zeros(len(masks[0]), dtype=np.int64)
-    representative = np.zeros(1, dtype=np.int64)
-    for start in range(0, len(masks), 12):  # a dozen at a time, so that codes stay small
-        for mask in masks[start : start + 12]:
-            code = 2 * code + mask
-        present, code = _renumbered(code)
-        representative = np.zeros(present, dtype=np.int64)
-        representative[code] = np.arange(len(code))
-    return np.column_stack([mask[representative] for mask in masks]), code
-
-
-def _renumbered(code: Array) -> tuple[int, Array]:
-    """How many distinct codes there are, and the codes numbered from 0; sorting only if need be."""
-    if code.max() >= 2**20:
-        distinct, code = np.unique(code, return_inverse=True)
-        return len(distinct), code
-    present = np.bincount(code) > 0
-    return int(present.sum()), (np.cumsum(present) - 1)[code]

@@ -23,7 +23,7 @@ from scipy import sparse
 from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
-from ratebound.problem.masks import masker
+from ratebound.problem.masks import masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -172,9 +172,12 @@ class _Book:
         """Each row's cell (n,), and the packed membership of cells in slices."""
         cells, memberships, first = [], [], 0
         for name, population in self.populations.items():
+            rows = len(population)
             own = [index for (on, _), index in self.slices.items() if on == name]
-            words = _words_of_bits([self.bits[index] for index in own], len(population))
-            representative, inverse = _distinct_rows(words)
+            # Cells are numbered by 64 slices at a time, the last of these counting most.
+            order = sorted(range(len(own)), key=lambda place: (place // 64, -place))
+            masks = (np.unpackbits(self.bits[own[place]], count=rows) for place in order)
+            representative, inverse = patterns(masks, rows)
             cells.append((inverse + first).astype(np.int32))
             memberships.append(self._membership(representative, own))
             first += len(representative)
@@ -189,25 +192,6 @@ class _Book:
                 inside[:, index] = (self.bits[index][chosen // 8] >> (7 - chosen % 8)) & 1
             packed.append(np.packbits(inside, axis=1))
         return np.concatenate(packed)
-
-
-def _words_of_bits(bits: list[Array], rows: int) -> Array:
-    """Masks as (rows, words) 64-bit words, a bit a mask."""
-    words = np.zeros((rows, -(-len(bits) // 64) or 1), dtype=np.uint64)
-    for index, packed in enumerate(bits):
-        mask = np.unpackbits(packed, count=rows).astype(np.uint64)
-        words[:, index // 64] |= mask << np.uint64(index % 64)
-    return words
-
-
-def _distinct_rows(words: Array) -> tuple[Array, Array]:
-    """One representative of each distinct row of `words`, and which of them each row equals."""
-    _, representative, code = np.unique(words[:, 0], return_index=True, return_inverse=True)
-    for word in words.T[1:]:
-        _, finer = np.unique(word, return_inverse=True)
-        both = code * (finer.max() + 1) + finer  # at most rows², which 64 bits hold
-        _, representative, code = np.unique(both, return_index=True, return_inverse=True)
-    return representative, code
 
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Number
@@ -27,6 +27,7 @@ from ratebound.rates.subsets import (
 )
 
 Masker = Callable[[Subset], Array]
+FEW = 2**20  # codes that are counted sooner than sorted
 ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "bytes",
          "M": "dates", "m": "durations", "c": "complex numbers"}  # fmt: skip
@@ -46,6 +47,32 @@ def masker(population: Population) -> Masker:
         return np.ones(len(population), dtype=bool) if subset == EVERYONE else found
 
     return mask
+
+
+def patterns(masks: Iterable[Array], rows: int) -> tuple[Array, Array]:
+    """One row of each combination of `masks` (n,) that occurs, and which combination each row has.
+
+    They are in order, the first mask counting most.
+
+    >>> patterns([np.array([1, 0, 1, 0]), np.array([0, 0, 1, 0])], rows=4)[1]
+    array([1, 0, 2, 0])
+    """
+    code = np.zeros(rows, dtype=np.int64)
+    for count, mask in enumerate(masks, start=1):
+        code = 2 * code + mask
+        if count % 31 == 0:  # before codes overflow
+            code = _renumbered(code)
+    code = _renumbered(code)
+    example = np.zeros(code.max() + 1, dtype=np.int64)
+    example[code] = np.arange(rows)
+    return example, code
+
+
+def _renumbered(code: Array) -> Array:
+    """The codes numbered from 0, in order; without sorting where there can only be few."""
+    if code.max() < FEW:
+        return (np.cumsum(np.bincount(code) > 0) - 1)[code]
+    return np.unique(code, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Block, bit
+from ratebound.problem.masks import patterns
 
 Entry = tuple[int, int, float]  # row, slice, coefficient
 
@@ -47,18 +48,20 @@ def _split_rows(
         columns, coefficients = net.indices[own], net.data[own]
         if not len(columns):
             continue
-        patterns, which = _patterns(membership, columns)
-        values = patterns @ coefficients
+        inside = [bit(membership, column) for column in columns]
+        example, which = patterns(inside[::-1], len(membership))
+        found = np.column_stack([mask[example] for mask in inside]).astype(float)  # (p, k)
+        values = found @ coefficients
         values[np.abs(values) < 1e-13 * np.abs(coefficients).max()] = 0.0  # rounding of a zero
         for side, wanted in ((up, np.maximum(values, 0)), (down, np.maximum(-values, 0))):
-            solved = np.linalg.lstsq(patterns, wanted, rcond=None)[0]
-            if not np.allclose(patterns @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
-                several = patterns.sum(axis=1) > 1
-                solved = wanted[~several] @ patterns[~several]
+            solved = np.linalg.lstsq(found, wanted, rcond=None)[0]
+            if not np.allclose(found @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
+                several = found.sum(axis=1) > 1
+                solved = wanted[~several] @ found[~several]
                 for pattern in np.flatnonzero(several):
                     mask = np.packbits(which == pattern).tobytes()
                     index = extra.setdefault(mask, slice_count + len(extra))
-                    side.append((row, index, float(wanted[pattern] - patterns[pattern] @ solved)))
+                    side.append((row, index, float(wanted[pattern] - found[pattern] @ solved)))
             side += zip([row] * len(columns), columns.tolist(), solved.tolist(), strict=True)
     return up, down
 
@@ -75,20 +78,6 @@ def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:
             np.packbits(np.hstack([np.unpackbits(old, axis=1, count=slice_count), new]), axis=1)
         )
     return np.concatenate(chunks)
-
-
-def _patterns(membership: Array, columns: Array) -> tuple[Array, Array]:
-    """The distinct combinations (p, k) of `columns` that occur, and each cell's combination."""
-    inside = np.column_stack([bit(membership, column) for column in columns])
-    if len(columns) <= 16:
-        code = inside @ (1 << np.arange(len(columns), dtype=np.int64))
-        present, which = np.flatnonzero(np.bincount(code)), code
-        where = np.zeros(present[-1] + 1, dtype=np.int64)
-        where[present] = np.arange(len(present))
-        patterns = (present[:, None] >> np.arange(len(columns))) & 1
-        return patterns.astype(float), where[which]
-    patterns, which = np.unique(inside, axis=0, return_inverse=True)
-    return patterns.astype(float), which.reshape(-1)
 
 
 def _matrix(entries: list[Entry], shape: tuple[int, int]) -> sparse.csr_array:
