@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,12 +68,15 @@ def audit(
         problem = counting(problem, rows_counted(trained_for))
     compiled, missing = _measurable(problem, people)
     decided = decide(model, people)
-    found = audit_decided(compiled, decided, level)
-    measured = iter(found.promises)
-    return replace(
-        found,
-        promises=tuple(missing.get(promise) or next(measured) for promise in problem.constraints),
+    objective, found = measured(compiled, decided, level)
+    promises = iter(found)
+    return Audit(
+        objective=objective,
+        promises=tuple(missing.get(promise) or next(promises) for promise in problem.constraints),
         groups=groups(problem, decided),
+        populations={called(name): len(each) for name, each in people.items()},
+        level=level,
+        model=decided.words,
         training=_training(getattr(model, "solution_", model)),
     )
 
@@ -98,8 +100,10 @@ def _measurable(
     return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
 
 
-def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> Audit:
-    """The audit of decisions on the rows of a compiled problem."""
+def measured(
+    compiled: Compiled, decided: Decided, level: float = 0.95
+) -> tuple[Objective, list[Promise]]:
+    """What decisions on the rows of a compiled problem make of its objective and of its promises."""
     problem = compiled.problem
     objective, violations = _expected(compiled, decided)
     promises = [
@@ -108,17 +112,8 @@ def audit_decided(compiled: Compiled, decided: Decided, level: float = 0.95) -> 
     ]
     _, _, interval, method = _sum(problem.minimize, Expression(), decided, level)
     low, high = _around(objective, interval)
-    return Audit(
-        objective=Objective(
-            str(problem.minimize), objective, low, high, _rows(problem.minimize, decided), method
-        ),
-        promises=tuple(promises),
-        groups=groups(problem, decided),
-        populations={called(n): len(p) for n, p in compiled.populations.items()},
-        level=level,
-        model=decided.words,
-        training=None,
-    )
+    rows = rows_behind(decided, problem.minimize.rates)
+    return Objective(str(problem.minimize), objective, low, high, rows, method), promises
 
 
 def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
@@ -138,17 +133,17 @@ def _promise(
     constraint: Constraint, violation: float, unit: float, decided: Decided, level: float
 ) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
-    measured: Measured
+    found: Measured
     if isinstance(metric, Area):
-        measured = _area(metric, constraint.right.constant, decided, level)
+        found = _area(metric, constraint.right.constant, decided, level)
         rows = min(int(decided.mask(*at).sum()) for at in _classes(metric.rate))
     elif isinstance(metric, Ratio):
-        measured, rows = measured_ratio(metric, constraint.right.constant, decided, level)
+        found, rows = measured_ratio(metric, constraint.right.constant, decided, level)
     else:
         assert isinstance(metric, Expression)
-        measured = _sum(metric, constraint.right, decided, level)
-        rows = _rows(metric + constraint.right, decided)
-    left, right, interval, method = measured
+        found = _sum(metric, constraint.right, decided, level)
+        rows = rows_behind(decided, (metric + constraint.right).rates)
+    left, right, interval, method = found
     slack = None if left is None or right is None else sign * (left - right)
     if isinstance(metric, Area) and slack is not None:
         violation = -slack  # of the area itself; training counts recalls at its budgets
@@ -224,10 +219,6 @@ def _around(value: float | None, interval: Interval | None) -> tuple[float | Non
         return None, None
     low, high = interval
     return (low, high) if value is None else (min(low, value), max(high, value))
-
-
-def _rows(expression: Expression, decided: Decided) -> int:
-    return rows_behind(decided, expression.rates)
 
 
 def _unit(constraint: Constraint) -> Unit:

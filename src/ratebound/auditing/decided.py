@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,23 @@ class Decided:
     weights: Array  # (M,) summing to 1
     thresholds: dict[str, Array]  # learned thresholds, (M,) each
     words: str  # what the model is
-    mask: Callable[[str, Subset], Array]  # (n,) bool: which rows of a population are in a subset
-    yes: Callable[[str, float | str], Array]  # (n,) probability of yes at a threshold
+
+    @cached_property
+    def mask(self) -> Callable[[str, Subset], Array]:
+        """Which rows of a population are in a subset, (n,) bool; remembered, since subsets recur."""
+        masks = {name: masker(population) for name, population in self.populations.items()}
+        return lru_cache(maxsize=256)(lambda name, subset: masks[name](subset))
+
+    @cached_property
+    def yes(self) -> Callable[[str, float | str], Array]:
+        """The probability of yes at a threshold, (n,); remembered, since thresholds recur."""
+        return lru_cache(maxsize=16)(self._yes)
+
+    def _yes(self, name: str, at: float | str) -> Array:
+        found = np.zeros(len(self.populations[name]))
+        for scores, weight, level in zip(self.scores[name], self.weights, self.levels(at), strict=True):
+            found += weight * (scores >= level)
+        return found.clip(0.0, 1.0)
 
     @property
     def deterministic(self) -> bool:
@@ -44,8 +59,7 @@ class Decided:
 
     def row_weights(self, name: str) -> Array:
         """What each row counts, (n,)."""
-        population = self.populations[name]
-        return np.ones(len(population)) if population.weights is None else population.weights
+        return self.populations[name].row_weights
 
     def levels(self, at: float | str) -> Array:
         """The threshold of every member, (M,)."""
@@ -89,13 +103,13 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
         raise TypeError(
             f"audit takes a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
         )
-    return _with_caches(populations, found, weights, thresholds, words)
+    return Decided(populations, found, weights, thresholds, words)
 
 
 def decided_by(populations: dict[str, Population], scores: dict[str, Array], words: str) -> Decided:
     """The decisions of one model that gives the rows of each population these scores, (n,)."""
     rows = {name: np.asarray(values, dtype=float)[None] for name, values in scores.items()}
-    return _with_caches(populations, rows, np.ones(1), {}, words)
+    return Decided(populations, rows, np.ones(1), {}, words)
 
 
 def is_mixture(model: Any) -> bool:
@@ -107,36 +121,6 @@ def is_mixture(model: Any) -> bool:
 def _decider(model: Any) -> Decider:
     """How a model's members decide; those of others are drawn."""
     return getattr(model, "decider", None) or Draw()
-
-
-def _with_caches(
-    populations: dict[str, Population],
-    scores: dict[str, Array],
-    weights: Array,
-    thresholds: dict[str, Array],
-    words: str,
-) -> Decided:
-    """Masks and probabilities recur from constraint to constraint, so they are remembered."""
-    masks = {name: masker(population) for name, population in populations.items()}
-    decided = Decided(
-        populations,
-        scores,
-        weights,
-        thresholds,
-        words,
-        mask=lru_cache(maxsize=256)(lambda name, subset: masks[name](subset)),
-        yes=lru_cache(maxsize=16)(
-            lambda name, at: _probability(scores[name], weights, decided.levels(at))
-        ),
-    )
-    return decided
-
-
-def _probability(scores: Array, weights: Array, levels: Array) -> Array:
-    found = np.zeros(scores.shape[1])
-    for row, weight, level in zip(scores, weights, levels, strict=True):
-        found += weight * (row >= level)
-    return found.clip(0.0, 1.0)
 
 
 def _read_weights(model: Any) -> Array:

@@ -104,19 +104,10 @@ class Axes:
         if zero and self.y[0] <= 0 <= self.y[1]:
             _, y = self.at(0, 0)
             found.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="bound"))
-        middle = (top + bottom) / 2
-        turned = {"transform": f"rotate(-90 14 {middle:.1f})", "class_": "label"}
-        found.append(
-            tag(
-                "text",
-                x_label,
-                x=(left + right) / 2,
-                y=bottom + 38,
-                text_anchor="middle",
-                class_="label",
-            )
-        )
-        found.append(tag("text", y_label, x=14, y=middle, text_anchor="middle", **turned))
+        middle, style = (top + bottom) / 2, {"text_anchor": "middle", "class_": "label"}
+        turned = f"rotate(-90 14 {middle:.1f})"
+        found.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 38, **style))
+        found.append(tag("text", y_label, x=14, y=middle, transform=turned, **style))
         return found
 
 

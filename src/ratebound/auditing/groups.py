@@ -12,7 +12,13 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
 
-METRICS = ("positive_rate", "recall", "false_positive_rate", "precision", "accuracy")
+HEADS = {
+    "positive_rate": "says yes",
+    "recall": "recall",
+    "false_positive_rate": "false pos.",
+    "precision": "precision",
+    "accuracy": "accuracy",
+}  # what tables call the rates
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def _group(decided: Decided, name: str, subset: Subset) -> Group:
     labels = decided.populations[name].y
     label = None if labels is None else labels[inside].astype(float)
     said_yes = weights @ yes
-    found: dict[str, float | None] = dict.fromkeys(METRICS)
+    found: dict[str, float | None] = dict.fromkeys(HEADS)
     found["positive_rate"] = _share(said_yes, weights.sum())
     if label is not None:
         found["recall"] = _share(weights @ (yes * label), weights @ label)

@@ -24,10 +24,5 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
-def join(*parts: Markup) -> Markup:
-    """Elements one after the other."""
-    return Markup("\n".join(parts))
-
-
 def _value(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -5,19 +5,10 @@ from __future__ import annotations
 from importlib.resources import files
 
 from ratebound.auditing.figures import LINES, bar, trace_figures, whisker, whisker_range
-from ratebound.auditing.groups import METRICS, Group
-from ratebound.auditing.markup import Markup, join, tag
+from ratebound.auditing.groups import HEADS, Group
+from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import Audit, Promise
-from ratebound.auditing.wording import (
-    HEADS,
-    NOTHING,
-    group_name,
-    heading,
-    interval_text,
-    number,
-    objective_text,
-    summary,
-)
+from ratebound.auditing.wording import group_row, heading, objective_text, promise_row, summary
 from ratebound.game.trace import Trace
 
 SIGNS = {"<=": "≤", ">=": "≥"}
@@ -58,7 +49,7 @@ def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit")
     sections.append(_groups(report))
     if trace is not None:
         sections.append(_training(report, trace))
-    return join(Markup(f"<style>{style}</style>"), tag("div", *sections, class_="ratebound-audit"))
+    return Markup(f"<style>{style}</style>\n" + tag("div", *sections, class_="ratebound-audit"))
 
 
 def _verdict(report: Audit) -> Markup:
@@ -99,21 +90,18 @@ def _promises(report: Audit) -> Markup:
 
 
 def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
-    goal = p.name.split(":")[0] if p.name and p.name != p.words else ""
-    words = [tag("code", p.words), *([tag("small", goal)] if goal else [])]
-    words += [tag("small", p.why)] if p.why else []
-    here = NOTHING if p.kept is None else "kept" if p.kept else "broken"
-    interval = interval_text(p.slack_low, p.slack_high)
+    words, value, bound, room, interval, rows, here, beyond = promise_row(p)
+    goal = p.name.split(":")[0] if p.name != p.words else ""
+    notes = [tag("small", note) for note in (goal, p.why) if note]
     return tag(
         "tr",
-        tag("td", *words, class_="words"),
-        tag("td", number(p.value), class_="n"),
-        tag("td", f"{SIGNS[p.relation]} {number(p.bound)}", class_="n"),
-        tag("td", number(p.slack, signed=True), class_="n"),
+        tag("td", tag("code", words), *notes, class_="words"),
+        tag("td", value, class_="n"),
+        tag("td", bound.replace(p.relation, SIGNS[p.relation]), class_="n"),
+        tag("td", room, class_="n"),
         tag("td", whisker(p, axis), tag("small", interval, title=METHODS[p.method])),
-        tag("td", f"{p.rows:,}", class_="n"),
-        tag("td", tag("span", here, class_=f"chip {here}")),
-        tag("td", tag("span", p.verdict, class_=f"chip {p.verdict}")),
+        tag("td", rows, class_="n"),
+        *(tag("td", tag("span", each, class_=f"chip {each}")) for each in (here.lower(), beyond)),
     )
 
 
@@ -130,19 +118,13 @@ def _groups(report: Audit) -> Markup:
 
 
 def _group(group: Group, everyone: Group | None) -> Markup:
+    name, rows, positives, *values = group_row(group)
     cells = []
-    for metric in METRICS:
-        value = getattr(group, metric)
-        drawn = bar(value, getattr(everyone, metric, None))
-        cells.append(tag("td", tag("span", number(value), class_="n"), drawn, class_="rate"))
-    positives = NOTHING if group.positives is None else f"{group.positives:,}"
-    return tag(
-        "tr",
-        tag("td", tag("code", group_name(group)), class_="words"),
-        tag("td", f"{group.rows:,}", class_="n"),
-        tag("td", positives, class_="n"),
-        *cells,
-    )
+    for rate, value in zip(HEADS, values, strict=True):
+        drawn = bar(getattr(group, rate), getattr(everyone, rate, None))
+        cells.append(tag("td", tag("span", value, class_="n"), drawn, class_="rate"))
+    counts = [tag("td", count, class_="n") for count in (rows, positives)]
+    return tag("tr", tag("td", tag("code", name), class_="words"), *counts, *cells)
 
 
 def _training(report: Audit, trace: Trace) -> Markup:

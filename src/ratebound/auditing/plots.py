@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.extras import import_extra
 from ratebound.game.trace import Trace, worst_of
 from ratebound.learners.lattice import calibrators
 from ratebound.solution.mixture import Mixture
@@ -22,9 +23,8 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
     worst = worst_of(trace.violations)
     ax.scatter(worst, trace.objectives, s=12, alpha=0.5, label="iterates")
     if solution is not None:
-        own = solution.violations["train"]
-        at = float(own.max()) if len(own) else 0.0
-        ax.scatter([at], [solution.objectives["train"]], marker="*", s=160, label="solution", zorder=3)
+        at = worst_of(solution.violations["train"][None])
+        ax.scatter(at, [solution.objectives["train"]], marker="*", s=160, label="solution", zorder=3)
     ax.axvline(0.0, linewidth=1, color="grey")
     ax.set_xlabel("worst violation, kept where at most 0")
     ax.set_ylabel(f"objective: {trace.problem.minimize}")
@@ -104,8 +104,5 @@ def _axes(ax: Any) -> Any:
 
 
 def _figure(figsize: tuple[float, float]) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'ratebound[plot]'") from None
-    return Figure(figsize=figsize, layout="constrained")
+    figure = import_extra("matplotlib.figure", "matplotlib", "plot").Figure
+    return figure(figsize=figsize, layout="constrained")

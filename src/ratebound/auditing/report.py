@@ -62,12 +62,12 @@ class Objective:
 class Audit:
     """What was promised and what was kept. Print it, or take it as a frame, JSON or a page."""
 
+    level: float  # of the intervals
+    model: str  # what was audited: one model, or a mixture of several
+    populations: dict[str, int]  # rows of each, first of those called "audited"
     objective: Objective
     promises: tuple[Promise, ...]
     groups: tuple[Group, ...]
-    populations: dict[str, int]  # rows of each, first of those called "audited"
-    level: float  # of the intervals
-    model: str  # what was audited: one model, or a mixture of several
     training: tuple[float, float] | None  # objective and worst violation where it was trained
 
     @property
@@ -93,20 +93,9 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only: texts, truth values, finite numbers and None."""
-        found: dict[str, Any] = plain(
-            {
-                "summary": summary(self),
-                "kept": self.kept,
-                "certain": self.certain,
-                "level": self.level,
-                "model": self.model,
-                "populations": self.populations,
-                "objective": self.objective,
-                "promises": self.promises,
-                "groups": self.groups,
-            }
-        )
-        return found
+        found = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
+        del found["training"]  # which is not of these rows
+        return {name: plain(value) for name, value in found.items()}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The same as JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ratebound.auditing.groups import METRICS, Group
+from ratebound.auditing.groups import HEADS, Group
 from ratebound.base.layout import aligned
 
 if TYPE_CHECKING:  # the report prints itself with these functions
@@ -12,13 +12,6 @@ if TYPE_CHECKING:  # the report prints itself with these functions
 
 NOTHING = "–"
 GROUPS_SHOWN = 40
-HEADS = {
-    "positive_rate": "says yes",
-    "recall": "recall",
-    "false_positive_rate": "false pos.",
-    "precision": "precision",
-    "accuracy": "accuracy",
-}
 
 
 def as_text(report: Audit) -> str:
@@ -27,12 +20,12 @@ def as_text(report: Audit) -> str:
     lines = [heading(report), "", f"minimize {one.words}: {objective_text(one)}"]
     if report.promises:
         heads = ["promise", "value", "bound", "room", f"{100 * report.level:.4g}% interval", "rows"]
-        rows = [[*heads, "here", "beyond"], *map(_promise_row, report.promises)]
+        rows = [[*heads, "here", "beyond"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
         lines += [f"Not measured: {p.why}" for p in report.promises if p.why]
     shown = report.groups[:GROUPS_SHOWN]
     heads = ["group", "rows", "positive", *HEADS.values()]
-    lines += ["", *aligned([heads, *map(_group_row, shown)], right=range(1, 8))]
+    lines += ["", *aligned([heads, *map(group_row, shown)], right=range(1, 8))]
     if len(report.groups) > len(shown):
         lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
     return "\n".join([*lines, "", summary(report) + "."])
@@ -107,7 +100,8 @@ def interval_text(low: float | None, high: float | None, *, signed: bool = True)
     return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
 
 
-def _promise_row(promise: Promise) -> list[str]:
+def promise_row(promise: Promise) -> list[str]:
+    """The cells of a promise: words, value, bound, room, its interval, rows, here and beyond."""
     return [
         promise.words,
         number(promise.value),
@@ -120,12 +114,8 @@ def _promise_row(promise: Promise) -> list[str]:
     ]
 
 
-def group_name(group: Group) -> str:
-    return group.words if group.population is None else f"{group.population}: {group.words}"
-
-
-def _group_row(group: Group) -> list[str]:
+def group_row(group: Group) -> list[str]:
+    """The cells of a group: its name, rows and positive rows, and its rates."""
+    name = group.words if group.population is None else f"{group.population}: {group.words}"
     positives = NOTHING if group.positives is None else f"{group.positives:,}"
-    return [group_name(group), f"{group.rows:,}", positives] + [
-        number(getattr(group, metric)) for metric in METRICS
-    ]
+    return [name, f"{group.rows:,}", positives, *(number(getattr(group, rate)) for rate in HEADS)]

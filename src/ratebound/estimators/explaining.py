@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.auditing import audit_decided
+from ratebound.auditing.auditing import measured
 from ratebound.auditing.decided import decide, decided_by
 from ratebound.base.linear_program import LeastViolation, kept
 from ratebound.base.types import Array
@@ -74,14 +74,12 @@ def explain(
     conflict, relax = ((), ()) if possible else _conflict(compiled, parts, least, everything)
     bound = everything.price(least) if possible else None
     plain = _unconstrained(compiled, model, features, seed)
-    audits = {
-        name: audit_decided(compiled, decided) for name, decided in _simple(compiled, plain).items()
-    }
+    audits = {name: measured(compiled, decided) for name, decided in _simple(compiled, plain).items()}
     alone = [everything.least(*_asked(compiled, part)).violation for part in parts]
     price = None
     if bound is not None:
         reached, why_not = _by_thresholds(compiled, plain, known)
-        own = audits[UNCONSTRAINED].objective.value if UNCONSTRAINED in audits else None
+        own = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
         price = Price(bound.objective, bound.free, own, tuple(known), reached, why_not)
     return Explanation(
         problem=compiled.problem,
@@ -91,7 +89,7 @@ def explain(
             Explained(
                 constraint=constraint,
                 rates=tuple(_rate_rows(constraint, compiled.populations)),
-                classifiers={name: report.promises[index] for name, report in audits.items()},
+                classifiers={name: promises[index] for name, (_, promises) in audits.items()},
                 possible=alone[index] == 0,
                 least_violation=alone[index] * float(compiled.scale[1 + parts[index][0]]),
                 price=None if bound is None else bound.prices[parts[index][0]],

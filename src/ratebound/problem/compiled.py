@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -174,19 +174,22 @@ class Compiled:
         size = self.cell_count * self.slice_count
         if size <= DENSE or ONES[self.membership].sum(dtype=np.int64) > size * SPARSE:
             return None
-        found = []
-        for start in range(0, self.cell_count, CHUNK):
-            found.append(sparse.csr_array(self.unpacked(slice(start, start + CHUNK)), dtype=np.float64))
+        found = [sparse.csr_array(inside) for _, inside in self._chunks()]
         return sparse.vstack(found, format="csr")
+
+    def _chunks(self) -> Iterator[tuple[slice, Array]]:
+        """The cells, some at a time, with their membership (chunk, slices) as numbers."""
+        for start in range(0, self.cell_count, CHUNK):
+            chunk = slice(start, start + CHUNK)
+            yield chunk, self.unpacked(chunk).astype(np.float64)
 
     def per_slice(self, per_cell: Array) -> Array:
         """Totals per cell (K, cells) summed to totals per slice (K, slices)."""
         if self.lists is not None:
             return (self.lists.T @ per_cell.T).T
         totals = np.zeros((len(per_cell), self.slice_count))
-        for start in range(0, self.cell_count, CHUNK):
-            chunk = slice(start, start + CHUNK)
-            totals += per_cell[:, chunk] @ self.unpacked(chunk).astype(np.float64)
+        for chunk, inside in self._chunks():
+            totals += per_cell[:, chunk] @ inside
         return totals
 
     def spread(self, per_slice: Any) -> Array:
@@ -195,9 +198,8 @@ class Compiled:
             found = (self.lists @ per_slice.T).T
             return found.toarray() if sparse.issparse(found) else found
         spread = np.empty((per_slice.shape[0], self.cell_count))
-        for start in range(0, self.cell_count, CHUNK):
-            chunk = slice(start, start + CHUNK)
-            spread[:, chunk] = per_slice @ self.unpacked(chunk).astype(np.float64).T
+        for chunk, inside in self._chunks():
+            spread[:, chunk] = per_slice @ inside.T
         return spread
 
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:

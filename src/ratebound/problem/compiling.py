@@ -206,8 +206,7 @@ def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
 def _stacked_weights(populations: dict[str, Population]) -> Array | None:
     if all(population.weights is None for population in populations.values()):
         return None
-    weights = [np.ones(len(p)) if p.weights is None else p.weights for p in populations.values()]
-    return np.concatenate(weights)
+    return np.concatenate([population.row_weights for population in populations.values()])
 
 
 def _words(subset: Subset) -> str:

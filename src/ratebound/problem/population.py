@@ -84,9 +84,14 @@ class Population:
         return f"Population({self.size:,} rows, {labels}, columns {', '.join(self.column_names)})"
 
     @property
+    def row_weights(self) -> Array:
+        """What each row counts (n,), once where none is weighted."""
+        return np.ones(self.size) if self.weights is None else self.weights
+
+    @property
     def total_weight(self) -> float:
         """The weight of all rows; their number where none is weighted."""
-        return float(self.size if self.weights is None else self.weights.sum())
+        return float(self.row_weights.sum())
 
     @property
     def column_names(self) -> list[str]:
