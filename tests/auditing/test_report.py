@@ -205,7 +205,7 @@ MISTAKES = {
     "missing": (
         lambda p: audit(PROBLEM, mixture([1]), p),
         ValueError,
-        r"accuracy\(on=\"steering\"\): population 'steering' is not given; pass it: .*steering=",
+        r"accuracy\(.*\): population 'steering': it is not given, only 'audited'. Pass it: steering=",
     ),
     "model": (
         lambda p: audit(rb.Problem(rb.error_rate()), object(), p),

@@ -244,11 +244,6 @@ def _check(problem: Any, model: Any, population: Any, others: dict[str, Any], le
             raise TypeError(f"audit: {name} must be a rb.Population, got {type(given).__name__}")
     check_number("level, a probability such as 0.95,", level, above=0, below=1)
     for rate in problem.rates:
-        if rate.on not in (None, FIRST, *others):
-            raise ValueError(
-                f"{rate}: population {rate.on!r} is not given; pass it: "
-                f"rb.audit(problem, model, population, {rate.on}=...)"
-            )
         if not is_mixture(model) and (rate.bins is not None or rate.at not in (None, 0)):
             raise ValueError(
                 f"{rate} needs scores, and of {type(model).__name__} only decisions are used: give an "

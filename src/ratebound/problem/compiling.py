@@ -120,8 +120,8 @@ class _Book:
     def _enter_rate(self, row: int, rate: Rate, coefficient: float, per_row: bool) -> None:
         name = rate.population
         if name not in self.populations:
-            known = ", ".join(map(repr, self.populations))
-            raise ValueError(f"it is not given, only {known}. Pass it: rb.compile(..., {name}=...)")
+            known = ", ".join(repr(self.first if each == FIRST else each) for each in self.populations)
+            raise ValueError(f"it is not given, only {known}. Pass it: {name}=...")
         at = rate.at if rate.at is not None else 0.0
         entries = self.entries.setdefault(at, defaultdict(float))
         for atom in self.atoms(rate):

@@ -163,6 +163,13 @@ class SingleMetric(Metric):
 
     rate: Rate | None  # its words, where it has a name
 
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return () if self.rate is None else (self.rate,)
+
+    def __str__(self) -> str:
+        return str(self.rate)
+
     def _bound(self, other: Any) -> Expression:
         if isinstance(other, Metric):
             raise TypeError(
@@ -214,13 +221,11 @@ class Ratio(SingleMetric):
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        if self.rate is not None:
-            return (self.rate,)
-        return tuple(dict.fromkeys(self.numerator.rates + self.denominator.rates))
+        return super().rates or tuple(dict.fromkeys(self.numerator.rates + self.denominator.rates))
 
     def __str__(self) -> str:
         if self.rate is not None:
-            return str(self.rate)
+            return super().__str__()
         return f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
@@ -230,15 +235,8 @@ class Area(SingleMetric):
 
     rate: Rate
 
-    @property
-    def rates(self) -> tuple[Rate, ...]:
-        return (self.rate,)
-
     def __le__(self, other: Expression | float) -> Constraint:
         raise TypeError(f"{self} can be bounded from below only: write {self} >= {other}")
-
-    def __str__(self) -> str:
-        return str(self.rate)
 
 
 @dataclass(frozen=True, repr=False)
