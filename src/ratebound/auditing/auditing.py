@@ -42,8 +42,8 @@ def audit(
     `model` is a `Mixture`, an estimator that has one as `solution_`, or any fitted classifier with
     `predict`. Every value is the expectation over the mixture. `roc_auc` is the area under the curve
     itself, ties counting half; of a mixture, the mean of its members' areas. A count that does not say
-    out of how many rows speaks of as many as `model` was trained on, where that is known, and else of
-    the rows audited; what is counted on these is scaled to that number.
+    out of how many rows speaks of as many as `model` was trained on, where that is known, and
+    otherwise of the rows audited; what is counted on these is scaled to that number.
 
     Each promise has an interval of its room at `level`, for that promise alone: exact for one rate or
     ratio of one model against a number, otherwise by a score test. Populations are taken to be
@@ -214,7 +214,7 @@ def _classes(rate: Rate) -> list[tuple[str, Any]]:
 
 
 def _around(value: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """An interval that holds its estimate: at the edge of what is possible draws miss it by a hair."""
+    """The interval, widened to hold its estimate, which rounding can put a hair outside of it."""
     if interval is None:
         return None, None
     low, high = interval

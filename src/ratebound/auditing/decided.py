@@ -119,7 +119,7 @@ def is_mixture(model: Any) -> bool:
 
 
 def _decider(model: Any) -> Decider:
-    """How a model's members decide; those of others are drawn."""
+    """How a model's members decide; where it does not say, one of them is drawn."""
     return getattr(model, "decider", None) or Draw()
 
 

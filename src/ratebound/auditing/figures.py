@@ -17,8 +17,8 @@ from ratebound.auditing.report import Audit, Promise
 from ratebound.base.types import Array
 from ratebound.game.trace import Trace, worst_of
 
-POINTS = 1500  # of a scatter; more only blacken it
-LINES = 12  # settings drawn as curves
+POINTS = 1500  # drawn in a scatter; more would only blacken it
+LINES = 12  # settings that are drawn as curves
 
 
 def whisker_range(promises: Sequence[Promise]) -> tuple[float, float]:

@@ -38,7 +38,7 @@ def proportion(hits: Array, weights: Array, level: float) -> Interval:
 
 
 def equal_decisions(weights: Array, values: Array, stratum: Array, low: Array, high: Array) -> Array:
-    """How many decisions of equal weight have a mean that varies as that of each stratum, (strata,).
+    """How many decisions of equal weight have a mean that varies as much as each stratum's, (strata,).
 
     Values lie between `low` and `high` (strata,), and decisions would take only these two. Values
     between them, as a mixture's expectations are, vary less and count as more decisions. Rows of unequal
@@ -47,7 +47,7 @@ def equal_decisions(weights: Array, values: Array, stratum: Array, low: Array, h
     count = np.bincount(stratum, minlength=len(low))
 
     def varies(w: Array) -> Array:
-        """As a share of how much decisions of this mean would, one imagined row included."""
+        """The variance, as a share of that of decisions with this mean; one imagined row is included."""
 
         def total(of_rows: Array) -> Array:
             return np.bincount(stratum, of_rows, len(low))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from importlib.resources import files
 
 
 class Markup(str):
@@ -22,6 +23,26 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
         if value is not None
     )
     return Markup(f"<{name}{written}>{inside}</{name}>")
+
+
+def document(title: str, body: Markup, *styles: Markup) -> str:
+    """A page that loads nothing from elsewhere, light or dark as its reader has it."""
+    head = tag(
+        "head",
+        Markup('<meta charset="utf-8">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup('<meta name="color-scheme" content="light dark">'),
+        tag("title", title),
+        Markup("<style>body { margin: 0; background: Canvas; }</style>"),
+        *styles,
+    )
+    return "<!doctype html>\n" + tag("html", head, tag("body", body), lang="en")
+
+
+def style(room: str) -> Markup:
+    """The style sheet of a room."""
+    text = files(f"ratebound.{room}").joinpath("page.css").read_text(encoding="utf-8")
+    return Markup(f"<style>{text}</style>")
 
 
 def _value(value: object) -> str:

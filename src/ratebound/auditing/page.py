@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from ratebound.auditing.figures import LINES, bar, trace_figures, whisker, whisker_range
 from ratebound.auditing.groups import HEADS, Group
-from ratebound.auditing.markup import Markup, tag
+from ratebound.auditing.markup import Markup, document, style, tag
 from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import group_row, heading, objective_text, promise_row, summary
 from ratebound.game.trace import Trace
@@ -14,7 +12,7 @@ from ratebound.game.trace import Trace
 SIGNS = {"<=": "≤", ">=": "≥"}
 METHODS = {
     "exact": "exact binomial (Clopper–Pearson)",
-    "weighted": "binomial, of as many rows of equal weight as vary as much",
+    "weighted": "binomial, as of the number of equally weighted rows that would vary as much",
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong's variance, as of a proportion",
     "none": "not measured",
@@ -23,21 +21,11 @@ METHODS = {
 
 def page(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> str:
     """A whole document."""
-    head = tag(
-        "head",
-        Markup('<meta charset="utf-8">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="color-scheme" content="light dark">'),
-        tag("title", title),
-        Markup("<style>body { margin: 0; background: Canvas; }</style>"),
-    )
-    body = tag("body", fragment(report, trace=trace, title=title))
-    return "<!doctype html>\n" + tag("html", head, body, lang="en")
+    return document(title, fragment(report, trace=trace, title=title))
 
 
 def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> Markup:
     """The part of a page that a notebook shows; its style touches nothing outside it."""
-    style = files("ratebound.auditing").joinpath("page.css").read_text(encoding="utf-8")
     sections = [
         tag("h1", title),
         tag("p", heading(report), ".", class_="lead"),
@@ -49,7 +37,7 @@ def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit")
     sections.append(_groups(report))
     if trace is not None:
         sections.append(_training(report, trace))
-    return Markup(f"<style>{style}</style>\n" + tag("div", *sections, class_="ratebound-audit"))
+    return Markup(style("auditing") + "\n" + tag("div", *sections, class_="ratebound-audit"))
 
 
 def _verdict(report: Audit) -> Markup:

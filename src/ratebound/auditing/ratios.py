@@ -14,11 +14,11 @@ from ratebound.base.types import Array
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Expression, Ratio
 
-FARTHEST = 1e9  # a ratio above this may be any
+FARTHEST = 1e9  # a ratio above this may be infinite
 
 
 def measured_ratio(ratio: Ratio, bound: float, decided: Decided, level: float) -> tuple[Measured, int]:
-    """The ratio of expectations, None over nothing, beside its bound; and the rows behind it."""
+    """The ratio of expectations (None where it divides by 0) and its bound; and the rows behind it."""
     form = form_of(ratio)
     if form in ("proportion", "odds"):
         return _of_rows(ratio, bound, form == "odds", decided, level)

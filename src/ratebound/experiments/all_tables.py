@@ -5,9 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 
-from ratebound.auditing.markup import Markup, tag
+from ratebound.auditing.markup import Markup, document, style, tag
 from ratebound.experiments.reproduced import STAND_IN, Chosen, Reproduced, chosen_text, number
 from ratebound.experiments.table_rows import CALLED, VALUES, Summary
 
@@ -20,26 +19,13 @@ NOTE = (
 
 def page(tables: Sequence[Reproduced], figures: Mapping[str, Mapping[str, bytes]]) -> str:
     """A whole document; `figures` are PNGs by the name of a table, then by what they show."""
-    head = tag(
-        "head",
-        Markup('<meta charset="utf-8">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="color-scheme" content="light dark">'),
-        tag("title", "Tables reproduced"),
-        Markup("<style>body { margin: 0; background: Canvas; }</style>"),
-        *(Markup(f"<style>{_style(room)}</style>") for room in ("auditing", "experiments")),
-    )
     sections = [_section(table, figures.get(table.name, {})) for table in tables]
     lead = tag("p", f"Ours beside the published ones of {PAPER}.", class_="lead")
     body = tag(
         "div", tag("h1", "Tables reproduced"), lead, _contents(tables), *sections,
         class_="ratebound-audit tables",
     )  # fmt: skip
-    return "<!doctype html>\n" + tag("html", head, tag("body", body), lang="en")
-
-
-def _style(room: str) -> str:
-    return files(f"ratebound.{room}").joinpath("page.css").read_text(encoding="utf-8")
+    return document("Tables reproduced", body, style("auditing"), style("experiments"))
 
 
 def _contents(tables: Sequence[Reproduced]) -> Markup:

@@ -203,9 +203,9 @@ class Compiled:
         return spread
 
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
-        """The exact objective and violations (m,) of scores; a row is said yes to where >= 0.
+        """The exact objective and violations (m,) of scores, where a score >= 0 means yes.
 
-        At another threshold scores are compared with it as real numbers, whatever their precision.
+        Scores are compared with other thresholds as real numbers, whatever their precision.
 
         `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With several
         populations they are stacked in order, or a mapping from names. Learnable thresholds are
@@ -277,7 +277,7 @@ class Compiled:
 
 
 def rounded_up(at: float, dtype: Any) -> float:
-    """The least number of a type that is `at` or above: scores of that type are as far as it, or not.
+    """The least number of a type that is at least `at`: scores of that type pass both or neither.
 
     >>> rounded_up(0.7, np.float32), rounded_up(0.7, np.float64)
     (0.7000000476837158, 0.7)

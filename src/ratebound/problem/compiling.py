@@ -57,7 +57,7 @@ class NoRows(ValueError):
 
 
 def compile_on(problem: Problem, populations: dict[str, Population], first: str = FIRST) -> Compiled:
-    """The same, of populations by name; errors call the first of them `first`."""
+    """`compile`, with the populations by name; errors call the first of them `first`."""
     if not isinstance(problem, Problem):
         raise TypeError(f"compile takes a rb.Problem first, got {type(problem).__name__}")
     for name, population in populations.items():

@@ -17,7 +17,7 @@ from ratebound.rates.kinds import counted, is_count
 
 
 def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
-    """`problem` with every count out of so many `rows` of its population, where it says no other.
+    """`problem` with every count out of this many `rows` of its population, unless it says otherwise.
 
     Counts of a population that is not in `rows` stay as they are, and so do those of a ratio in which
     the number of rows cancels.

@@ -23,7 +23,7 @@ class FeatureScale:
 
 
 def feature_scale_of(features: Any) -> FeatureScale:
-    """The feature_scale of these rows, an array (n, ...) or a table.
+    """The scale of every feature of these rows, an array (n, ...) or a table.
 
     >>> feature_scale_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
     FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
@@ -41,7 +41,7 @@ def columns_of(features: Any) -> list[Array]:
 
 
 def numbers_of(column: Array) -> Array:
-    """A column as numbers: times in microseconds, NaN for texts and all else that is no number."""
+    """A column as numbers: times in microseconds, NaN for text and whatever else is not a number."""
     if column.dtype.kind in "mM":
         gone = np.isnat(column)
         counted = column.astype(f"{column.dtype.kind}8[us]").astype(np.int64)
@@ -56,9 +56,9 @@ def numbers_of(column: Array) -> Array:
 
 
 def _usual(column: Array) -> tuple[float, float]:
-    """The median, and the median distance from it of those that are not there.
+    """The median, and the median distance from it among the values that differ from it.
 
-    Neither minds a few values that are far out, nor a column that is mostly zeros.
+    Neither is moved by a few extreme values, or by a column being mostly zeros.
     """
     values = numbers_of(column[:: max(1, len(column) // ENOUGH)])
     values = values[np.isfinite(values)]

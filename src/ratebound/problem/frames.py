@@ -95,7 +95,7 @@ def distinct(values: Array) -> list[Any]:
     if values.dtype.kind == "O":
         try:
             return list(dict.fromkeys(values.tolist()))[:11]
-        except TypeError:  # of lists, say, which are not to be told apart
+        except TypeError:  # lists, say, which cannot be hashed
             return values[:11].tolist()
     found: list[Any] = np.unique(values)[:11].tolist()
     return found

@@ -30,7 +30,7 @@ def from_plain(data: dict[str, Any]) -> Problem:
         if promise["relation"] not in ("<=", ">="):
             raise ValueError(f"a promise compares by {promise['relation']!r}, not by <= or >=")
         if not isinstance(right, Expression) or not isinstance(promise["name"], str):
-            raise ValueError(f"a promise is not as it is written: {str(promise)[:200]}")
+            raise ValueError(f"a promise is not written as ours are: {str(promise)[:200]}")
         promises.append(Constraint(left, promise["relation"], right, promise["name"]))
     objective = _read(data["minimize"])
     if not isinstance(objective, Expression):

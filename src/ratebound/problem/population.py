@@ -23,7 +23,7 @@ from ratebound.problem.frames import (
     unmasked,
 )
 
-LIGHTEST, HEAVIEST = 1e-15, 1e15  # that the largest weight may be: games are played in single precision
+LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are played in single precision
 
 
 class Population:

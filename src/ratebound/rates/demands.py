@@ -80,10 +80,11 @@ def is_even(ratio: Ratio) -> bool:
 
 @lru_cache(maxsize=1024)
 def form_of(ratio: Ratio) -> Form:
-    """What its rows make of a ratio: a proportion, odds, any other share of a whole, or neither.
+    """What kind of ratio it is: a proportion, odds, another share of a whole, or none of these.
 
-    A row adds to both sides by its label, its decision and the existing model's alone. In a proportion
-    every row below the line counts once, and is above it or not; in odds no row is on both sides.
+    What a row adds to either side depends only on its label, its decision and the existing model's.
+    In a proportion every row below the line counts once, and is above it or not; in odds no row is on
+    both sides.
 
     >>> from ratebound import false_negatives, precision, true_positives, win_loss_ratio
     >>> form_of(precision()), form_of(win_loss_ratio(versus="live"))

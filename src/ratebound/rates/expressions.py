@@ -180,7 +180,7 @@ class SingleMetric(Metric):
 
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
-            f"{self} cannot be added, scaled or negated, it is not a sum of rates; compare "
+            f"{self} cannot be added, scaled or negated, since it is not a sum of rates; compare "
             f"it with a number: {self} >= 0.8"
         )
 
@@ -231,7 +231,7 @@ class Ratio(SingleMetric):
 
 @dataclass(frozen=True, repr=False)
 class Area(SingleMetric):
-    """The area under a ROC curve, from below; compiled to rates at learnable thresholds."""
+    """The area under a ROC curve, bounded from below only; compiled to rates at learnable thresholds."""
 
     rate: Rate
 
@@ -257,7 +257,7 @@ class Constraint(Said):
         if not isinstance(self.left, Expression):
             return
         if not (self.left - self.right).terms:
-            raise ValueError(f"{self}: no rate is left in this comparison, there is nothing to keep")
+            raise ValueError(f"{self}: no rate is left in this comparison, so there is nothing to keep")
         if not self.left.terms:  # one form for 0.5 <= rate and rate >= 0.5
             flipped = {"left": self.right, "right": self.left, "relation": FLIPPED[self.relation]}
             for name, value in flipped.items():
@@ -308,7 +308,7 @@ def as_number(value: Any, role: str) -> float:
             raise TypeError
         return _finite(float(value))
     except OverflowError:
-        raise ValueError("numbers in an expression must be finite, this one is too large") from None
+        raise ValueError("numbers in an expression must be finite; this one is too large") from None
     except TypeError:
         raise TypeError(f"only a number or a rate can be {role}, got {value!r}") from None
 
@@ -320,7 +320,7 @@ def _finite(number: float) -> float:
 
 
 def _refuse_strict(instead: str) -> NoReturn:
-    raise TypeError(f"a strict inequality has no closed set of models that keep it: write {instead}")
+    raise TypeError(f"rates take no strict bounds: write {instead} instead of {instead[0]}")
 
 
 def _joined(before: str, sign: float, size: str) -> str:

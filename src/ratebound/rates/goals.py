@@ -30,10 +30,10 @@ Stated = TypeVar("Stated", bound=Callable[..., list[Any]])
 
 
 def goal(function: Stated) -> Stated:
-    """Make a function from groups to constraints a goal, known in text by its name from here on.
+    """Register a function from groups to constraints as a goal, so that text can call it by its name.
 
     Its first argument is `groups`, and it is given a list of subsets; all others are keywords. Text may
-    name columns then, and the constraints are named for reports.
+    then name columns, and reports name the constraints after the goal.
 
     >>> @goal
     ... def minimum_negative_rate(groups, *, at_least):
@@ -65,7 +65,7 @@ def _plain(given: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
 
 
 def said(name: str, groups: Sequence[Any], options: Mapping[str, Value]) -> Goal:
-    """The goal of that name as text says it: its groups one by one, or what else it takes first.
+    """The goal of that name as text gives it: its groups, or whatever it takes first, one by one.
 
     >>> said("minimum_recall", ["sex"], {"at_least": 0.9})
     minimum_recall(sex, at_least=0.9)

@@ -63,7 +63,7 @@ def as_groups(groups: Groups | None) -> list[Subset]:
 class Goal:
     """A goal as it was written; where groups are values of a column, it is spelled out on rows.
 
-    A column that misses values is refused, as everywhere: fill them with a value of their own first.
+    A column with missing values is refused, as everywhere: give them a value of their own first.
 
     >>> from ratebound import equal_opportunity
     >>> equal_opportunity("sex", ratio=0.95)

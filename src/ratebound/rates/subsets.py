@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 Value = str | bool | int | float
 Relation = Literal["==", "!=", "<", "<=", ">", ">="]
-DEEPEST = 100  # levels of conditions in conditions, of which Python could print no more than some 200
+DEEPEST = 100  # levels of nested conditions; Python could print about 200 at most
 
 
 class Said:
@@ -78,7 +78,7 @@ class In(Subset):
 
 @dataclass(frozen=True, repr=False)
 class Combined(Subset):
-    """Conditions made one; see its three kinds."""
+    """Conditions combined into one: see `All`, `Any_` and `Not`."""
 
     parts: tuple[Subset, ...]
 

@@ -139,7 +139,7 @@ class _Reader:
         left, right = self.operand(node.left), self.operand(node.comparators[0])
         found = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
         if not isinstance(found, Constraint):
-            self.fail(node, "no rate is left in this comparison, there is nothing to keep")
+            self.fail(node, "no rate is left in this comparison, so there is nothing to keep")
         return found
 
     def sum_of_rates(self) -> Expression:
