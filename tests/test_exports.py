@@ -19,7 +19,7 @@ PUBLIC = {
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
     "game": """Answering CuttingPlane Descending ExternalRegret Fit Game Grid Growing Keep Lagrangian
-        Learner Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
+        Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
     "learners": "Boosted Lattice Linear MLP Oracle Torch check_monotone trace_of",
     "solution": """Determined Mixture Status average best_iterate determinize duality_gap last_iterate
         load select shrink thresholds""",

@@ -10,7 +10,7 @@ from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
 from ratebound.game.learner import Answering, Descending, Fit, Growing, Learner
-from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound.game.players import ExternalRegret, Lagrangian, Multipliers, Player, SwapRegret
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep, Rules, Stop
 from ratebound.game.scorer import Scorer, register_scorer
@@ -141,6 +141,7 @@ __all__ = [
     "Learner",
     "Linear",
     "Mixture",
+    "Multipliers",
     "Oracle",
     "Plan",
     "Player",

@@ -119,3 +119,111 @@ def test_a_promise_said_twice_is_told_apart():
     model.fit(X, Y, columns={"group": GROUP})
     for found in (model.constraints_, model.prices_, model.multipliers_):
         assert list(found) == [PROMISE, f"{PROMISE} (2)"]
+
+
+def test_parts_that_are_only_named_can_be_searched_too():
+    estimator = rb.RateConstrainedClassifier("positive_rate() <= 0.5", random_state=0)
+    clone(estimator).set_params(training__epochs=2, model__l2=0.5).fit(X, Y)
+    found = GridSearchCV(estimator, {"model__l2": [0.0, 9.0], "training__epochs": [20]}, cv=2).fit(X, Y)
+    best = found.best_estimator_
+    assert (best.model.l2, best.training.epochs) == (found.best_params_["model__l2"], 20)
+    assert (estimator.model, estimator.training) == ("linear", None)
+
+
+def test_what_cannot_be_set_changes_nothing():
+    learner = rb.Linear(0.1)
+    with pytest.raises(ValueError, match="a learning rate is"):
+        learner.set_params(l2=1.0, learning_rate=-1)
+    assert learner == rb.Linear(0.1)
+
+
+def test_other_populations_are_read_by_the_same_labels_and_audited():
+    experts = rb.Population(X[:50], np.where(Y[:50], "good", "bad"), positive="bad")
+    labels = np.where(Y, "good", "bad")
+    estimator = rb.RateConstrainedClassifier("accuracy(on='experts') >= 0.6", random_state=0)
+    with pytest.raises(ValueError, match=r"experts takes 'bad' for yes.*positive='good'"):
+        estimator.fit(X, labels, experts=experts)
+    fitted = estimator.set_params(positive_label="bad").fit(X, labels, experts=experts)
+    assert fitted.audit(X, labels, experts=experts).kept
+    with pytest.raises(ValueError, match="experts takes 1 for yes"):
+        fitted.audit(X, labels, experts=rb.Population(X, Y.astype(int)))
+    truths = rb.Population(X[:50], ~Y[:50])  # yes is yes, whatever it is called
+    assert fitted.audit(X, labels, experts=truths).kept
+    with pytest.raises(TypeError, match=r"experts must be a rb\.Population, got tuple"):
+        estimator.fit(X, labels, experts=(X, Y))
+    with pytest.raises(ValueError, match="experts: its X must be like the X to train on"):
+        estimator.fit(X, labels, experts=rb.Population(X[:, :2], Y))
+
+
+class Biased(rb.Descending):
+    """A fit whose scores are not those that it deploys."""
+
+    def __init__(self, rows, settings):
+        self.inner = rb.Linear().start(rows, settings, 0)
+        self.scorer = self.inner.scorer
+
+    def scores(self, rows):
+        return self.inner.scores(rows)
+
+    def descend(self, gradient):
+        self.inner.descend(gradient)
+
+    def parameters(self):
+        return self.inner.parameters()
+
+    def all_scores(self):
+        return self.inner.all_scores() + 1
+
+
+def learner_of(start, fit=rb.Descending):
+    kind = type("Mine", (rb.Learner,), {"start": lambda self, *given: start(*given), "fit": fit})
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("learner", "words"),
+    [
+        (learner_of(lambda rows, k, seed: Biased(rows, k)), "differs from what its scorer gives"),
+        (learner_of(lambda rows, k, seed: Biased(rows, 3)), r"got shape \(3, 300\)"),
+        (
+            learner_of(lambda rows, k, seed: Biased(rows, k), rb.Answering),
+            "where Mine.fit says rb.Answering",
+        ),
+        (learner_of(lambda rows, k, seed: None), "Mine.start gave a NoneType"),
+    ],
+    ids=["another model", "settings", "kind", "nothing"],
+)
+def test_learners_are_held_to_their_type(learner, words):
+    compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(X, Y))
+    with pytest.raises((TypeError, ValueError), match=words):
+        rb.play(compiled, learner, rounds=2)
+
+
+def test_players_are_held_to_their_type():
+    class Careless(rb.Player):
+        def start(self, constraints, **_):
+            return rb.Multipliers(np.ones(1 + constraints), None)
+
+        def step(self, multipliers, violations):
+            return multipliers
+
+    compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.5"]), rb.Population(X, Y))
+    with pytest.raises(TypeError, match=r"Careless.start must give rb.Multipliers .* \(1, 2\)"):
+        rb.play(compiled, rb.Linear(), player=Careless(), rounds=2)
+
+
+def test_what_answers_plays_cutting_planes_for_few_rounds_unless_told():
+    class Solver(rb.Learner):
+        fit = rb.Answering
+
+        def start(self, rows, settings, seed):
+            return rb.Oracle(LogisticRegression()).start(rows, settings, seed)
+
+    assert Solver().rounds == 50
+    assert isinstance(Solver().player, rb.CuttingPlane)
+    assert isinstance(Solver().opponent(1000), rb.CuttingPlane)
+    model = rb.RateConstrainedClassifier("positive_rate() <= 0.4", model=Solver(), random_state=0).fit(
+        X, Y
+    )
+    assert model.trace_.round.max() <= 50
+    assert model.status_.feasible

@@ -26,6 +26,7 @@ class Adjustable:
     def set_params(self, **parameters: Any) -> Self:
         """Change these parameters in place; what the new ones cannot mean is an error."""
         known = self.get_params(deep=False)
+        plain: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}
         for name, value in parameters.items():
             own, _, inner = name.partition("__")
@@ -36,12 +37,12 @@ class Adjustable:
             if inner:
                 nested.setdefault(own, {})[inner] = value
             else:
-                object.__setattr__(self, own, value)
+                plain[own] = value
+        changed = type(self)(
+            **(known | plain)
+        )  # what they cannot mean is refused before anything changes
         for own, inside in nested.items():
             getattr(self, own).set_params(**inside)
-        for name in set(vars(self)) - known.keys():  # what was derived from the old ones
-            object.__delattr__(self, name)
-        check = getattr(self, "__post_init__", None)
-        if check is not None:
-            check()
+        vars(self).clear()  # with what was derived from the old ones
+        vars(self).update(vars(changed))
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ratebound.base.types import Array
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.searching import Search, found
 from ratebound.game.learner import Learner
-from ratebound.learners.encoding import fit_encoding
+from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
 from ratebound.problem.population import Population, columns_by_name
@@ -131,7 +131,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
         encoding = fit_encoding(X, weights, self.features, learner.style)
         people = self._population(encoding.transform(X), labels, X, columns, weights)
-        seen = {name: other.seen_through(encoding.transform) for name, other in others.items()}
+        seen = self._seen(others, encoding)
         everyone = compile(Problem(self.objective, self.constraints), people, **seen)
         if self.known is not None:
             known_groups(self.known, everyone)  # so that errors are raised before training
@@ -202,7 +202,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         return self.solution_.decision_function(rows, columns=columns)
 
-    def audit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None) -> Audit:
+    def audit(
+        self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
+    ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
         X = self._rows(X)
         labels = column_or_1d(unmasked(y))
@@ -211,12 +213,44 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")
         weights = None if sample_weight is None else _check_sample_weight(unmasked(sample_weight), X)
         people = self._population(X, labels == self._yes(), X, columns, weights)
-        return audit(self.solution_.problem, self.solution_, people)
+        self._check_labels(others)
+        return audit(self.solution_.problem, self.solution_, people, **others)
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted model to a file or folder that `rb.load` reads."""
         check_is_fitted(self)
         return self.solution_.save(path)
+
+    def _seen(self, others: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:
+        """The other populations as the model sees them."""
+        self._check_labels(others)
+        seen = {}
+        for name, other in others.items():
+            try:
+                seen[name] = other.seen_through(encoding.transform)
+            except ValueError as error:
+                raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
+        return seen
+
+    def _check_labels(self, others: Mapping[str, Population]) -> None:
+        for name, other in others.items():
+            if not isinstance(other, Population):
+                raise TypeError(f"{name} must be a rb.Population, got {type(other).__name__}")
+            yes = np.asarray(self._yes()).item()
+            if other.yes is not None and other.yes != yes:
+                raise ValueError(
+                    f"{name} takes {other.yes!r} for yes, and the labels y {yes!r}: make it "
+                    f"rb.Population(..., positive={yes!r})"
+                )
+
+    def set_params(self, **parameters: Any) -> Any:
+        """Set parameters, those of parts too, also where a part is only named: ``model__l2``."""
+        parts = {name.partition("__")[0] for name in parameters if "__" in name}
+        if "training" in parts and self.training is None:
+            self.training = Training()
+        if "model" in parts and isinstance(self.model, str):
+            self.model = as_learner(self.model)
+        return super().set_params(**parameters)
 
     def _yes(self) -> Any:
         if self.positive_label is None:

@@ -137,13 +137,6 @@ def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled
         return everyone, None
 
 
-def _rounds(learner: Learner, training: Training, train: Compiled) -> int:
-    """The number of rounds in `epochs`; a tree or a fit of an estimator is a round over all rows."""
-    if learner.rounds is not None:
-        return training.epochs or learner.rounds
-    small = len(train.first) <= SMALL
-    per_epoch = 1 if small else max(1, len(train.cells) // training.batch_size)
-    return max(40 * per_epoch, FEWEST) if training.epochs is None else training.epochs * per_epoch
 def _rounds(search: Search, train: Compiled) -> int:
     """The number of rounds in `epochs`; a tree or a fit of an estimator is a round over all rows."""
     epochs, batch_size = search.training.epochs, search.batch_size

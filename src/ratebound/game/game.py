@@ -111,7 +111,7 @@ class Game:
         """
         compiled = self.compiled
         first = np.atleast_2d(np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores))
-        if first.shape[-1] != len(compiled.cells):
+        if first.shape[-1] != len(compiled.cells) or len(first) not in (1, self.settings):
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
             raise ValueError(
                 f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
@@ -130,6 +130,11 @@ class Game:
             rounds=rounds,
             bound=self.bound() if self.player.needs_bound else None,
         )
+        shape = (self.settings, 1 + len(compiled.constraints))
+        if not isinstance(multipliers, Multipliers) or multipliers.weights.shape != shape:
+            raise TypeError(
+                f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
+            )
         means = tuple(
             tuple(self._exact_means(block, values) for values in self._shown(shifted))
             for block, shifted in zip(self.blocks, self._shifted(thresholds, first), strict=True)

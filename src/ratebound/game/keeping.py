@@ -13,7 +13,9 @@ from ratebound.game.players import Averaging
 from ratebound.game.trace import Trace, Values, joined, on_frontier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
+from ratebound.problem.frames import rows_of
 
+FEW = 32  # rows on which a fit is compared with its scorer
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
 
 
@@ -49,6 +51,8 @@ class Keeper:
         if self.latest is not None and self.latest.round[0] == done:
             return
         parameters, scores = self.fit.parameters(), self.fit.all_scores()
+        if self.latest is None:
+            self._check_fit(parameters, scores, len(multipliers))
         finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
         sound = np.flatnonzero(np.logical_and.reduce(finite))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
@@ -84,6 +88,26 @@ class Keeper:
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:
             self.pieces = [_thinned(joined(self.pieces))]
+
+    def _check_fit(self, parameters: Array, scores: Array, settings: int) -> None:
+        """Raise where a fit does not keep to its type: its models would not be those deployed."""
+        name, rows = type(self.fit).__name__, len(self.compiled.cells)
+        if np.ndim(parameters) != 2 or len(parameters) != settings:
+            raise ValueError(
+                f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"
+            )
+        if np.shape(scores) != (settings, rows):
+            raise ValueError(
+                f"{name}.all_scores() has shape {np.shape(scores)}, expected {settings, rows}"
+            )
+        few, scorer = np.arange(min(rows, FEW)), self.fit.scorer
+        given = self.compiled.inputs if scorer.tables else self.compiled.features
+        deployed, trained = scorer.scores(parameters, rows_of(given, few)), scores[:, few]
+        finite = np.isfinite(deployed) & np.isfinite(trained)
+        if not np.allclose(deployed[finite], trained[finite], rtol=1e-3, atol=1e-3):
+            raise ValueError(
+                f"{name}.all_scores() differs from what its scorer gives for the same parameters"
+            )
 
     def summary(self) -> str:
         """The best of the latest iterates, for a progress bar."""

@@ -16,12 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
 from ratebound.base.arrays import Array
 from ratebound.base.parameters import Adjustable
+from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.opponents import MANY, opponent
 from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Scorer
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
 # texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
 Style = Literal["scaled", "plain", "codes", "table"]
+ANSWERS = 50  # rounds of a learner that answers, each a whole fit
 
 
 class Rows(Protocol):
@@ -54,99 +56,6 @@ class Rows(Protocol):
     def weights(self) -> Array | None:
         """How much each row counts (n,); None if each counts once."""
         ...
-
-
-class Learner(Adjustable, ABC):
-    """A model to train, as a frozen dataclass of its parameters."""
-
-    @property
-    def style(self) -> Style:
-        """How a table is encoded for it."""
-        return "scaled"
-
-    @property
-    def takes_missing(self) -> bool:
-        """Whether features may be NaN."""
-        return False
-
-    @property
-    def initial(self) -> Array | None:
-        """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
-        return None
-
-    @property
-    def rounds(self) -> int | None:
-        """The default number of rounds; None for learners that take batches in passes over the rows."""
-        return None
-
-    @property
-    def patience(self) -> int | None:
-        """The number of rounds without improvement after which the model itself would stop."""
-        return None
-
-    @property
-    def multiplier_rates(self) -> tuple[float, ...] | None:
-        """The multipliers' learning rates to try against it; None for the usual ones."""
-        return None
-
-    @property
-    def settings(self) -> int:
-        """The number of models trained side by side."""
-        return 1
-
-    @property
-    def player(self) -> Player:
-        """Its default opponent in `rb.play`."""
-        return SwapRegret()
-
-    def opponent(self, constraints: int) -> Player:
-        """Its default opponent in the estimator, with several learning rates to try."""
-        return opponent("swap" if constraints <= MANY else "external", constraints)
-
-    def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
-        """The learner for a table with `rows` rows and features called `names`.
-
-        With the style "codes", `codes` lists the features that hold codes of categories.
-        """
-        return self
-
-    def repeated(self, times: int) -> Self:
-        """The learner with each setting repeated; a single setting can play any number of opponents."""
-        if self.settings > 1:
-            raise ValueError(f"{self!r} trains the settings it has, and no others")
-        return self
-
-    def starting_at(self, parameters: Array) -> Self:
-        """The learner, continuing from these parameters; an error if it always starts afresh."""
-        raise ValueError(
-            f"{type(self).__name__} is fitted anew every time and cannot go on from a model: leave out "
-            "warm_start"
-        )
-
-    @abstractmethod
-    def start(self, rows: Rows, settings: int, seed: int) -> Fit:
-        """Start training on these rows, with `settings` models side by side."""
-
-
-class Stepping(Learner):
-    """A learner with a `learning_rate`; several learning rates mean several settings."""
-
-    learning_rate: Any
-
-    def starting_at(self, parameters: Array) -> Self:
-        changed: Any = replace(self, initial=parameters)  # type: ignore[type-var]  # subclasses are dataclasses
-        return changed
-
-    @property
-    def settings(self) -> int:
-        return settings_of(self.learning_rate)
-
-    def repeated(self, times: int) -> Self:
-        rates = checked_rates(self.learning_rate)
-        if self.settings == 1:
-            return self
-        changed: Any = replace(self, learning_rate=tuple(np.repeat(rates, times).tolist()))  # type: ignore[type-var]  # subclasses are dataclasses
-        return changed
 
 
 class Fit(ABC):
@@ -222,3 +131,100 @@ class Answering(Fit):
     def settled(self, trace: Trace) -> Trace:
         """The trace with its models in the form in which they are stored."""
         return trace
+
+
+class Learner(Adjustable, ABC):
+    """A model to train, as a frozen dataclass of its parameters."""
+
+    fit: ClassVar[Any] = Descending  # the kind of fit that `start` gives
+
+    @property
+    def style(self) -> Style:
+        """How a table is encoded for it."""
+        return "scaled"
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether features may be NaN."""
+        return False
+
+    @property
+    def initial(self) -> Array | None:
+        """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
+        return None
+
+    @property
+    def rounds(self) -> int | None:
+        """The default number of rounds; None for learners that take batches in passes over the rows."""
+        return ANSWERS if issubclass(self.fit, Answering) else None
+
+    @property
+    def patience(self) -> int | None:
+        """The number of rounds without improvement after which the model itself would stop."""
+        return None
+
+    @property
+    def multiplier_rates(self) -> tuple[float, ...] | None:
+        """The multipliers' learning rates to try against it; None for the usual ones."""
+        return None
+
+    @property
+    def settings(self) -> int:
+        """The number of models trained side by side."""
+        return 1
+
+    @property
+    def player(self) -> Player:
+        """Its default opponent in `rb.play`."""
+        return CuttingPlane() if issubclass(self.fit, Answering) else SwapRegret()
+
+    def opponent(self, constraints: int) -> Player:
+        """Its default opponent in the estimator, with several learning rates to try."""
+        if issubclass(self.fit, Answering):
+            return CuttingPlane()
+        return opponent("swap" if constraints <= MANY else "external", constraints)
+
+    def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
+        """The learner for a table with `rows` rows and features called `names`.
+
+        With the style "codes", `codes` lists the features that hold codes of categories.
+        """
+        return self
+
+    def repeated(self, times: int) -> Self:
+        """The learner with each setting repeated; a single setting can play any number of opponents."""
+        if self.settings > 1:
+            raise ValueError(f"{self!r} trains the settings it has, and no others")
+        return self
+
+    def starting_at(self, parameters: Array) -> Self:
+        """The learner, continuing from these parameters; an error if it always starts afresh."""
+        raise ValueError(
+            f"{type(self).__name__} cannot go on from a model, it is fitted anew every time: leave out "
+            "warm_start"
+        )
+
+    @abstractmethod
+    def start(self, rows: Rows, settings: int, seed: int) -> Fit:
+        """Start training on these rows, with `settings` models side by side."""
+
+
+class Stepping(Learner):
+    """A learner with a `learning_rate`; several learning rates mean several settings."""
+
+    learning_rate: Any
+
+    def starting_at(self, parameters: Array) -> Self:
+        changed: Any = replace(self, initial=parameters)  # type: ignore[type-var]  # subclasses are dataclasses
+        return changed
+
+    @property
+    def settings(self) -> int:
+        return settings_of(self.learning_rate)
+
+    def repeated(self, times: int) -> Self:
+        rates = checked_rates(self.learning_rate)
+        if self.settings == 1:
+            return self
+        changed: Any = replace(self, learning_rate=tuple(np.repeat(rates, times).tolist()))  # type: ignore[type-var]  # subclasses are dataclasses
+        return changed

@@ -15,7 +15,7 @@ from ratebound.game.answering import Asking
 from ratebound.game.batches import batches
 from ratebound.game.game import Game
 from ratebound.game.keeping import Keeper
-from ratebound.game.learner import Answering, Growing, Learner, Taking
+from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.rules import Keep, Rules, Stop
 from ratebound.game.trace import Trace
@@ -72,14 +72,16 @@ def play(
     player, watched = learner.player if player is None else player, dict(watch or {})
     settings = _settings(learner, player)
     fit = learner.start(compiled, settings, seed)
+    if not isinstance(fit, learner.fit):
+        name, kind = type(learner).__name__, type(fit).__name__
+        raise TypeError(f"{name}.start gave a {kind}, where {name}.fit says rb.{learner.fit.__name__}")
     if isinstance(fit, Answering):
         if epochs is not None:
-            raise ValueError("an oracle fits anew each round: give rounds=, not epochs=")
-        total = player.fits or rounds or learner.rounds or EPOCHS
+            raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
+        total = player.fits or rounds or learner.rounds or ANSWERS
         keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed)
         return _played(Asking(compiled, fit, player, total), keeper, total, 1, stop, progress)
-    if not isinstance(fit, Taking):
-        raise TypeError(f"{learner!r} starts a {type(fit).__name__}, which is no kind of rb.Fit")
+    assert isinstance(fit, Taking)
     if player.by_fits:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
     if learner.initial is not None:

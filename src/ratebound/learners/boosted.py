@@ -39,6 +39,7 @@ class Boosted(Learner):
     model: Any = "lightgbm"
     categorical: Sequence[int] = ()
 
+    fit: ClassVar[Any] = Growing
     style: ClassVar[Style] = "codes"
     takes_missing: ClassVar[bool] = True
     multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)

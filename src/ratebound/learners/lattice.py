@@ -60,7 +60,7 @@ class Lattice(Stepping):
     l2: float = 0.0
     device: str | None = None
     seed: int = 0  # of which features each lattice is over
-    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     style: ClassVar[Style] = "codes"
     takes_missing: ClassVar[bool] = True

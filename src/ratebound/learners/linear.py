@@ -33,7 +33,7 @@ class Linear(Stepping):
     l2: float = 0.0
     radius: float | None = None
     dtype: str = "float32"
-    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     def __post_init__(self) -> None:
         checked_rates(self.learning_rate)

@@ -30,7 +30,7 @@ class MLP(Stepping):
     optimizer: str = "adam"
     l2: float = 0.0
     device: str | None = None
-    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     def __post_init__(self) -> None:
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence):

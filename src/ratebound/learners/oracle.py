@@ -21,7 +21,6 @@ import numpy as np
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
-from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
@@ -57,7 +56,7 @@ class Oracle(Learner):
     tolerance: float = 1e-4
     n_jobs: int | None = None
 
-    rounds: ClassVar[int] = 50  # unless `play` is told otherwise
+    fit: ClassVar[Any] = Answering
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -79,13 +78,6 @@ class Oracle(Learner):
         return (
             hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.allow_nan
         )
-
-    @property
-    def player(self) -> CuttingPlane:
-        return CuttingPlane()
-
-    def opponent(self, constraints: int) -> CuttingPlane:
-        return CuttingPlane()
 
     def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
         return OracleFit(self, rows, settings, seed)

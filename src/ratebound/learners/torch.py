@@ -53,7 +53,7 @@ class Torch(Stepping):
     l2: float = 0.0
     regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
     device: str | None = None
-    initial: Array | None = field(default=None, compare=False, repr=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     def __post_init__(self) -> None:
         import_torch()

@@ -98,6 +98,13 @@ class Population:
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
     @property
+    def yes(self) -> Any:
+        """The label that is yes; None where labels are truth values, whose True is yes by any name."""
+        if self._positive is not None and self._positive is not True:
+            return self._positive
+        return None if all(isinstance(value, bool) for value in self._label_values) else 1
+
+    @property
     def inputs(self) -> Any:
         """`X` as it was given, for models that read tables."""
         return self.X
