@@ -1,5 +1,7 @@
 """The package extended the way an outsider would: new ratios and goals, used wherever words are."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
@@ -122,6 +124,7 @@ def test_a_new_ratio_is_saved_and_loaded_where_it_is_defined(tmp_path):
     [
         ("recall", (rb.false_positives, rb.losses), "a rate called 'recall' already"),
         ("two words", (rb.wins, rb.losses), "a plain word"),
+        (3, (rb.wins, rb.losses), "a plain word .*, got 3"),
         ("own", (rb.precision, rb.losses), "made of rates such as"),
         ("own", (rb.false_positives, rb.recall() - rb.accuracy()), "never negative"),
         ("own", (rb.false_positives, 3), "made of rates such as"),
@@ -175,3 +178,77 @@ def test_goals_on_the_command_line(tmp_path, capsys):
     assert 'positive_rate(sex == "M") >= positive_rate() - 0.2' in found
     assert main(["train", str(path), *promise, "--out", str(tmp_path / "run")]) in (0, 1)
     assert 'positive_rate(sex == "F") <= positive_rate() + 0.2' in capsys.readouterr().out
+
+
+def test_what_is_built_in_stays_and_what_is_ones_own_may_be_defined_again():
+    false_discovery_rate()
+    first = false_discovery_rate()() <= 0.1  # as a notebook's cell run twice
+    assert rb.parse("false_discovery_rate() <= 0.1") == first
+    changed = rb.ratio("false_discovery_rate", rb.false_positives, rb.true_positives)
+    assert rb.parse("false_discovery_rate() <= 0.1") == (changed() <= 0.1) != first
+    minimum_precision()
+    assert minimum_precision()({"sex": "F"}, at_least=0.6) == [rb.precision(sex="F") >= 0.6]
+
+
+@pytest.mark.parametrize("taken", ["equal_odds", "recall", "precision", "false_discovery_rate"])
+def test_a_goal_takes_no_name_of_ours_or_of_a_rate(taken):
+    false_discovery_rate()
+    before = dict(GOALS)
+
+    def own(groups):
+        return [rb.recall(group) >= 0.5 for group in groups]
+
+    own.__name__ = taken
+    with pytest.raises(ValueError, match=f"called '{taken}' already: choose another name"):
+        rb.goal(own)
+    assert before == GOALS
+
+
+@pytest.mark.parametrize("taken", ["statistical_parity", "minimum_precision", "precision"])
+def test_a_ratio_takes_no_name_of_ours_or_of_a_goal(taken):
+    minimum_precision()
+    with pytest.raises(ValueError, match=f"called '{taken}' already"):
+        rb.ratio(taken, rb.wins, rb.losses)
+
+
+def test_what_makes_no_goal_is_refused():
+    def no_groups(subsets, groups):
+        return [rb.recall() >= 0.5]
+
+    with pytest.raises(
+        TypeError, match="no_groups: the first argument of a goal's function is `groups`"
+    ):
+        rb.goal(no_groups)
+    with pytest.raises(ValueError, match=r"a plain word such as .*, got '<lambda>'"):
+        rb.goal(lambda groups: [rb.recall(group) >= 0.5 for group in groups])
+
+
+@pytest.mark.parametrize("found", [None, rb.recall() >= 0.5, ["recall() >= 0.5"], "recall() >= 0.5", []])
+def test_a_goal_that_returns_no_constraints_is_refused(found):
+    @rb.goal
+    def mistaken(groups):
+        return found
+
+    for say in (
+        lambda: mistaken("sex"),
+        lambda: mistaken({"sex": "F"}),
+        lambda: rb.parse("mistaken(sex)"),
+    ):
+        with pytest.raises((TypeError, ValueError), match="mistaken: return a list of constraints"):
+            say()
+
+
+def test_words_that_another_process_does_not_know():
+    """A ratio takes its parts along; a goal on a column says what is missing."""
+    goal, rate = minimum_precision(), false_discovery_rate()
+    words = pickle.dumps((goal("sex", at_least=0.6), rate() <= 0.1))
+    del GOALS["minimum_precision"], KINDS["false_discovery_rate"]
+    goals, promise = pickle.loads(words)
+    assert rb.compile(rb.Problem("error_rate()", [promise]), draw(20)).constraints == (promise,)
+    with pytest.raises(ValueError, match="minimum_precision is not defined in this process: import"):
+        rb.compile(rb.Problem("error_rate()", goals), draw(20))
+
+
+def test_the_meaning_of_a_ratio_ends_where_the_next_sentence_begins():
+    rate = rb.ratio("own", rb.wins, rb.losses, "Wins for every loss")
+    assert rate.__doc__.startswith("Wins for every loss. Compares with numbers only.")

@@ -12,7 +12,7 @@ In text a goal is written the same way, its groups one by one: ``equal_opportuni
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import permutations
@@ -21,7 +21,17 @@ from typing import Any, Literal, TypeVar
 from ratebound.base.checks import check_number
 from ratebound.rates import named
 from ratebound.rates.expressions import Constraint, Expression, equal
-from ratebound.rates.grouping import GOALS, Goal, Groups, Promise, as_groups, groups_said
+from ratebound.rates.grouping import (
+    BUILT_IN,
+    GOALS,
+    Goal,
+    Groups,
+    Promise,
+    as_groups,
+    check_new,
+    groups_said,
+)
+from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import RateFunction
 from ratebound.rates.subsets import Value, plain_value
 
@@ -43,8 +53,19 @@ def goal(function: Stated) -> Stated:
     >>> minimum_negative_rate("sex", at_least=0.2)
     [minimum_negative_rate(sex, at_least=0.2)]
     """
-    name = function.__name__
-    signature = inspect.signature(function)
+    name = getattr(function, "__name__", function)
+    check_new(name, GOALS)
+    if next(iter(inspect.signature(function).parameters), None) != "groups":
+        raise TypeError(
+            f"{name}: the first argument of a goal's function is `groups`, the list of "
+            "subsets it is given, as in def my_goal(groups, *, at_least)"
+        )
+    return _known(function)
+
+
+def _known(function: Stated) -> Stated:
+    """The same of a function that may also do without groups."""
+    name, signature = function.__name__, inspect.signature(function)
 
     @wraps(function)
     def stated(*args: Any, **options: Any) -> list[Promise]:
@@ -54,10 +75,23 @@ def goal(function: Stated) -> Stated:
             if any(isinstance(group, str) for group in groups):
                 return [Goal(name, tuple(groups), _plain(given))]
             given["groups"] = groups
-        return [replace(c, name=f"{name.replace('_', ' ')}: {c}") for c in function(**given)]
+        return [
+            replace(c, name=f"{name.replace('_', ' ')}: {c}") for c in _listed(name, function(**given))
+        ]
 
     GOALS[name] = stated
     return stated  # type: ignore[return-value]  # of the same arguments
+
+
+def _listed(name: str, found: Any) -> list[Constraint]:
+    """What the function of a goal returned, if that is a list of constraints."""
+    listed = list(found) if isinstance(found, Iterable) else []
+    if not listed or not all(isinstance(each, Constraint) for each in listed):
+        raise TypeError(
+            f"{name}: return a list of constraints from the function of a goal, as in "
+            f"[rb.recall(group) >= 0.9 for group in groups], got {found!r}"
+        )
+    return listed
 
 
 def _plain(given: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
@@ -285,7 +319,7 @@ def limited_churn(
     return [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
 
 
-@goal
+@_known
 def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
     """Accuracy on a small set with better labels, given as the population `on`.
 
@@ -295,7 +329,7 @@ def steering_examples(at_least: float, *, on: str = "steering") -> list[Constrai
     return [named.accuracy(on=on) >= at_least]
 
 
-@goal
+@_known
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
     """Accuracy on examples that must not be got wrong, given as the population `on`.
 
@@ -317,3 +351,6 @@ def decision_rule(
     """
     rate = named.positive_rate if decision else named.negative_rate
     return [rate(g, on=on) >= at_least for g in as_groups(groups)]
+
+
+BUILT_IN.update(KINDS, GOALS)

@@ -5,6 +5,7 @@ A definition holds no data, so a goal that names a column waits for its rows; se
 
 from __future__ import annotations
 
+import keyword
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +14,31 @@ from functools import reduce
 from typing import Any
 
 from ratebound.rates.expressions import FIRST, Constraint, Rate
+from ratebound.rates.kinds import KINDS
 from ratebound.rates.subsets import EVERYONE, Column, In, Subset, Value, column_text, value_text, where
 
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it
+BUILT_IN: set[str] = set()  # the names that stay ours, once all of them are defined
 SOME_VALUES = defaultdict[str, tuple[Value, ...]](lambda: ("a", "b"))  # of columns not seen yet
 Named = str | Subset | Mapping[str, Any]
 Groups = Named | Iterable[Named]
+
+
+def check_new(name: Any, like: Mapping[str, Any]) -> None:
+    """Raise unless `name` may enter the table `like`; users may define again what is their own.
+
+    >>> check_new("recall", GOALS)
+    Traceback (most recent call last):
+    ValueError: there is a rate called 'recall' already: choose another name
+    """
+    plain = isinstance(name, str) and name.isidentifier() and name.isascii()
+    if not plain or keyword.iskeyword(name) or name == "column":
+        raise ValueError(
+            f"a rate or goal is called by a plain word such as false_discovery_rate, got {name!r}"
+        )
+    for what, table in (("rate", KINDS), ("goal", GOALS)):
+        if name in table and (name in BUILT_IN or table is not like):
+            raise ValueError(f"there is a {what} called {name!r} already: choose another name")
 
 
 def groups_said(groups: Groups | None) -> list[str | Subset]:
@@ -111,6 +131,11 @@ class Goal:
         >>> goal.constraints({"sex": ["Female", "Male"]})
         [recall(sex == "Female") >= 0.9, recall(sex == "Male") >= 0.9]
         """
+        if self.name not in GOALS:
+            raise ValueError(
+                f"{self}: {self.name} is not defined in this process: import the module that defines it "
+                "by rb.goal here too"
+            )
         groups: list[Subset] = []
         for group in self.groups:
             if isinstance(group, str):

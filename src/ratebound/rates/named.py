@@ -6,11 +6,11 @@ To add one, add a line to the table below, by `ratio` where it is a quotient, an
 from __future__ import annotations
 
 import inspect
-import keyword
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from ratebound.rates.expressions import OPTIONS, Area, Expression, Metric, Rate, Ratio, as_number
+from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import (
     ANY,
     KINDS,
@@ -133,12 +133,10 @@ def ratio(
     >>> false_discovery(sex="Female") <= 0.1
     false_discovery(sex == "Female") <= 0.1
     """
+    check_new(name, KINDS)
     top, bottom = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
-    kind = quotient(name, top, bottom, meaning or f"The ratio of {top} to {bottom}.")
-    if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name == "column":
-        raise ValueError(f"a ratio is called by a plain word such as false_discovery_rate, got {name!r}")
-    if KINDS.get(name, kind) != kind:
-        raise ValueError(f"there is a rate called {name!r} already: choose another name")
+    sentence = (meaning or f"The ratio of {top} to {bottom}").rstrip(". ") + "."
+    kind = quotient(name, top, bottom, sentence)
     function: RateFunction[Ratio] = _function(
         kind,
         " Compares with numbers only.\n\n"
