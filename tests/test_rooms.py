@@ -79,7 +79,8 @@ def test_words_need_no_library_and_problems_need_arrays_only(module):
 SEAMS = {"learner", "fit", "player", "scorer", "decider"}
 # The concrete classes behind each seam, and where alone they may be told apart by `isinstance`.
 CONCRETE = {
-    "learners": "Linear LinearFit MLP Torch TorchFit Lattice Boosted BoostedFit Oracle OracleFit",
+    "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
+    "Boosted BoostedFit Oracle OracleFit",
     "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
     "game/cutting_plane.py": "CuttingPlane",
     "game/grid.py": "Grid",

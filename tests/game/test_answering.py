@@ -182,7 +182,7 @@ def test_the_gap_says_what_it_means():
     trace = rb.play(compiled_on(0, goals()["one"]), rb.Oracle(TREE))
     words = str(rb.duality_gap(trace))
     assert "keeps the constraints" in words
-    assert "as far as the estimator's answers are the best there are" in words
+    assert "provided that the estimator's answers are the best there are" in words
 
 
 def test_players_end_when_the_gap_is_small_enough():

@@ -148,7 +148,7 @@ def test_nothing_but_missing_values_is_nothing_to_decide_on(frame, style):
     encoding = fit_encoding(frame(whole), style=style)
     with pytest.raises(ValueError, match=r"every cell of these 2 rows is missing in all 2 columns"):
         encoding.transform(frame({"x": [NAN, NAN], "town": [None, None]}))
-    with pytest.warns(UserWarning, match=r"of 2 rows: 'x' in 2, 'town' in 1; each is taken"):
+    with pytest.warns(UserWarning, match=r"of 2 rows: 'x' in 2, 'town' in 1; each is treated"):
         encoding.transform(frame({"x": [NAN, NAN], "town": [None, "a"]}))
     gaps = {"x": [1.0, NAN, 6.0], "town": ["a", None, "a"]}
     known = fit_encoding(frame(gaps), style=style)  # training knew them all, so they say something

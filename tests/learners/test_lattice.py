@@ -199,7 +199,7 @@ def test_values_too_small_for_a_slope_count_as_zero():
     rows = np.column_stack([np.geomspace(1e-300, 1.0, 400), np.linspace(0.0, 1.0, 400)])
     points = place_keypoints(rows[:, 0], 20)
     assert (points[0], points[-1]) == (0.0, 1.0)
-    module = Lattice(lattices=1, rank=2, keypoints=20, monotone={0: 1}).module(rows)
+    module = Lattice(lattices=1, rank=2, keypoints=20, monotone={0: 1}).network(rows)
     scores = module(torch.as_tensor(rows, dtype=torch.float32))
     assert torch.isfinite(module.steepness).all()
     assert torch.isfinite(scores).all()
@@ -488,7 +488,7 @@ REFUSALS = {
     "negative code": ({"categorical": [3], "orders": {3: [(-1, 1)]}}, "codes of feature 3 are 0, 1, 2"),
     "cycle": ({"categorical": [3], "orders": {3: [(0, 1), (1, 0)]}}, "category 0 below itself"),
     "bounds": ({"output_bounds": (1.0, 0.0)}, "a lower and a higher number"),
-    "rank": ({"rank": 13}, "rank 12 is most"),
+    "rank": ({"rank": 13}, "rank is at most 12"),
     "lattices": ({"lattices": 0}, "lattices takes a whole number from 1 on"),
     "keypoints": ({"keypoints": 1}, "keypoints takes a whole number from 2 on"),
     "learning rate": ({"learning_rate": -1.0}, "learning rate"),
@@ -506,7 +506,7 @@ STARTS = {
     "named column": ({"monotone": {"income": 1}}, X, "names the column 'income'"),
     "no such feature": ({"monotone": {9: 1}}, X, "no feature 9: there are 4"),
     "too few": ({"lattices": 1, "rank": 2}, X, r"cannot use all 4: take rb.Lattice\(lattices=2"),
-    "large": ({}, np.where(X > 1, 1e300, X), "feature 0 has values beyond 1e"),
+    "large": ({}, np.where(X > 1, 1e300, X), "feature 0 has infinite values or some beyond 1e"),
     "fractional codes": ({"categorical": [0]}, X, "feature 0 is categorical: codes"),
     "infinite": ({}, np.where(X > 1, np.inf, X), "infinite"),
     "one axis": ({}, X[:, 0], "needs rows"),

@@ -50,5 +50,5 @@ def test_the_trace_holds_exact_values_and_every_solution_follows():
 def test_what_is_no_row_of_snapshots_raises():
     with pytest.raises(ValueError, match="no snapshots"):
         rb.trace_of(TRAIN, [])
-    with pytest.raises(ValueError, match="not all of one architecture"):
+    with pytest.raises(ValueError, match="do not all have the same architecture"):
         rb.trace_of(TRAIN, [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1, bias=False)])

@@ -151,7 +151,7 @@ def test_documents_that_are_none_are_refused(saved, tmp_path, words):
 def test_versions_below_the_first_are_refused(saved, tmp_path, version):
     _, document, tensors, _, _ = saved
     path = write(tmp_path / "model.safetensors", document | {"version": version}, tensors)
-    with pytest.raises(ValueError, match="no format version from 1 on"):
+    with pytest.raises(ValueError, match="not a whole number of at least 1"):
         rb.load(path)
 
 
@@ -159,11 +159,11 @@ def test_versions_below_the_first_are_refused(saved, tmp_path, version):
 def test_pipes_and_devices_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "model.safetensors")
     for path in (tmp_path, tmp_path / "model.safetensors", "/dev/zero"):
-        with pytest.raises(ValueError, match="is no file"):
+        with pytest.raises(ValueError, match="not a file"):
             rb.load(path)
     os.mkdir(tmp_path / "folder")
     os.mkdir(tmp_path / "folder" / "model.safetensors")
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="not a file"):
         rb.load(tmp_path / "folder")
 
 

@@ -15,7 +15,7 @@ from ratebound.learners.linear import LinearScorer
 from ratebound.solution.choosing import uniform_from_key
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members
-from ratebound.solution.onnx import _import_onnx, to_onnx
+from ratebound.solution.onnx import to_onnx
 from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
@@ -326,4 +326,4 @@ def test_other_modules_are_refused(onnx, tmp_path):
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'ratebound\[onnx\]'"):
-        _import_onnx()
+        to_onnx(linear(1), "nowhere.onnx")

@@ -81,5 +81,5 @@ def test_rounding_is_no_progress_lost():
 
 
 def test_a_population_that_is_not_watched_is_named_with_the_remedy():
-    with pytest.raises(ValueError, match=r"'other' is not watched, only train.*watch=\{'other'"):
+    with pytest.raises(ValueError, match=r"'other' was not watched, only train.*watch=\{'other'"):
         Stalled(1, on="other")(trace_of([0.5], [0.0]))

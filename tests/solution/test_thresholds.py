@@ -367,7 +367,7 @@ GIVEN = rb.Population(None, PEOPLE.y, columns=EXTRA)
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        (["label"], "column 'label' is the label itself on every row.*leave it out"),
+        (["label"], "column 'label' equals the label on every row.*leave it out"),
         (["age"], "column 'age' makes 200 groups.*bin it first"),
         (["county", "job"], "'county', 'job' together make 105 groups.*leave one out"),
         (["sexx"], "no column 'sexx', did you mean 'sex'"),
@@ -389,9 +389,15 @@ def test_known_is_a_list():
 @pytest.mark.parametrize(
     ("constraint", "words"),
     [
-        (rb.recall(at=0.5) >= 0.9, "recall.at=0.5. >= 0.9 is about decisions at another.*leave at= out"),
+        (
+            rb.recall(at=0.5) >= 0.9,
+            "recall.at=0.5. >= 0.9 is about decisions at a threshold other than.*leave at= out",
+        ),
         (rb.recall(at="t") >= 0.9, 'recall.at="t". >= 0.9 is about decisions'),
-        (rb.roc_auc() >= 0.7, "roc_auc.* is about decisions at another.*choose scores that keep it"),
+        (
+            rb.roc_auc() >= 0.7,
+            "roc_auc.* is about decisions at a threshold other than.*choose scores that keep it",
+        ),
     ],
     ids=["at", "learned", "area"],
 )

@@ -116,14 +116,6 @@ def best_candidate(f: Array, H: Array) -> int:
 # --- mixtures --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class BestMixture:
-    """The best mixture of T candidates."""
-
-    weights: Array  # (T,)
-    least: LeastViolation
-
-
 def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Array:
     """Weights (T,) of the best mixture of T candidates, at most m+1 of them not zero.
 
@@ -136,33 +128,32 @@ def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Arr
     >>> shrink_weights([0.0, 1.0], [[1e-17], [0.0]])
     array([1., 0.])
     """
-    return best_mixture(objectives, violations, scale).weights
+    return best_mixture(objectives, violations, scale)[0]
 
 
-def best_mixture(objectives: Any, violations: Any, scale: Any = 1.0) -> BestMixture:
-    """`shrink_weights`, with what was learned on the way."""
+def best_mixture(objectives: Any, violations: Any, scale: Any = 1.0) -> tuple[Array, LeastViolation]:
+    """`shrink_weights`, and the least violation of any mixture, found on the way."""
     f, G = _checked(objectives, violations)
     # Many iterates have equal rates, and equal candidates only slow the solver.
     _, first = np.unique(np.column_stack([f, G]), axis=0, return_index=True)
-    found = _best_of_distinct(f[first], G[first] / np.asarray(scale))
     weights = np.zeros(len(f))
-    weights[first] = found.weights
-    return replace(found, weights=weights)
+    weights[first], least = _best_of_distinct(f[first], G[first] / np.asarray(scale))
+    return weights, least
 
 
-def _best_of_distinct(f: Array, H: Array) -> BestMixture:
+def _best_of_distinct(f: Array, H: Array) -> tuple[Array, LeastViolation]:
     m, one = H.shape[1], np.zeros(len(f), dtype=int)
     alone = np.eye(len(f))[best_candidate(f, H)]
     least, mixed = _least(H, np.zeros(m), np.ones(m))
     if m == 0 or least.unsolved:
-        return BestMixture(alone, least)
+        return alone, least
     try:
         vertex = best_program(f, H, least, one)
     except Unsolved as error:
         least = replace(least, unsolved=str(error))
     else:
         mixed = polished(vertex, H, least.violation, granted(least), one)
-    return BestMixture(_better(f, H, mixed, alone, least), least)
+    return _better(f, H, mixed, alone, least), least
 
 
 def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolation) -> Array:
@@ -197,7 +188,7 @@ def mixture_prices(objectives: Any, violations: Any, scale: Any = 1.0) -> Array:
 
 
 def least_violation(
-    violations: Any, scale: Any = 1.0, *, room: Any = 0.0, elastic: Any = 1.0
+    violations: Any, scale: Any = 1.0, room: Any = 0.0, elastic: Any = 1.0
 ) -> LeastViolation:
     """The least worst violation any mixture of candidates reaches, and the constraints' prices.
 

@@ -43,7 +43,7 @@ def _regression(splits: Splits, seed: int) -> Any:
     target = torch.as_tensor(splits.train.column("label_real").astype(np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Lattice(*SIZE, KEYPOINTS, splits.monotone).module(splits.train.features)
+        model = Lattice(*SIZE, KEYPOINTS, splits.monotone).network(splits.train.features)
         steps = [
             {"params": [p], "lr": RATE * model.steps.get(n, 1.0)} for n, p in model.named_parameters()
         ]

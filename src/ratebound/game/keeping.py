@@ -82,7 +82,7 @@ class Keeper:
             averaging=self.averaging,
             frontier=self.frontier,
             scale=self.compiled.scale[1:],
-            seed=self.seed,
+            seed=int(self.seed),
             data=self.compiled.digest,
         )
         self.pieces.append(self.latest)

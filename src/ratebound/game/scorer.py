@@ -125,7 +125,7 @@ def check_indices(parameters: Array, ends: Sequence[int]) -> None:
     """ValueError unless column j of parameters (M, P) holds whole numbers from 0 to below ends[j]."""
     right = parameters.shape[1] == len(ends) and (parameters == np.floor(parameters)).all()
     if not right or (parameters < 0).any() or (parameters >= np.array(ends)).any():
-        raise ValueError("its parameters name models that it has not")
+        raise ValueError("its parameters refer to models it does not have")
 
 
 def _called(scorer: type[Scorer]) -> str:

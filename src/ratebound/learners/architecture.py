@@ -1,4 +1,4 @@
-"""Plain chains of PyTorch layers as data: the layers we understand, each with all that is known of it.
+"""Plain chains of PyTorch layers as data: the layers we understand, and what we know about each.
 
 A described model is saved and loaded without running anyone's code, and can be written to ONNX. To add
 a layer, add it to `LAYERS`.
@@ -26,7 +26,7 @@ Entry = dict[str, Any]  # a layer's name, "layer", and its options
 class Layer:
     """One kind of layer: to data, to sizes, back from data, and to ONNX."""
 
-    options: Callable[[Any], Entry | None]  # of a layer; None where data cannot say all there is to it
+    options: Callable[[Any], Entry | None]  # of a layer; None where data cannot describe it fully
     sizes: Callable[[Entry], tuple[int | None, int | None, int]]  # features in, features out, parameters
     build: Callable[[Entry], Any]
     # Rows out, from the layer, the rows in and the models' parameters (M, P). Rows are (n, width) until
@@ -113,7 +113,7 @@ def _linear_options(layer: Any) -> Entry | None:
 def _linear_sizes(entry: Entry) -> tuple[int, int, int]:
     inside, outside, bias = (entry[name] for name in ("in", "out", "bias"))
     if type(inside) is not int or type(outside) is not int or not isinstance(bias, bool):
-        raise ValueError(f"a linear layer has no sizes, but {entry}")
+        raise ValueError(f"a linear layer needs sizes that are whole numbers, got {entry}")
     if inside < 1 or outside < 1:
         raise ValueError(f"a linear layer is {inside} x {outside}")
     return inside, outside, (inside + bias) * outside
@@ -135,11 +135,6 @@ def _lattice_network() -> Any:
 
 def _lattice_options(layer: Any) -> Entry | None:
     return layer.describe() if type(layer) is _lattice_network().Lattices else None
-
-
-def _lattice_sizes(entry: Entry) -> tuple[int, int, int]:
-    features, parameters = _lattice_network().measured(entry)
-    return features, 1, parameters
 
 
 # --- activations, as PyTorch makes them by default -----------------------------------------------
@@ -184,7 +179,7 @@ LAYERS = {
     ),
     "Lattices": Layer(
         _lattice_options,
-        _lattice_sizes,
+        lambda entry: _lattice_network().measured(entry),
         lambda entry: _lattice_network().built(entry),
         lattice_scores,
         alone=True,

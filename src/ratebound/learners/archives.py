@@ -9,19 +9,19 @@ from typing import IO, Any
 
 import numpy as np
 
-ROOM = 2**24  # bytes that arrays packed within an archive may take in any case
-RATIO = 100  # times their packed size that they may take beyond it
+ROOM = 2**24  # bytes that compressed arrays may take in any case
+RATIO = 100  # times their compressed size that they may take beyond it
 
 
 def check_archive(data: bytes) -> None:
     """ValueError unless an archive of skops holds what it declares, in not much more room than it takes.
 
-    skops packs nothing but sparse matrices, which SciPy puts into an archive of their own.
+    skops compresses only sparse matrices, which SciPy puts into archives of their own.
     """
     with _opened(data) as archive:
         entries = archive.infolist()
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("its estimator is a packed archive, as skops writes none")
+            raise ValueError("its estimator is a compressed archive, which skops never writes")
         if sum(entry.file_size for entry in entries) > len(data):
             raise ValueError("its estimator is an archive that declares more than it holds")
         for entry in entries:
@@ -36,7 +36,9 @@ def _check_packed(data: bytes) -> None:
     with _opened(data) as archive:
         entries = archive.infolist()
         if sum(entry.file_size for entry in entries) > ROOM + RATIO * len(data):
-            raise ValueError(f"its estimator holds arrays packed to less than 1/{RATIO} of their size")
+            raise ValueError(
+                f"its estimator holds arrays compressed to less than 1/{RATIO} of their size"
+            )
         for entry in entries:
             with archive.open(entry) as file:
                 _check_array(file, entry.file_size)
@@ -53,11 +55,11 @@ def _check_array(file: IO[bytes], size: int) -> None:
         raise ValueError(f"its estimator holds an array of an unknown format, {version}")
     shape, _, dtype = reads[version](file)
     if math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"its estimator holds an array of shape {shape} that is not there")
+        raise ValueError(f"its estimator declares an array of shape {shape} that it does not hold")
 
 
 def _opened(data: bytes) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
     except zipfile.BadZipFile as error:
-        raise ValueError(f"its estimator is no archive: {error}") from None
+        raise ValueError(f"its estimator is not an archive: {error}") from None

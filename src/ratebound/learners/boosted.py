@@ -29,8 +29,8 @@ class Boosted(Learner):
 
     The estimator is read, never fitted or changed; its objective gives way to the game's, its number
     of trees to `rounds` where `play` is given them. `categorical` lists the features that hold codes of
-    categories; columns of a pandas table that are categories are known as such. NaN is missing. Unless
-    `play` is given another, the player is that of `Boosted.player`.
+    categories; categorical columns of a pandas table are recognised. NaN means missing. The player is
+    `Boosted.player`, unless `play` is given another.
 
     >>> Boosted("lightgbm").rounds
     100
@@ -45,7 +45,7 @@ class Boosted(Learner):
     multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)
 
     def __post_init__(self) -> None:
-        self._recipe  # noqa: B018  # what cannot be played is said at once
+        self._recipe  # noqa: B018  # raises at once where it cannot be played
 
     @property
     def player(self) -> SwapRegret:
@@ -71,7 +71,7 @@ class Boosted(Learner):
         return replace(self, categorical=tuple(self.categorical) or tuple(codes))
 
     def start(self, rows: Rows, settings: int, seed: int) -> BoostedFit:
-        """Ensembles at work on these rows, an array or a table; bins of features may go by weights."""
+        """Ensembles at work on these rows, array or table; weights may move the bins of features."""
         kind, readable = LIBRARIES[_library_of(self.model)], _readable(rows.inputs)
         recipe = self._recipe.on(self.categorical, seed)
         return BoostedFit(kind.planted(recipe, readable, rows.weights, settings))
@@ -169,7 +169,7 @@ class BoostedFit(Growing):
         self._look()
 
     def _look(self) -> None:
-        """What there is now; an interrupt amid `grow` leaves it as it was before."""
+        """Note the scores and counts; after an interrupt during `grow` the earlier ones stand."""
         self.current, self.counts = self._known_scores(), [trees.count for trees in self.ensembles]
 
     def watched_scores(self, other: Compiled) -> Array:
@@ -177,7 +177,7 @@ class BoostedFit(Growing):
 
         From scratch in each round they would cost T²/2.
         """
-        if id(other) not in self.watched:  # it is held on to, so that its id is no other's
+        if id(other) not in self.watched:  # kept here, so that its id is not used again
             self.watched[id(other)] = other, self.ensembles[0].watch(_readable(other.inputs))
         return self._known_scores(self.watched[id(other)][1])
 

@@ -27,7 +27,7 @@ def checked_lightgbm(raw: bytes) -> bytes:
     infos = lines.get("feature_infos", "").split(" ")
     width = whole(lines.get("max_feature_idx"), 0, 2**31 - 2, "max_feature_idx") + 1
     demand(len(names) == len(infos) == width, f"{width} features have {len(names)} names")
-    demand(all(map(RANGE.fullmatch, infos)), "feature_infos are none LightGBM writes")
+    demand(all(map(RANGE.fullmatch, infos)), "feature_infos are not as LightGBM writes them")
     for name in ("num_class", "num_tree_per_iteration"):
         demand(lines.get(name) == "1", f"{name} is {lines.get(name)!r}, and 1 is expected")
     whole(lines.get("label_index"), 0, 2**31 - 2, "label_index")
@@ -48,7 +48,7 @@ def _lines(text: str, where: str, first: str | None = None) -> dict[str, str]:
     """Lines ``name=value`` by name, each once."""
     lines = [line for line in text.split("\n") if line]
     if first is not None:
-        demand(lines[:1] == [first], f"it begins with no line {first!r}")
+        demand(lines[:1] == [first], f"it does not begin with a line {first!r}")
         lines = lines[1:]
     found = {}
     for line in lines:
@@ -64,11 +64,10 @@ def _lightgbm_tree(lines: dict[str, str], width: int, where: str) -> Tree:
     def take(name: str, size: int, dtype: Any = np.int64) -> Array:
         tokens = lines.get(name, "").split()
         if dtype is np.int64:
-            demand(all(map(WHOLE.fullmatch, tokens)), f"{where}: {name} are no whole numbers")
+            demand(all(map(WHOLE.fullmatch, tokens)), f"{where}: {name} are not whole numbers")
         return sized(np.array(tokens, dtype=dtype), size, f"{where}: {name}")
 
     leaves = whole(lines.get("num_leaves"), 1, 2**31 - 1, f"{where}: num_leaves")
-    demand(len(lines.get("leaf_value", "").split()) == leaves, f"{where}: leaf_value does not fit")
     demand(lines.get("is_linear", "0") == "0", f"{where}: is_linear")
     kinds = whole(lines.get("num_cat"), 0, 2**31 - 1, f"{where}: num_cat")
     tree = {name: take(name, leaves - 1) for name in ("left_child", "right_child", "split_feature")}
@@ -91,7 +90,9 @@ def _lightgbm_tree(lines: dict[str, str], width: int, where: str) -> Tree:
         demand(bool(fits and known), f"{where}: its categories do not fit its splits")
         tree |= {"cat_boundaries": ends, "cat_threshold": words}
     else:
-        demand(not (tree["decision_type"] % 2).any(), f"{where}: it splits by categories it has not")
+        demand(
+            not (tree["decision_type"] % 2).any(), f"{where}: it splits by categories it does not have"
+        )
     return {"num_leaves": leaves, "num_cat": kinds, **tree}
 
 
@@ -122,5 +123,5 @@ def _categories(given: Any) -> Any:
         and all(isinstance(names, list) for names in given)
         and all(isinstance(name, str | int | float) for names in given for name in names)
     )
-    demand(plain, "pandas_categorical holds no lists of names")
+    demand(plain, "pandas_categorical does not hold lists of names")
     return given

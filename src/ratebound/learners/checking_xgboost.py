@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,10 +28,11 @@ def checked_xgboost(raw: bytes) -> bytes:
     demand({name: given.get(name) for name in expected} == expected, "it has more than one output")
     demand(float(str(given["base_score"]).strip("[]")) == 0.5, "its base_score is not 0.5")
     demand(booster["name"] == "gbtree", f"its booster is {booster['name']!r}")
-    demand(learner["objective"]["name"] == "binary:logistic", "it is no binary classifier")
+    demand(learner["objective"]["name"] == "binary:logistic", "it is not a binary classifier")
     model = booster["model"]
     trees = [_xgboost_tree(tree, index, width) for index, tree in enumerate(model["trees"])]
-    demand(_bits(trees) <= 2**23 + 1000 * len(raw), "its codes of categories are far above their number")
+    bits = sum(map(_bits, trees))
+    demand(bits <= 2**23 + 1000 * len(raw), "its codes of categories are far above their number")
     info, parallel = model["tree_info"], model["gbtree_model_param"]["num_parallel_tree"]
     demand(list(info) == [0] * len(trees), "tree_info does not fit its trees")
     ends = wholes(model["iteration_indptr"], 0, len(trees), "iteration_indptr")
@@ -54,7 +54,7 @@ def checked_xgboost(raw: bytes) -> bytes:
     rebuilt = {"attributes": {}, **texts, "learner_model_param": learner_param, "objective": objective}
     rebuilt["gradient_booster"] = {"name": "gbtree", "model": found}
     version = wholes(document["version"], 0, 999, "version")
-    demand(len(version) == 3, "its version has three numbers")
+    demand(len(version) == 3, "its version is not three numbers")
     return json.dumps({"learner": rebuilt, "version": version.tolist()}, allow_nan=False).encode()
 
 
@@ -120,15 +120,11 @@ def _xgboost_splits(given: Any, place: Array, by_category: Array, where: str) ->
     }
 
 
-def _bits(trees: Sequence[Tree]) -> int:
+def _bits(tree: Tree) -> int:
     """The size of XGBoost's sets of categories, one bit for every code up to the largest in it."""
-    found = 0
-    for tree in trees:
-        codes = np.array(tree["categories"] or [0])
-        starts = np.array(tree["categories_segments"], dtype=int)
-        if len(starts):
-            found += int((1 + np.maximum.reduceat(codes, np.minimum(starts, len(codes) - 1))).sum())
-    return found
+    codes, starts, sizes = (tree[f"categories{part}"] for part in ("", "_segments", "_sizes"))
+    own = (codes[start : start + size] for start, size in zip(starts, sizes, strict=True))
+    return sum(1 + max(part, default=0) for part in own)
 
 
 def _xgboost_categories(given: Any, width: int) -> dict[str, Any]:
@@ -156,7 +152,7 @@ def _xgboost_categories(given: Any, width: int) -> dict[str, Any]:
     sized(order, ends[-1], "sorted_idx")
     for start, end in pairwise(ends):
         alike = np.array_equal(np.sort(order[start:end]), np.arange(end - start))
-        demand(alike, "sorted_idx is no order of its categories")
+        demand(alike, "sorted_idx is not an order of its categories")
     return {"enc": found, "feature_segments": ends, "sorted_idx": order.tolist()}
 
 

@@ -1,4 +1,4 @@
-"""What is known of a table's columns once an encoding is fitted, as plain data that can be saved."""
+"""What is known about a table's columns once an encoding is fitted, as plain data that can be saved."""
 
 from __future__ import annotations
 
@@ -14,22 +14,17 @@ Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has t
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric column: centred and scaled; a missing value becomes the centre, and is flagged."""
+    """A numeric column, centred and scaled; a missing value becomes the centre."""
 
     name: Name
     center: float
     scale: float
-    flagged: bool  # whether some value was missing, so that there is a second feature saying so
-
-    @property
-    def gaps(self) -> bool:
-        """Whether training knew missing values."""
-        return self.flagged
+    gaps: bool  # whether training knew missing values: then a second feature says where they are
 
 
 @dataclass(frozen=True)
 class Category:
-    """A column of texts or truth values: one feature per value; an unknown one is none of them."""
+    """A column of texts or truth values: one feature per value; all are 0 for an unknown value."""
 
     name: Name
     values: tuple[str, ...]
@@ -50,7 +45,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Code:
-    """A column of texts or truth values, each the number of its value; an unknown or missing one NaN."""
+    """A column of texts or truth values, as numbers; an unknown or missing one is NaN."""
 
     name: Name
     values: tuple[str, ...]
@@ -68,15 +63,11 @@ KINDS_IN: dict[Style, tuple[type[Column], ...]] = {
 
 
 def check_name(name: Name) -> None:
-    plain = isinstance(name, str | int | float) or name is None
-    if not plain and not (isinstance(name, tuple) and all(map(_is_plain, name))):
+    parts = name if isinstance(name, tuple) else (name,)
+    if name is not None and not all(isinstance(part, str | int | float) for part in parts):
         raise ValueError(
             f"a column is named {name!r}: models are saved with texts, numbers and tuples of them only"
         )
-
-
-def _is_plain(name: Name) -> bool:
-    return isinstance(name, str | int | float)
 
 
 def column_to_json(column: Column) -> dict[str, Any]:
@@ -90,15 +81,14 @@ def column_from_json(entry: dict[str, Any]) -> Column:
     name = tuple(entry["name"]) if isinstance(entry["name"], list) else entry["name"]
     check_name(name)
     fields = {key: value for key, value in entry.items() if key not in ("kind", "name")}
-    for key in {"flagged", "gaps"} & fields.keys():
-        if not isinstance(fields[key], bool):
-            raise ValueError(f"column {name!r} is not as it was saved: {key}={fields[key]!r}")
+    if not isinstance(fields.get("gaps", False), bool):
+        raise ValueError(f"column {name!r} is not as it was saved: gaps={fields['gaps']!r}")
     if "values" in fields:
         if not all(isinstance(value, str) for value in fields["values"]):
-            raise ValueError(f"column {name!r} holds values that are no texts")
+            raise ValueError(f"column {name!r} holds values that are not texts")
         fields["values"] = tuple(fields["values"])
     if "scale" in fields and not (fields["scale"] > 0 and math.isfinite(fields["scale"])):
         raise ValueError(f"column {name!r} has a scale of {fields['scale']!r}")
     if "center" in fields and not math.isfinite(fields["center"]):
-        raise ValueError(f"column {name!r} has no center")
+        raise ValueError(f"column {name!r} has a center that is not a finite number")
     return KINDS[entry["kind"]](name, **fields)

@@ -29,8 +29,8 @@ from ratebound.learners.columns import (
 )
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
 
-LARGEST = 1000  # distinct texts of one column up to which it is taken for a category
-BEYOND = 1e300  # numbers above this are taken for infinite: a sum of two might be
+LARGEST = 1000  # most distinct texts a column of categories may have
+BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Encoding:
             if isinstance(column, Category):
                 found += [f"{column.name} == {value}" for value in column.values]
             else:
-                flagged = isinstance(column, Number) and column.flagged
+                flagged = isinstance(column, Number) and column.gaps
                 found += [str(column.name)] + [f"{column.name} is missing"] * flagged
         return found
 
@@ -69,10 +69,10 @@ class Encoding:
         return [i for i, column in enumerate(self.columns) if isinstance(column, Code)]
 
     def transform(self, X: Any) -> Any:
-        """Features (n, d) of the rows of a table like the one fitted on, or its own columns.
+        """Features (n, d) of a table like the one fitted on; for the style "table", its columns.
 
-        Missing values in columns that had none are warned of, as they are filled in; where there is
-        nothing but them it is an error.
+        Missing values are filled in. Where a column had none in training there is a warning, and where
+        no value is present at all, an error.
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
@@ -87,7 +87,7 @@ class Encoding:
             return X[[column.name for column in self.columns]]
         parts = [_encode(*each) for each in zip(self.columns, given, missing, strict=True)]
         dtype = np.float32 if self.style == "scaled" else np.float64
-        with np.errstate(over="ignore"):  # what is infinite then has no score, which is said there
+        with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
             return np.column_stack(parts).astype(dtype) if parts else np.empty((len(X), 0), dtype)
 
     def _transform_array(self, values: Array) -> Array:
@@ -118,7 +118,7 @@ class Encoding:
         said = ", ".join(f"{name!r} in {count:,}" for name, count in list(new.items())[:10])
         warnings.warn(
             f"values are missing where none were in training, of {rows:,} rows: {said}"
-            f"{', ...' if len(new) > 10 else ''}; each is taken for an average or an unknown one",
+            f"{', ...' if len(new) > 10 else ''}; each is treated as an average or unknown value",
             UserWarning,
             stacklevel=3,
         )
@@ -237,15 +237,14 @@ def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, floa
 
 
 def _encode(column: Column, values: Array, lacking: Array) -> Array:
-    if isinstance(column, Code):
-        numbered = {value: float(code) for code, value in enumerate(column.values)}
+    if isinstance(column, Code | Category):
         texts = np.where(lacking, MISSING, values.astype(object)).astype(str)
+        if isinstance(column, Category):
+            return np.column_stack([(texts == value).astype(float) for value in column.values])
+        numbered = {value: float(code) for code, value in enumerate(column.values)}
         return np.array([numbered.get(text, np.nan) for text in texts])
-    if isinstance(column, Category):
-        texts = np.where(lacking, MISSING, values.astype(object))
-        return np.column_stack([np.asarray(texts.astype(str) == v, dtype=float) for v in column.values])
     found = numbers(values, str(column.name)).astype(float)
     if isinstance(column, Plain):
         return found
     scaled = np.where(lacking, 0.0, (found - column.center) / column.scale)
-    return np.column_stack([scaled, lacking.astype(float)]) if column.flagged else scaled
+    return np.column_stack([scaled, lacking.astype(float)]) if column.gaps else scaled

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ratebound.base.checks import check_number, check_whole
+from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
-from ratebound.game.learner import Rows, Stepping, Style
-from ratebound.game.settings import checked_rates
-from ratebound.learners.torch import Torch, TorchFit
-from ratebound.learners.torch_scorer import TorchScorer, stacked_state
+from ratebound.game.learner import Style
+from ratebound.learners.torch import Network
+from ratebound.learners.torch_scorer import TorchScorer, as_tensor, unflatten
 
 if TYPE_CHECKING:
     from ratebound.learners.lattice_network import Feature, Lattices
 
 Pair = tuple[int, int]
-LARGEST = 1e38  # differences of such values are within single precision
-SMALLEST = 2.0**-100  # so is one over the differences of such values
+LARGEST = 1e38  # differences of values up to this fit into single precision
+SMALLEST = 2.0**-100  # and so does one over the differences of values from this
 
 
 @dataclass(frozen=True)
-class Lattice(Stepping):
+class Lattice(Network):
     """An ensemble of `lattices` small lattices, each over `rank` features chosen at random.
 
     Features are numbers, or whole-number codes where named in `categorical`; NaN is missing, and has a
@@ -59,7 +59,7 @@ class Lattice(Stepping):
     optimizer: str = "adam"
     l2: float = 0.0
     device: str | None = None
-    seed: int = 0  # of which features each lattice is over
+    seed: int = 0  # decides which features each lattice is over
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     style: ClassVar[Style] = "codes"
@@ -67,13 +67,12 @@ class Lattice(Stepping):
 
     def __post_init__(self) -> None:
         import_torch()
-        checked_rates(self.learning_rate)
+        super().__post_init__()
         for name, least in (("lattices", 1), ("rank", 1), ("keypoints", 2)):
             check_whole(name, getattr(self, name), least)
-        check_number("l2", self.l2, least=0)
         if self.rank > 12:
             raise ValueError(
-                f"a lattice of {self.rank} features has 2^{self.rank} values: rank 12 is most"
+                f"a lattice of {self.rank} features has 2^{self.rank} values: rank is at most 12"
             )
         if not isinstance(self.monotone, Mapping):
             raise ValueError(f"monotone takes a mapping such as {{'income': 1}}, got {self.monotone!r}")
@@ -86,7 +85,7 @@ class Lattice(Stepping):
                 raise ValueError(f"monotone: {what} takes 1 (rising), -1 (falling) or 0, got {sign!r}")
             if feature in self.categorical and sign:
                 raise ValueError(
-                    f"monotone: feature {feature} is categorical: say which pairs in orders="
+                    f"monotone: feature {feature} is categorical: give its pairs in orders= instead"
                 )
         for feature, pairs in self.orders.items():
             if feature not in self.categorical:
@@ -95,7 +94,9 @@ class Lattice(Stepping):
                 raise ValueError(f"orders: codes of feature {feature} are 0, 1, 2, ..., got {pairs}")
             _refuse_cycles(feature, pairs)
         if self.output_bounds is not None and not self.output_bounds[0] < self.output_bounds[1]:
-            raise ValueError(f"output_bounds are a lower and a higher number, got {self.output_bounds}")
+            raise ValueError(
+                f"output_bounds takes a lower and a higher number, got {self.output_bounds}"
+            )
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Lattice:
         """Itself, with columns known by their place, and codes of categories known as such."""
@@ -114,15 +115,7 @@ class Lattice(Stepping):
         signs = {places[str(f)] if _is_name(f) else f: sign for f, sign in self.monotone.items()}
         return replace(self, monotone=signs, categorical=self.categorical or tuple(codes))
 
-    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
-        """The model at work on these rows, which also place its keypoints."""
-        playing = Torch(
-            lambda: self.module(rows.features), self.learning_rate, self.optimizer, self.l2,
-            device=self.device,
-        )  # fmt: skip
-        return playing.start(rows, settings, seed)
-
-    def module(self, features: Array) -> Lattices:
+    def network(self, features: Array) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
         from ratebound.learners.lattice_network import Lattices
 
@@ -151,8 +144,10 @@ class Lattice(Stepping):
         from ratebound.learners.lattice_network import Categorical, Numeric
 
         if index not in self.categorical:
-            if np.abs(values[np.isfinite(values)]).max(initial=0.0) > LARGEST:
-                raise ValueError(f"feature {index} has values beyond {LARGEST:.0e}: scale it first")
+            if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+                raise ValueError(
+                    f"feature {index} has infinite values or some beyond {LARGEST:.0e}: scale it first"
+                )
             points = place_keypoints(values, self.keypoints)
             return Numeric(points, int(self.monotone.get(index, 0)))
         present = np.unique(values[~np.isnan(values)].astype(np.float32))
@@ -211,7 +206,7 @@ def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
     if not hasattr(module, "is_monotone"):
         raise TypeError(f"expected a lattice model, got {type(module).__name__}")
     if module is not deployed:
-        return module, stacked_state(deployed.shapes, mixture.parameters)
+        return module, unflatten(as_tensor(mixture.parameters), deployed.shapes)
     return module, {name: p.detach().cpu()[None] for name, p in module.named_parameters()}
 
 
@@ -260,15 +255,13 @@ def _is_name(feature: Any) -> bool:
 
 def _refuse_cycles(feature: int, pairs: Sequence[Pair]) -> None:
     """An order that goes round in a circle would only say that categories are all the same."""
-    above: dict[int, set[int]] = {}
+    order: TopologicalSorter[int] = TopologicalSorter()
     for a, b in pairs:
-        above.setdefault(a, set()).add(b)
-    for first in above:
-        reached: set[int] = set()
-        waiting = [first]
-        while waiting:
-            for higher in above.get(waiting.pop(), set()) - reached:
-                reached.add(higher)
-                waiting.append(higher)
-        if first in reached:
-            raise ValueError(f"orders: the pairs of feature {feature} put category {first} below itself")
+        order.add(b, a)
+    try:
+        order.prepare()
+    except CycleError as error:
+        first = min(error.args[1])
+        raise ValueError(
+            f"orders: the pairs of feature {feature} put category {first} below itself"
+        ) from None

@@ -17,10 +17,10 @@ from ratebound.game.scorer import Graph
 def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) -> str:
     """Scores (M, n, 1) of M models (M, P) on `features` (n, d)."""
     from ratebound.learners.interpolation import coefficients
-    from ratebound.learners.torch_scorer import stacked_state
+    from ratebound.learners.torch_scorer import as_tensor, unflatten
 
     members = len(parameters)
-    state = stacked_state({name: p.shape for name, p in module.named_parameters()}, parameters)
+    state = unflatten(as_tensor(parameters), {name: p.shape for name, p in module.named_parameters()})
     lattices, rank = module.subsets.shape
     table = coefficients(state["vertices"]).numpy()
     table = table.reshape(members, lattices, *table.shape[1:])

@@ -12,19 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ratebound.learners.interpolation import coefficients, interpolate
-from ratebound.learners.shapes import (
-    Pair,
-    least_rise,
-    project_lattices,
-    project_line,
-    project_order,
-)
+from ratebound.learners.shapes import Pair, least_rise, project_lattices, project_line, project_order
 
 MOST = 20  # inputs of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first
@@ -37,6 +32,11 @@ class Numeric:
     keypoints: tuple[float, ...]  # increasing, two or more
     sign: int = 0
 
+    def __post_init__(self) -> None:
+        rising = all(-math.inf < a < b < math.inf for a, b in pairwise(self.keypoints))
+        if len(self.keypoints) < 2 or not rising or self.sign not in (-1, 0, 1):
+            raise ValueError(f"keypoints must be two or more, each above the last, got {self}")
+
 
 @dataclass(frozen=True)
 class Categorical:
@@ -44,6 +44,11 @@ class Categorical:
 
     size: int
     order: tuple[Pair, ...] = ()
+
+    def __post_init__(self) -> None:
+        fits = all(type(code) is int and 0 <= code < self.size for pair in self.order for code in pair)
+        if type(self.size) is not int or self.size < 0 or not fits:
+            raise ValueError(f"codes of categories are whole numbers from 0 to below size, got {self}")
 
 
 Feature = Numeric | Categorical
@@ -105,25 +110,19 @@ class Lattices(nn.Module):
 
     def _fix(self, name: str, values: Any, dtype: torch.dtype) -> None:
         """A constant: moved between devices with the module, but no part of its state."""
-        self.register_buffer(name, torch.tensor(values, dtype=dtype), persistent=False)
+        self.register_buffer(name, torch.as_tensor(values, dtype=dtype), persistent=False)
 
     def _fix_numbers(self, features: Sequence[Numeric]) -> None:
         k = max((len(f.keypoints) for f in features), default=2)
-        start, steepness, filler = [], [], []
-        for f in features:
-            lengths = [b - a for a, b in zip(f.keypoints, f.keypoints[1:], strict=False)]
-            if not lengths or min(lengths) <= 0:
-                raise ValueError(f"keypoints are two or more, each above the last, got {f.keypoints}")
-            rest = k - len(f.keypoints)
-            start.append([*f.keypoints[:-1], *[0.0] * rest])
-            steepness.append([*(1 / length for length in lengths), *[0.0] * rest])
-            filler.append([False] * len(f.keypoints) + [True] * rest)
-        self._fix("start", start, torch.float32)
-        self._fix("steepness", steepness, torch.float32)
-        self._fix("filler", filler, torch.bool)
-        self._fix("sign", [[f.sign] for f in features], torch.float32)
-        self.start, self.steepness = self.start.view(-1, k - 1), self.steepness.view(-1, k - 1)
-        self.filler, self.sign = self.filler.view(-1, k), self.sign.view(-1, 1)
+        points = torch.full((len(features), k), torch.nan, dtype=torch.double)
+        for row, f in zip(points, features, strict=True):
+            row[: len(f.keypoints)] = torch.tensor(f.keypoints, dtype=torch.double)
+        lengths = points.diff()
+        self._fix("start", points[:, :-1].where(lengths > 0, 0.0), torch.float32)
+        self._fix("steepness", (1 / lengths).nan_to_num(), torch.float32)
+        self._fix("filler", points.isnan(), torch.bool)
+        self._fix("sign", [f.sign for f in features], torch.float32)
+        self.sign = self.sign[:, None]
         self._fix("signed", [i for i, f in enumerate(features) if f.sign], torch.long)
 
     def _fix_categories(self, features: Sequence[Categorical]) -> None:
@@ -254,38 +253,29 @@ class Lattices(nn.Module):
         return {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
 
 
-def measured(description: Mapping[str, Any]) -> tuple[int, int]:
-    """How many features the described lattices take, and how many parameters they have.
+def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
+    """How many features the described lattices take and scores they give, and their parameters.
 
     ValueError where the parts do not fit together. Nothing is made: a few words can declare any size.
 
     >>> measured(Lattices([Numeric((0.0, 1.0))], [[0]]).describe())
-    (1, 6)
+    (1, 1, 6)
     """
-    features, subsets, bounds = (description[n] for n in ("features", "subsets", "output_bounds"))
-    numbers = [entry for entry in features if entry["kind"] == "Numeric"]
-    keypoints = [entry["keypoints"] for entry in numbers]
-    others = [entry for entry in features if entry["kind"] != "Numeric"]
-    sizes = [entry["size"] for entry in others]
-    pairs = [
-        (code, size) for e, size in zip(others, sizes, strict=True) for p in e["order"] for code in p
-    ]
+    features = described(description)
+    subsets, bounds = description["subsets"], description["output_bounds"]
+    keypoints = [len(f.keypoints) for f in features if isinstance(f, Numeric)]
+    sizes = [f.size for f in features if isinstance(f, Categorical)]
     rank = len(subsets[0]) if subsets else 0
     fits = (
-        all(type(size) is int and size >= 0 for size in sizes)
-        and all(type(code) is int and 0 <= code < size for code, size in pairs)
-        and all(entry["sign"] in (-1, 0, 1) for entry in numbers)
-        and all(math.isfinite(x) for points in keypoints for x in points)
-        and 1 <= rank <= MOST
+        1 <= rank <= MOST
         and all(len(subset) == rank for subset in subsets)
         and all(type(i) is int and 0 <= i < len(features) for subset in subsets for i in subset)
         and (bounds is None or (len(bounds) == 2 and -math.inf < bounds[0] < bounds[1] < math.inf))
     )
     if not fits:
         raise ValueError("its lattices do not fit its features")
-    longest = max(map(len, keypoints), default=2)
-    values = len(numbers) * (longest + 1) + sum(sizes) + len(sizes)
-    return len(features), values + 2**rank * len(subsets) + (bounds is None)
+    values = len(keypoints) * (max(keypoints, default=2) + 1) + sum(sizes) + len(sizes)
+    return len(features), 1, values + 2**rank * len(subsets) + (bounds is None)
 
 
 def built(description: Mapping[str, Any]) -> Lattices:
@@ -294,12 +284,15 @@ def built(description: Mapping[str, Any]) -> Lattices:
     >>> built(Lattices([Numeric((0.0, 1.0))], [[0]]).describe()).features
     (Numeric(keypoints=(0.0, 1.0), sign=0),)
     """
-    features: list[Feature] = []
-    for entry in description["features"]:
-        if entry["kind"] == "Numeric":
-            features.append(Numeric(tuple(map(float, entry["keypoints"])), int(entry["sign"])))
-        else:
-            order = tuple((int(a), int(b)) for a, b in entry["order"])
-            features.append(Categorical(int(entry["size"]), order))
     bounds = description["output_bounds"]
-    return Lattices(features, description["subsets"], None if bounds is None else (bounds[0], bounds[1]))
+    return Lattices(described(description), description["subsets"], bounds and (bounds[0], bounds[1]))
+
+
+def described(description: Mapping[str, Any]) -> list[Feature]:
+    """The features of described lattices."""
+    return [
+        Numeric(tuple(map(float, entry["keypoints"])), entry["sign"])
+        if entry["kind"] == "Numeric"
+        else Categorical(entry["size"], tuple((a, b) for a, b in entry["order"]))
+        for entry in description["features"]
+    ]

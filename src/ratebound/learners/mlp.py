@@ -8,15 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 from ratebound.base.arrays import Array
-from ratebound.base.checks import check_number, check_whole
+from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_torch
-from ratebound.game.learner import Rows, Stepping
-from ratebound.game.settings import checked_rates
-from ratebound.learners.torch import Torch, TorchFit
+from ratebound.learners.torch import Network
 
 
 @dataclass(frozen=True)
-class MLP(Stepping):
+class MLP(Network):
     """A network with hidden layers of these sizes; for any other module there is `rb.Torch`.
 
     Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |θ|².
@@ -37,16 +35,11 @@ class MLP(Stepping):
             raise ValueError(f"hidden takes the sizes of layers, as in (32,), got {self.hidden!r}")
         for size in self.hidden:
             check_whole("hidden: a layer", size)
-        checked_rates(self.learning_rate)
-        check_number("l2", self.l2, least=0)
+        super().__post_init__()
 
-    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
-        playing = Torch(self._network, self.learning_rate, self.optimizer, self.l2, device=self.device)
-        return playing.start(rows, settings, seed)
-
-    def _network(self, width: int) -> Any:
+    def network(self, features: Array) -> Any:
         nn = import_torch().nn
-        sizes = [width, *self.hidden]
+        sizes = [features.shape[1], *self.hidden]
         layers: list[Any] = []
         for inside, outside in pairwise(sizes):
             layers += [nn.Linear(inside, outside), nn.ReLU()]

@@ -276,7 +276,7 @@ def _weight_argument(estimator: Any) -> str:
         inner = getattr(estimator, "estimator", None)
         return "sample_weight" if inner is None else _weight_argument(inner)
     raise TypeError(
-        f"{_name(estimator)} takes no sample_weight in fit, and an oracle is asked by weights alone: "
+        f"{_name(estimator)} takes no sample_weight in fit, which an oracle needs: "
         "use an estimator that takes it"
     )
 

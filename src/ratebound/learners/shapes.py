@@ -13,7 +13,7 @@ from typing import Any
 from ratebound.base.extras import import_torch
 
 Pair = tuple[int, int]  # (a, b): value a is to be at most value b
-SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py says what they leave
+SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py bounds what is left to do
 
 
 def project_line(values: Any) -> Any:
@@ -87,7 +87,7 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
 
 @cache
 def _places(pairs: tuple[Pair, ...], device: Any) -> list[Any]:
-    """The lower and upper places of pairs in groups without overlap; copied to a device but once."""
+    """The lower and upper places of pairs in groups without overlap; copied to a device only once."""
     return [import_torch().tensor(group, device=device).T for group in layers_of(pairs)]
 
 

@@ -29,13 +29,13 @@ def trace_of(
     copies are used as in deployment, in evaluation mode. `watch` evaluates them on other populations.
     """
     if not modules:
-        raise ValueError("no snapshots are given, so there is nothing to choose among")
+        raise ValueError("no snapshots were given, so there is nothing to choose from")
     scorer = TorchScorer(modules[0])
     parameters = []
     for module in modules:
         state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         if any(name not in state or state[name].shape != shape for name, shape in scorer.shapes.items()):
-            raise ValueError("the snapshots are not all of one architecture")
+            raise ValueError("the snapshots do not all have the same architecture")
         flat = [state[name].detach().reshape(-1).float().cpu() for name in scorer.shapes]
         parameters.append(import_torch().cat(flat).numpy())
     stacked = np.stack(parameters)

@@ -22,10 +22,9 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
     """
     torch = import_torch()
     nn = torch.nn
-    own_way: Any = getattr(module, "stacked", None)
+    own_way: Stacked | None = getattr(module, "stacked", None)
     if own_way is not None:
-        found: Stacked = own_way
-        return found
+        return own_way
     if any(buffer.is_floating_point() for buffer in module.buffers()):
         raise ValueError(
             "modules with running statistics, such as BatchNorm, train one setting at a time"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,11 +23,10 @@ from ratebound.learners.stacking import Stacked, stacked_forward
 from ratebound.learners.torch_scorer import (
     CHUNK,
     TorchScorer,
-    by_name,
+    as_tensor,
     one_per_row,
     rounded,
     unflatten,
-    writable,
 )
 
 if TYPE_CHECKING:
@@ -35,8 +35,38 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
 
+class Network(Stepping):
+    """A learner that trains a module of PyTorch, which it makes itself or is given."""
+
+    optimizer: Any
+    l2: float
+    device: str | None
+    regularizer: Any = None
+
+    def __post_init__(self) -> None:
+        checked_rates(self.learning_rate)
+        check_number("l2", self.l2, least=0)
+        if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
+            raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
+        if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
+            raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
+
+    @abstractmethod
+    def network(self, features: Array) -> Any:
+        """The module to train on these rows, which no one else uses."""
+
+    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
+        torch, features = import_torch(), rows.features
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = self.network(features)
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
+        return TorchFit(self, module, features, settings)
+
+
 @dataclass(frozen=True)
-class Torch(Stepping):
+class Torch(Network):
     """A PyTorch module, or a function that makes one, giving (b,) or (b, 1) scores for (b, ...) rows.
 
     The function takes nothing, or the number of features.
@@ -59,32 +89,18 @@ class Torch(Stepping):
         import_torch()
         if not callable(self.module):  # as modules are too
             raise TypeError(f"Torch takes a module, or a function that makes one, got {self.module!r}")
-        checked_rates(self.learning_rate)
-        check_number("l2", self.l2, least=0)
-        if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
-            raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
-        if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
-            raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
+        super().__post_init__()
 
-    def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
-        torch, features = import_torch(), rows.features
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            made = self.module if isinstance(self.module, torch.nn.Module) else self._made(features)
-        if not isinstance(made, torch.nn.Module):
-            raise TypeError(f"expected a torch.nn.Module, got {type(made).__name__}")
-        return TorchFit(self, copy.deepcopy(made), features, settings)
-
-    def _made(self, features: Array) -> Any:
-        """What the function makes, given the number of features where it asks for one."""
+    def network(self, features: Array) -> Any:
+        """A copy of the module, or what the function makes, given the number of features if it asks."""
         make: Any = self.module
-        needed = [
-            each
-            for each in inspect.signature(make).parameters.values()
-            if each.default is each.empty
-            and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-        ]
-        return make(features.shape[1]) if needed else make()
+        if isinstance(make, import_torch().nn.Module):
+            return copy.deepcopy(make)
+        try:
+            inspect.signature(make).bind()
+        except TypeError:
+            return copy.deepcopy(make(features.shape[1]))
+        return copy.deepcopy(make())
 
 
 class TorchFit(Descending):
@@ -92,7 +108,7 @@ class TorchFit(Descending):
 
     scorer: TorchScorer
 
-    def __init__(self, spec: Torch, module: torch.nn.Module, features: Array, settings: int) -> None:
+    def __init__(self, spec: Network, module: torch.nn.Module, features: Array, settings: int) -> None:
         torch = import_torch()
         takes_missing = getattr(module, "takes_missing", False)
         if np.isinf(features).any() or not (takes_missing or np.isfinite(features).all()):
@@ -101,7 +117,7 @@ class TorchFit(Descending):
         self.scorer = TorchScorer(module)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
-        self.X = torch.as_tensor(writable(features)).to(self.target)
+        self.X = as_tensor(features).to(self.target)
         self._watched: dict[int, Any] = {}  # rows of other problems, on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -133,7 +149,7 @@ class TorchFit(Descending):
 
     @contextmanager
     def randomness(self, seed: int) -> Iterator[None]:
-        """Where a seed rules over what chance there is in training, such as dropout."""
+        """A context in which `seed` decides all chance in training, such as dropout."""
         torch = import_torch()
         with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
             torch.manual_seed(seed)
@@ -160,8 +176,7 @@ class TorchFit(Descending):
         if self.device is None:
             return self.scorer.scores(self.parameters(), other.features)
         if id(other) not in self._watched:
-            rows = import_torch().as_tensor(writable(other.features)).to(self.target)
-            self._watched[id(other)] = rows
+            self._watched[id(other)] = as_tensor(other.features).to(self.target)
         return self._all_scores(self._watched[id(other)])
 
     def scores(self, rows: Any) -> torch.Tensor:
@@ -180,8 +195,7 @@ class TorchFit(Descending):
 
     def _state(self) -> dict[str, Any]:
         """Views of every setting's parameters by name, (K, ...)."""
-        parts = by_name(self.flat, self.shapes)
-        return {name: part.view(self.settings, *self.shapes[name]) for name, part in parts}
+        return unflatten(self.flat, self.shapes)
 
     def descend(self, gradient: torch.Tensor) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
@@ -191,7 +205,7 @@ class TorchFit(Descending):
         self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
         del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if self.spec.regularizer is not None:
-            self.spec.regularizer(self.module).backward()  # type: ignore[no-untyped-call]  # nor here
+            self.spec.regularizer(self.module).backward()
         with torch.no_grad():
             if self.spec.l2:
                 self.flat.grad += self.spec.l2 * self.flat
@@ -204,28 +218,24 @@ class TorchFit(Descending):
 
     def restore(self, parameters: Array) -> None:
         """Take over parameters and float buffers (K, P), as `parameters` gives them."""
-        torch = import_torch()
-        given = dict(by_name(torch.as_tensor(writable(parameters)).to(self.target), self.scorer.shapes))
+        given = unflatten(as_tensor(parameters).to(self.target), self.scorer.shapes)
         buffers = dict(self.module.named_buffers())
-        with torch.no_grad():
-            for name, part in by_name(self.flat, self.shapes):
+        with import_torch().no_grad():
+            for name, part in self._state().items():
                 part.copy_(given[name])
             for name in given.keys() & buffers.keys():
-                buffers[name].copy_(given[name][0].view(buffers[name].shape))
+                buffers[name].copy_(given[name][0])
             if self._project is not None:
                 self._project(self._state())
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
-        trained = dict(by_name(self.flat.detach(), self.shapes))
         fixed = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
-        parts = [
-            trained[name]
-            if name in trained
-            else fixed[name].detach().reshape(1, -1).expand(self.settings, -1)
-            for name in self.scorer.shapes
-        ]
-        found: Array = import_torch().cat(parts, dim=1).cpu().numpy()
+        held = {
+            name: fixed[name].expand(self.settings, *shape) for name, shape in self.scorer.shapes.items()
+        }
+        parts = [part.reshape(self.settings, -1) for part in (held | self._state()).values()]
+        found: Array = import_torch().cat(parts, dim=1).detach().cpu().numpy()
         return found
 
     def all_scores(self) -> Array:

@@ -42,8 +42,7 @@ class TorchScorer(Scorer):
     def scores(self, parameters: Array, X: Array) -> Array:
         """(M, n) scores of M models (M, P) on rows (n, ...)."""
         torch = import_torch()
-        rows = torch.as_tensor(writable(X))
-        flat = torch.as_tensor(writable(parameters))
+        rows, flat = as_tensor(X), as_tensor(parameters)
         score = self._in_blocks if self.in_double is None else self._in_double
         with torch.no_grad():
             found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
@@ -69,7 +68,7 @@ class TorchScorer(Scorer):
                 )
             inside, outside, declared = measured(layers)
             if inside is None or outside != 1:
-                raise ValueError("its layers give no single score")
+                raise ValueError("its layers do not give one score per row")
             _check_size(size, declared, "what its layers declare")
             module = build(layers)
         scorer = cls(module)
@@ -115,21 +114,13 @@ def _check_size(size: int, held: int, what: str) -> None:
         )
 
 
-def by_name(flat: Any, shapes: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The columns of flat parameters (..., P) that belong to each name."""
-    sizes = [shape.numel() for shape in shapes.values()]
-    return list(zip(shapes, flat.split(sizes, dim=-1), strict=True))
-
-
 def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
-    """One model's flat parameters (P,) as named tensors, without copying."""
-    return {name: part.view(shapes[name]) for name, part in by_name(flat, shapes)}
-
-
-def stacked_state(shapes: dict[str, Any], parameters: Array) -> dict[str, Any]:
-    """Flat parameters (M, P) of M models as named tensors (M, ...)."""
-    parts = by_name(import_torch().as_tensor(writable(parameters)), shapes)
-    return {name: part.reshape(len(parameters), *shapes[name]) for name, part in parts}
+    """Flat parameters (..., P) as tensors by name, (..., *shape), without copying."""
+    parts = flat.split([shape.numel() for shape in shapes.values()], dim=-1)
+    return {
+        name: part.view((*flat.shape[:-1], *shape))
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
 
 
 def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
@@ -154,6 +145,7 @@ def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
     return ((scores / steps).round() * steps).float()
 
 
-def writable(values: Array) -> Array:
-    """Single-precision values torch may share, copied only where they cannot be."""
-    return np.require(values, dtype=np.float32, requirements=["C", "W"])
+def as_tensor(values: Array) -> torch.Tensor:
+    """Values in single precision, shared with the array where torch may, else copied."""
+    found: torch.Tensor = import_torch().as_tensor(np.require(values, np.float32, ["C", "W"]))
+    return found

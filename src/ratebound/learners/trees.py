@@ -26,7 +26,7 @@ SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an estimator would be trained: the library's own parameters, and what is ours to see to."""
+    """How an estimator would be trained: the library's own parameters, and what is left to us."""
 
     params: dict[str, Any]
     rounds: int
@@ -95,7 +95,7 @@ class LightGBM:
         library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
         if recipe.categorical:
             data["categorical_feature"] = list(recipe.categorical)
-        unread = np.zeros(len(rows))  # a label is asked for; the game alone knows what is wanted
+        unread = np.zeros(len(rows))  # LightGBM wants labels; only the game knows the real goal
         training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
         names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
                  "min_samples_leaf"}  # fmt: skip
@@ -121,7 +121,7 @@ class LightGBM:
         )
 
     def known_scores(self, watched: Any = None) -> Array:
-        """Scores of watched rows, or the training rows; a metric is the way to be shown what is kept."""
+        """Scores of watched rows, or the training rows; LightGBM shows them only to a metric."""
         shown: list[Array] = []
 
         def metric(scores: Array, rows: Any) -> tuple[str, float, bool]:
@@ -146,7 +146,7 @@ class LightGBM:
     def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
         """`scores` with those of the trees from `first` up to `last` added, one after the other.
 
-        So they were added in training, and so a score is the same whatever was asked for before.
+        Training added them in this order, so a score does not depend on what was asked for before.
         """
         within = {"start_iteration": first, "num_iteration": last - first}
         leaves = self.booster.predict(rows, pred_leaf=True, **within).reshape(len(rows), -1).astype(int)
@@ -282,7 +282,9 @@ LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "x
 def _refuse(name: str, given: Sequence[Any], known: Sequence[Any]) -> None:
     for value in given:
         if value not in known:
-            raise ValueError(f"{name}={value!r} cannot play the game: leave it out, or at {known[0]!r}")
+            raise ValueError(
+                f"{name}={value!r} cannot play the game: leave it out, or set it to {known[0]!r}"
+            )
 
 
 def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:

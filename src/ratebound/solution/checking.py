@@ -19,16 +19,16 @@ def plain(value: Any) -> Any:
 
 
 def flag(value: Any) -> bool:
-    """True or false, and nothing that only passes for it."""
+    """True or false itself, not a value that merely counts as one of them."""
     if not isinstance(value, bool):
-        raise ValueError(f"{value!r} stands where true or false is expected")
+        raise ValueError(f"expected true or false, got {value!r}")
     return value
 
 
 def texts(values: Any, what: str) -> list[str]:
     """A list of different texts."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"its {what} are no texts")
+        raise ValueError(f"its {what} are not texts")
     if len(set(values)) != len(values):
         raise ValueError(f"its {what} are not all different")
     return values

@@ -18,8 +18,8 @@ from ratebound.base.types import Array
 from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
 from ratebound.problem.frames import as_array, is_missing
 
-STEPS = 4096.0  # in which a feature is rounded, shared by all features, of which noise may move any
-FEWEST = 32.0  # of them for one feature
+STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
+FEWEST = 32.0  # the fewest steps for one feature
 TINY = (
     1e-150  # the scale of features of which nothing is known: these are rounded relative to their size
 )
@@ -102,9 +102,9 @@ def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
     worst = int(np.argmax(beyond))
     if beyond[worst] > 0 and 2 * (distinct := len(np.unique(uniform))) <= rows:
         warnings.warn(
-            f"{rows:,} rows have only {distinct:,} different features to choose a member by, and equal "
-            f"ones share a fate: member {worst} decides {shares[worst]:.1%} of them where "
-            f"{meant[worst]:.1%} is meant. Pass key=, an id for each row, to keep what was promised",
+            f"{rows:,} rows have only {distinct:,} different features to choose a member by, and rows "
+            f"with equal ones get the same member: member {worst} decides {shares[worst]:.1%} of them, "
+            f"not {meant[worst]:.1%}. Pass key=, an id for each row, to keep what was promised",
             UserWarning,
             stacklevel=3,
         )

@@ -68,11 +68,11 @@ class Decider(ABC):
         """Probabilities (H,) and scores (H, n) of what may decide, from the members' (M,) and (M, n)."""
 
     def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        """The number in [0, 1) that picks each row's choice, (n,); any will do where there is one."""
+        """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
         return np.zeros(len(features))
 
     def alone(self, member: int) -> tuple[Decider, Array]:
-        """The decider of a mixture of this member alone, and which models it is left."""
+        """The decider of a mixture of this member alone, and the models that it needs."""
         return self.draw or Draw(), np.array([member])
 
     def voting(self, weights: Array) -> tuple[Array, Decider]:
@@ -147,12 +147,12 @@ class Draw(Decider):
         super().read(description, arrays, members, models)
         salt, scale = description["salt"], description["feature_scale"]
         if type(salt) is not int or not 0 <= salt < 2**64:
-            raise ValueError("its salt is no whole number below 2^64")
+            raise ValueError("its salt is not a whole number below 2^64")
         if scale is not None:
             size = (len(scale["center"]),)
             center, spread = (numbers(scale[name], size, name) for name in ("center", "scale"))
             if (spread <= 0).any():
-                raise ValueError("its features have no scale above 0")
+                raise ValueError("the scales of its features are not all above 0")
             scale = FeatureScale(tuple(center.tolist()), tuple(spread.tolist()))
         return cls(salt, scale, flag(description["bare_scores"]))
 

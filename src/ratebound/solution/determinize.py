@@ -13,7 +13,7 @@ from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.solutions import best_by_rank
-from ratebound.solution.status import Status, broken_message
+from ratebound.solution.status import status_there
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +75,19 @@ def determinize(
     >>> determined.model.predict([[1.0], [2.0]])
     array([False,  True])
     """
+    scale = compiled.scale[1:]
     if method == "best":
         objectives, violations = _members(mixture, compiled)
-        worst = worst_violation(violations, compiled.scale[1:])
+        worst = worst_violation(violations, scale)
         model = member(mixture, best_by_rank(objectives, worst))
     elif method == "vote":
         model = _voting(mixture)
     else:
         raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
     before, after = evaluate(mixture, compiled), evaluate(model, compiled)
-    model = model.recorded(problem=compiled.problem, status=_status(compiled, after.violations))
-    return Determined(model, before, after, compiled.scale[1:])
+    fine = "feasible: every constraint is kept where it was determinized"
+    status = status_there(compiled.constraints, after.violations, scale, fine)
+    return Determined(model.recorded(problem=compiled.problem, status=status), before, after, scale)
 
 
 def _voting(mixture: Mixture) -> Mixture:
@@ -125,14 +127,3 @@ def _scores(mixture: Mixture, compiled: Compiled) -> Array:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")
     populations = compiled.populations.values()
     return np.concatenate([mixture.member_scores(p.X, columns=p.columns) for p in populations]).T
-
-
-def _status(compiled: Compiled, violations: Array) -> Status:
-    scale = compiled.scale[1:]
-    order = np.argsort(-violations / scale, kind="stable")
-    broken = [int(i) for i in order[~kept(violations, scale)[order]]]
-    if not broken:
-        return Status(True, 0.0, (), (), "feasible: every constraint is kept where it was determinized")
-    names = tuple(compiled.constraints[i] for i in broken)
-    message = broken_message(compiled.constraints, violations, broken)
-    return Status(False, float(violations[broken[0]]), names, (), message)

@@ -51,7 +51,7 @@ def check_version(document: Any) -> None:
     """Whether this version can read a document at all."""
     version = document.get("version") if isinstance(document, dict) else None
     if type(version) is not int or version < 1:
-        raise ValueError(f"it has no format version from 1 on, but {version!r}")
+        raise ValueError(f"its format version is {version!r}, not a whole number of at least 1")
     if version > VERSION:
         raise ValueError(
             f"it has format version {version}, this ratebound reads up to {VERSION}: update ratebound"
@@ -86,7 +86,7 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
 def _weights(given: Array) -> Array:
     weights = numbers(given, (len(given),), "weights")
     if not len(weights) or (weights <= 0).any() or abs(weights.sum() - 1) > 1e-6:
-        raise ValueError("its weights are no probabilities that sum to 1")
+        raise ValueError("its weights are not probabilities that sum to 1")
     return weights
 
 
@@ -101,7 +101,7 @@ def _parameters(given: Array) -> Array:
 def _classes(values: Any) -> tuple[Any, Any]:
     no, yes = map(plain, values)
     if len(np.unique(np.asarray((no, yes)))) != 2:
-        raise ValueError(f"its two labels are one, {no!r} and {yes!r}")
+        raise ValueError(f"its two labels are the same, {no!r} and {yes!r}")
     return no, yes
 
 

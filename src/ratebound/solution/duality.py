@@ -36,8 +36,8 @@ class DualityGap:
             )
             others = f"no other mixture brings it below {self.lower:.6g}"
         return (
-            f"duality gap {self.gap:.3g}. {found}; {others}, as far as the estimator's answers are the "
-            "best there are: a proof for exact oracles, for others by what they found."
+            f"duality gap {self.gap:.3g}. {found}; {others}, provided that the estimator's answers are "
+            "the best there are: a proof for exact oracles, an estimate for others."
         )
 
 
@@ -72,9 +72,9 @@ def duality_gap(trace: Trace) -> DualityGap:
     multipliers = np.column_stack([trace.multipliers[:, 0], trace.multipliers[:, 1:] * trace.scale])
     bounds = lower_bounds(values, multipliers)
     lower = float(bounds.max())
-    best = best_mixture(trace.objectives, trace.violations, trace.scale)
-    if best.least.violation == 0:
-        return DualityGap(float(best.weights @ trace.objectives), lower, True, 0.0)
+    weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
+    if least.violation == 0:
+        return DualityGap(float(weights @ trace.objectives), lower, True, 0.0)
     counted = multipliers[np.isfinite(bounds)]
     radius = float((counted[:, 1:].sum(axis=1) / counted[:, 0]).max(initial=0.0))
     return DualityGap(elastic(values, radius).value, lower, False, radius)

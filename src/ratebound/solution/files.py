@@ -2,7 +2,7 @@
 
 Nothing in it is code, and loading runs none. The header carries a format version and a digest of all
 content; a file that was cut short, changed or made by a later version is an error, never half a model.
-The digest has no key: it tells of accidents, while anyone who means to can change a file and its digest.
+The digest has no key: it reveals accidents, but anyone who wants to can change a file and its digest.
 So what is read is checked as well, and whatever is wrong with it is one ValueError that names the file.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.solution.documents import check_version, read, written
 from ratebound.solution.mixture import Mixture
@@ -59,14 +59,14 @@ def load(
     names it.
     """
     if isinstance(trusted, str):
-        raise TypeError(f"trusted takes a list of types' names: trusted=[{trusted!r}]")
+        raise TypeError(f"trusted takes a list of type names: trusted=[{trusted!r}]")
     source = Path(path)
     if source.is_dir():
         source = source / NAME
     if not source.exists():
         raise FileNotFoundError(f"there is no saved model at {source}")
     if not source.is_file():
-        raise ValueError(f"{source} is no file, but a folder, a device or a pipe")
+        raise ValueError(f"{source} is a folder, a device or a pipe, not a file")
     if module is not None and not isinstance(module, import_torch().nn.Module):
         module = module()
     try:
@@ -100,10 +100,10 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"it holds {text} where a number is expected")
+    raise ValueError(f"it holds {text} where a number was expected")
 
 
-def _digest(words: str, tensors: dict[str, NDArray[Any]]) -> str:
+def _digest(words: str, tensors: dict[str, Array]) -> str:
     digest = hashlib.sha256(words.encode())
     for name in sorted(tensors):
         array = tensors[name]

@@ -18,7 +18,7 @@ from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, column_text, value_text
 from ratebound.solution.checking import plain, texts
-from ratebound.solution.choosing import HALF
+from ratebound.solution.choosing import voted_scores
 from ratebound.solution.deciders import Decided, Decider, Draw, Vote
 
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
@@ -125,10 +125,7 @@ class GroupThresholds(Decider):
         """
         if (self.model != self.model[0]).any():
             return weights, replace(self, then=Vote())
-        order = np.argsort(self.at, axis=0, kind="stable")
-        held = np.cumsum(weights[order], axis=0)
-        middle = np.argmax(held >= HALF * held[-1], axis=0)
-        at = np.take_along_axis(self.at, np.take_along_axis(order, middle[None], axis=0), axis=0)
+        at = -voted_scores(weights, -self.at)[None]
         return np.ones(1), replace(self, model=self.model[:1], at=at)
 
     def salted(self, salt: int) -> GroupThresholds:
@@ -152,7 +149,7 @@ class GroupThresholds(Decider):
         if not groups or model.shape != shape or at.shape != shape or np.isnan(at).any():
             raise ValueError("its thresholds do not fit its known groups")
         if model.dtype.kind != "i" or at.dtype.kind != "f" or model.min() < 0 or model.max() >= models:
-            raise ValueError("its known groups name models that it has not")
+            raise ValueError("its known groups refer to models it does not have")
         kinds: dict[str, type[Draw] | type[Vote]] = {Draw.kind: Draw, Vote.kind: Vote}
         then = kinds[description["then"]["kind"]].read(description["then"], {}, members, members)
         return cls(columns, groups, model, at, then)
@@ -190,8 +187,8 @@ class GroupThresholds(Decider):
             what = "no row had " + " and ".join(f"{name} == {value!r}" for name, value in pairs)
             what += " together when the policy was made"
         return (
-            f"row {row}: {what}: make it from rows that hold such people, or give them a value that it "
-            "knows"
+            f"row {row}: {what}: make it from rows that include such people, or give them a "
+            "value it knows"
         )
 
 

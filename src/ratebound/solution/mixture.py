@@ -11,7 +11,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import NO_SETTING, Trace, worst_of
+from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
 from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
@@ -172,7 +172,7 @@ class Mixture:
         A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
         the features, rounded to a small part of what they usually differ by. `random_state` draws
         members afresh instead. A vote needs neither. Thresholds on bare scores have only these to hash,
-        so that equal scores share a fate: give ids.
+        so rows with equal scores are decided alike: give ids.
         """
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
@@ -229,17 +229,12 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
     scorer, parameters = trace.scorer.kept(models)
     violations = p @ members.violations
     settings = members.settings
+    values = {"train": Values(members.objectives, members.violations), **members.watched}
     record = Record(
         problem=trace.problem,
         status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
-        objectives={
-            "train": float(p @ members.objectives),
-            **{name: float(p @ values.objectives) for name, values in members.watched.items()},
-        },
-        violations={
-            "train": violations,
-            **{name: p @ values.violations for name, values in members.watched.items()},
-        },
+        objectives={name: float(p @ one.objectives) for name, one in values.items()},
+        violations={name: p @ one.violations for name, one in values.items()},
         setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
         seed=trace.seed,
         data=trace.data,

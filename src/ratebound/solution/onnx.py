@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ratebound.base.extras import versions
+from ratebound.base.extras import import_extra, versions
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.learners.columns import Number
@@ -53,7 +53,7 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     """
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
-    graph = _Graph(_import_onnx())
+    graph = _Graph(import_extra("onnx", "ONNX", "onnx"))
     scores = mixture.decider.member_nodes(graph, _scores(graph, mixture))
     width = mixture.scorer.width(mixture.parameters)
     graph.cast(scores, "float32", "scores")
@@ -157,14 +157,3 @@ def _metadata(mixture: Mixture) -> dict[str, str]:
         return {**found, "features": "as the models were trained on"}
     kind = "encoded, as by mixture.features" if mixture.encoding.from_frame else "raw columns"
     return {**found, "features": kind, "feature_names": json.dumps(mixture.encoding.names)}
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError:
-        raise ImportError("this needs ONNX: pip install 'ratebound[onnx]'") from None
-    return onnx

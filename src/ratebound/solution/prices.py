@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from ratebound.base.linear_program import mixture_prices
+from ratebound.base.types import Array
 from ratebound.game.trace import Trace
 
 
-def prices(trace: Trace) -> NDArray[Any]:
+def prices(trace: Trace) -> Array:
     """The price of each constraint (m,): what `rb.shrink`'s objective falls by, per unit it is relaxed.
 
     A unit is the constraint's own: of ``positive_rate() <= 0.3`` a relaxation by .01, at a price of .7,

@@ -13,6 +13,8 @@ from ratebound.rates.expressions import Constraint
 from ratebound.solution.checking import flag, numbers
 from ratebound.solution.status import Status
 
+PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file as they are
+
 
 @dataclass(frozen=True, eq=False)
 class Record:
@@ -50,12 +52,7 @@ class Record:
             "status": status | {"message": self.status.message},
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
-            "setting": None if self.setting is None else int(self.setting),
-            "seed": None if self.seed is None else int(self.seed),
-            "data": self.data,
-            "date": self.date,
-            "versions": self.versions,
-            "audited": self.audited,
+            **{name: getattr(self, name) for name in PLAIN},
         }
 
     @classmethod
@@ -72,20 +69,20 @@ class Record:
             if data[name] is not None and type(data[name]) is not kind:
                 raise ValueError(f"the {name} in its record is {data[name]!r}")
         if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):
-            raise ValueError("its versions or its audit are no mapping")
+            raise ValueError("its versions or its audit are not a mapping")
         return cls(
             problem=problem,
             status=_status(data["status"], constraints),
             objectives=objectives,
             violations=violations,
-            **{n: data[n] for n in ("setting", "seed", "data", "date", "versions", "audited")},
+            **{name: data[name] for name in PLAIN},
         )
 
 
 def _status(data: dict[str, Any], constraints: tuple[Constraint, ...]) -> Status:
     def named(indices: Any) -> tuple[Constraint, ...]:
         if not all(type(i) is int and 0 <= i < len(constraints) for i in indices):
-            raise ValueError("its status speaks of constraints that it has not")
+            raise ValueError("its status names constraints it does not have")
         return tuple(constraints[i] for i in indices)
 
     violation, message = float(data["violation"]), str(data["message"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture
 from ratebound.base.types import Array
-from ratebound.game.trace import Trace, worst_of
+from ratebound.game.trace import Trace, Values, worst_of
 from ratebound.solution.mixture import Mixture, mixture
 
 
@@ -17,7 +17,7 @@ def last_iterate(trace: Trace) -> Mixture:
     """The model training ended with."""
     _one_setting(trace, "last_iterate")
     trace = trace.iterates
-    return mixture(trace, _only(len(trace), int(np.argmax(trace.round))))
+    return mixture(trace, np.arange(len(trace)) == np.argmax(trace.round))
 
 
 def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clipped") -> Mixture:
@@ -28,7 +28,8 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
     candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
     With ``ranking="literal"`` ranks decide always, and reward room to spare, as the paper has it.
     """
-    return mixture(trace, _only(len(trace), best_by_rank(trace.objectives, trace.worst, ranking)))
+    best = best_by_rank(trace.objectives, trace.worst, ranking)
+    return mixture(trace, np.arange(len(trace)) == best)
 
 
 def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem") -> Mixture:
@@ -58,8 +59,8 @@ def shrink(trace: Trace) -> Mixture:
 
     Candidates of all settings are pooled; give ``trace.of_setting(k)`` for one setting's.
     """
-    found = best_mixture(trace.objectives, trace.violations, trace.scale)
-    return mixture(trace, found.weights, found.least.unsolved)
+    weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
+    return mixture(trace, weights, least.unsolved)
 
 
 def select(
@@ -75,12 +76,9 @@ def select(
     these, and among those, the ones that keep the constraints on the training rows go first. The rest
     is as for `best_iterate`.
     """
-    if on != "train" and on not in trace.watched:
-        known = ", ".join(["train", *trace.watched])
-        raise ValueError(f"{on!r} was not watched, only {known}: play(..., watch={{{on!r}: compiled}})")
+    scale = values_on(trace, on).scale
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
     objectives = np.array([one.objectives[on] for one in found])
-    scale = trace.scale if on == "train" else trace.watched[on].scale
     worst = worst_of(np.stack([one.violations[on] for one in found]), scale)
     if ranking == "clipped":
         trained = np.array([one.status.feasible for one in found])
@@ -88,6 +86,14 @@ def select(
         first = np.flatnonzero(tier == tier.min())
         return found[first[best_by_rank(objectives[first], worst[first])]]
     return found[best_by_rank(objectives, worst, ranking)]
+
+
+def values_on(trace: Trace, on: str) -> Trace | Values:
+    """The values of all candidates on the training rows, "train", or on a watched population."""
+    if on != "train" and on not in trace.watched:
+        known = ", ".join(["train", *trace.watched])
+        raise ValueError(f"{on!r} was not watched, only {known}: play(..., watch={{{on!r}: compiled}})")
+    return trace if on == "train" else trace.watched[on]
 
 
 def best_by_rank(
@@ -113,12 +119,6 @@ def best_by_rank(
 def _ranks(values: Array, tolerance: float = 0.0) -> Array:
     """How many are lower by more than `tolerance`."""
     return np.searchsorted(np.sort(values), values - tolerance, side="left")
-
-
-def _only(count: int, index: int) -> Array:
-    weights = np.zeros(count)
-    weights[index] = 1.0
-    return weights
 
 
 def _one_setting(trace: Trace, name: str) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, shrink_weights, worst_violation
-from ratebound.game.trace import Trace, Values
+from ratebound.game.trace import Trace
+from ratebound.solution.solutions import values_on
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Stalled:
 
     def __call__(self, trace: Trace) -> bool:
         weights = shrink_weights(trace.objectives, trace.violations, scale=trace.scale)
-        found = self._values(trace)
+        found = values_on(trace, self.on)
         violation = float(worst_violation(weights @ found.violations, found.scale))
         objective = float(weights @ found.objectives)
         if self.on != "train":
@@ -43,13 +44,3 @@ class Stalled:
         else:
             self.waited += 1
         return self.waited >= self.patience
-
-    def _values(self, trace: Trace) -> Trace | Values:
-        if self.on == "train":
-            return trace
-        if self.on not in trace.watched:
-            known = ", ".join(["train", *trace.watched])
-            raise ValueError(
-                f"{self.on!r} is not watched, only {known}: play(..., watch={{{self.on!r}: compiled}})"
-            )
-        return trace.watched[self.on]

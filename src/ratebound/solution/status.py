@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ratebound.base.linear_program import (
-    TOLERANCE,
-    LeastViolation,
-    kept,
-    least_violation,
-    worst_violation,
-)
+from ratebound.base.linear_program import TOLERANCE, kept, least_violation, worst_violation
 from ratebound.base.types import Array
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
@@ -54,10 +49,7 @@ def status_of(
 
     `scale` (m,) holds the constraints' units; `unsolved` is what the solver said, if it failed.
     """
-
-    def program(room: Any, elastic: Any) -> LeastViolation:
-        return least_violation(candidates, scale, room=room, elastic=elastic)
-
+    program = partial(least_violation, candidates, scale)
     return status_in(ITERATES, constraints, own, program, scale, unsolved)
 
 
@@ -71,16 +63,14 @@ def status_in(
 ) -> Status:
     """The status of a solution with violations `own` (m,), where `program` searches for others."""
     scale = np.broadcast_to(np.asarray(scale, dtype=float), len(own))
-    order = np.argsort(-own / scale, kind="stable")
-    broken = [int(i) for i in order[~kept(own, scale)[order]]]
     note = unsolved and f" The linear program failed ({unsolved}): a better mixture may exist."
-    if not broken:
-        said = "feasible: every constraint is kept on the training rows"
-        if any(isinstance(constraint.left, Area) for constraint in constraints):
-            said += ", areas to the width of their bins: an audit measures them exactly"
-        return Status(True, 0.0, (), (), said + (f".{note}" if note else ""))
-    message = broken_message(constraints, own, broken) + "." + note
-    conflict: list[int] = []
+    said = "feasible: every constraint is kept on the training rows"
+    if any(isinstance(constraint.left, Area) for constraint in constraints):
+        said += ", areas to the width of their bins: an audit measures them exactly"
+    status = status_there(constraints, own, scale, said + (f".{note}" if note else ""))
+    if status.feasible:
+        return status
+    message, conflict = f"{status.message}.{note}", list[int]()
     least = program(np.zeros(len(own)), np.ones(len(own)))
     if least.violation == 0:
         message += search.enough
@@ -88,17 +78,19 @@ def status_in(
         closest = float(worst_violation(own, scale)) <= least.violation + TOLERANCE
         conflict, words = advise(search, constraints, scale, least, program, closest)
         message += words
-    return Status(
-        False,
-        float(own[broken[0]]),
-        tuple(constraints[i] for i in broken),
-        tuple(constraints[i] for i in conflict),
-        message,
-    )
+    return replace(status, conflict=tuple(constraints[i] for i in conflict), message=message)
 
 
-def broken_message(constraints: Sequence[Constraint], own: Array, broken: Sequence[int]) -> str:
-    """How many constraints are broken, and which by how much, the first few of them."""
+def status_there(constraints: Sequence[Constraint], own: Array, scale: Array, feasible: str) -> Status:
+    """The status of violations `own` (m,) where no others are searched for; `feasible` says all is kept.
+
+    Otherwise it says how many constraints are broken, and which by how much, the first few of them.
+    """
+    order = np.argsort(-own / scale, kind="stable")
+    broken = order[~kept(own, scale)[order]].tolist()
+    if not broken:
+        return Status(True, 0.0, (), (), feasible)
     names = "; ".join(f"{constraints[i]} ({broken_by(constraints[i], own[i])})" for i in broken[:NAMED])
     more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
-    return f"infeasible: {len(broken)} of {len(own)} constraints broken: {names}{more}"
+    message = f"infeasible: {len(broken)} of {len(own)} constraints broken: {names}{more}"
+    return Status(False, float(own[broken[0]]), tuple(constraints[i] for i in broken), (), message)

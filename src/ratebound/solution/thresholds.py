@@ -108,8 +108,8 @@ def _check_decisions(compiled: Compiled) -> None:
         area = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, Area)
         remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
         raise ValueError(
-            f"{where} is about decisions at another threshold than the one to be set, which thresholds "
-            f"by group do not have: {remedy}, or train with rb.play and use rb.shrink"
+            f"{where} is about decisions at a threshold other than the one to be set, and thresholds "
+            f"by group have no other: {remedy}, or train with rb.play and use rb.shrink"
         )
 
 
@@ -156,7 +156,7 @@ def _column(name: str, compiled: Compiled) -> list[Any]:
             beside_labels |= set(zip(values, population.y.tolist(), strict=True))
     if len(beside_labels) == 2 and all(len(set(part)) == 2 for part in zip(*beside_labels, strict=True)):
         raise ValueError(
-            f"known: column {name!r} is the label itself on every row, not known when deciding: "
+            f"known: column {name!r} equals the label on every row, which is not known when deciding: "
             "leave it out"
         )
     return found
