@@ -44,10 +44,10 @@ def whole(value: Any, low: int, high: int, what: str) -> int:
     return int(str(value))
 
 
-def wholes(values: Any, low: int, high: int, what: str) -> Array:
+def wholes(values: Any, low: int, high: int, what: str, size: int | None = None) -> Array:
     right = isinstance(values, list) and all(type(value) is int for value in values)
     demand(right and all(low <= value <= high for value in values), f"{what} is out of range")
-    return np.array(values, dtype=np.int64)
+    return sized(np.array(values, dtype=np.int64), len(values) if size is None else size, what)
 
 
 def sized(values: Array, size: int, what: str) -> Array:

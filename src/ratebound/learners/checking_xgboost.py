@@ -62,10 +62,8 @@ def _xgboost_tree(given: Any, index: int, width: int) -> Tree:
     """The tree's arrays, an entry a node; leaves have no children, -1. Nodes pruned away are dropped."""
     where = f"tree {index}"
     size = whole(given["tree_param"]["num_nodes"], 1, 2**31 - 2, f"{where}: num_nodes")
-    left, right = (
-        sized(wholes(given[name], -1, size - 1, f"{where}: {name}"), size, f"{where}: {name}")
-        for name in ("left_children", "right_children")
-    )
+    sides = ("left_children", "right_children")
+    left, right = (wholes(given[name], -1, size - 1, f"{where}: {name}", size) for name in sides)
     kept = reached(left, right, where)
     demand(bool(((left < 0) == (right < 0))[kept].all()), f"{where}: a node has one child")
     place = np.full(size + 1, -1)  # the last for no child
@@ -78,8 +76,7 @@ def _xgboost_tree(given: Any, index: int, width: int) -> Tree:
     largest = {"split_indices": max(width - 1, 0), "default_left": 1, "split_type": 1}
     for name, most in largest.items():
         said = [int(value) if isinstance(value, bool) else value for value in given[name]]
-        values = wholes(said, -ROOT, ROOT, f"{where}: {name}")
-        values = sized(values, size, f"{where}: {name}")[kept]
+        values = wholes(said, -ROOT, ROOT, f"{where}: {name}", size)[kept]
         demand(within(values, 0, most), f"{where}: {name} is out of range")
         tree[name] = values
     conditions = np.array(given["split_conditions"], dtype=float)[: size + 1]
@@ -102,18 +99,16 @@ def _xgboost_splits(given: Any, place: Array, by_category: Array, where: str) ->
         wholes(given[name], 0, most, f"{where}: {name}")
         for name, most in zip(names, largest, strict=True)
     )
-    fits = len(nodes) == len(starts) == len(sizes) and sizes.sum() == len(codes)
-    fits = fits and (starts == np.cumsum(sizes) - sizes).all()
+    fits = len(set(nodes.tolist())) == len(starts) == len(sizes) == len(nodes)
+    fits = fits and sizes.sum() == len(codes) and (starts == np.cumsum(sizes) - sizes).all()
     demand(bool(fits), f"{where}: its categories do not fit its nodes")
-    own = [codes[start : start + size] for start, size in zip(starts, sizes, strict=True)]
-    pairs = [(int(place[node]), part) for node, part in zip(nodes, own, strict=True) if place[node] >= 0]
-    pairs.sort(key=lambda pair: pair[0])
-    known = np.array([node for node, _ in pairs], dtype=int)
-    fits = np.array_equal(known, np.flatnonzero(by_category))
-    demand(fits, f"{where}: its categories do not fit its splits")
-    sizes = np.array([len(part) for _, part in pairs], dtype=int)
+    parts = {int(place[n]): codes[a : a + k] for n, a, k in zip(nodes, starts, sizes, strict=True)}
+    known = np.flatnonzero(by_category)
+    demand(parts.keys() - {-1} == set(known.tolist()), f"{where}: its categories do not fit its splits")
+    own = [parts[node] for node in known.tolist()]
+    sizes = np.array([len(part) for part in own], dtype=int)
     return {
-        "categories": np.concatenate([*(part for _, part in pairs), np.empty(0, int)]),
+        "categories": np.concatenate([*own, np.empty(0, int)]),
         "categories_nodes": known,
         "categories_segments": np.cumsum(sizes) - sizes,
         "categories_sizes": sizes,
@@ -147,9 +142,8 @@ def _xgboost_categories(given: Any, width: int) -> dict[str, Any]:
             found.append({"type": kind, "values": values.tolist()})
             counts.append(len(values))
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(int).tolist()
-    order = wholes(given["sorted_idx"], 0, max(counts), "sorted_idx")
+    order = wholes(given["sorted_idx"], 0, max(counts), "sorted_idx", ends[-1])
     demand(list(given["feature_segments"]) == ends, "feature_segments do not fit its categories")
-    sized(order, ends[-1], "sorted_idx")
     for start, end in pairwise(ends):
         alike = np.array_equal(np.sort(order[start:end]), np.arange(end - start))
         demand(alike, "sorted_idx is not an order of its categories")

@@ -156,13 +156,8 @@ class OracleFit(Answering):
             )
             for before, cost in zip(earlier, costs, strict=True)
         )
-        linear = [_as_linear(fit, self.X) for fit in fits]
-        self._scores = np.stack(
-            [
-                _scores(fit, self.X) if flat is None else LINEAR.scores(flat[None], self.X)[0]
-                for fit, flat in zip(fits, linear, strict=True)
-            ]
-        )
+        linear, scores = zip(*(_as_linear(fit, self.X) for fit in fits), strict=True)
+        self._scores = np.stack(scores)
         if not np.isfinite(self._scores).all():
             raise ValueError(f"round {round}: {_name(self.prototype)} gives NaN or infinite scores")
         self.members += fits
@@ -232,20 +227,21 @@ def _scores(member: Any, X: Any) -> Array:
     return np.asarray(member.predict(X), dtype=float) - 0.5
 
 
-def _as_linear(member: Any, X: Any) -> Array | None:
-    """Weights and intercept (d + 1,) of a member whose score is w · x + b, else None."""
+def _as_linear(member: Any, X: Any) -> tuple[Array | None, Array]:
+    """Weights and intercept (d + 1,) of a member whose score is w · x + b, else None; and its scores."""
+    scores = _scores(member, X)
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "buif":
-        return None
-    width = X.shape[1]
-    if isinstance(member, bool):
-        return np.append(np.zeros(width), 1.0 if member else -1.0)
+        return None, scores
     weights = np.ravel(getattr(member, "coef_", ()))
     intercept = np.ravel(getattr(member, "intercept_", ()))
-    if len(weights) != width or len(intercept) != 1 or not hasattr(member, "decision_function"):
-        return None
+    if isinstance(member, bool):
+        weights, intercept = np.zeros(X.shape[1]), scores[:1]
+    elif len(weights) != X.shape[1] or len(intercept) != 1 or not hasattr(member, "decision_function"):
+        return None, scores
     flat = np.append(weights, intercept).astype(float)
-    same = np.allclose(LINEAR.scores(flat[None], X)[0], _scores(member, X), rtol=1e-4, atol=1e-4)
-    return flat if same else None
+    linear = LINEAR.scores(flat[None], X)[0]
+    same = np.allclose(linear, scores, rtol=1e-4, atol=1e-4)
+    return (flat, linear) if same else (None, scores)
 
 
 def _fix_chance(estimator: Any, seed: int) -> None:

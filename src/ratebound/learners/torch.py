@@ -249,10 +249,8 @@ class TorchFit(Descending):
         torch = import_torch()
         self.module.eval()
         with torch.no_grad():
-            if self.scorer.in_double is None:
-                parts = [self._forward(rows) for rows in X.split(CHUNK)]
-            else:
-                parts = [self._in_double(rows) for rows in X.split(CHUNK)]
+            score = self._forward if self.scorer.in_double is None else self._in_double
+            parts = [score(rows) for rows in X.split(CHUNK)]
         self.module.train()
         found: Array = torch.cat(parts, dim=1).cpu().numpy()
         return found
