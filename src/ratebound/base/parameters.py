@@ -24,7 +24,7 @@ class Adjustable:
         return found
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change these parameters in place; what the new ones cannot mean is an error."""
+        """Change these parameters in place; values that make no sense are an error."""
         known = self.get_params(deep=False)
         plain: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}

@@ -67,7 +67,7 @@ def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
 
 
 def _linprog(cost: Array, **program: Any) -> Any:
-    """SciPy's answer, by the first way that finds one."""
+    """SciPy's answer, by the first method that finds one."""
     from scipy.optimize import linprog
 
     tight = {"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER}
@@ -76,7 +76,7 @@ def _linprog(cost: Array, **program: Any) -> Any:
         options = {**tight, "presolve": presolve}
         try:
             solved = linprog(cost, **program, bounds=(0, None), method=method, options=options)
-        except Exception as error:  # whatever it is, there may be another way
+        except Exception as error:  # whatever it is, another method may work
             said = said or str(error)
             continue
         if solved.status == 0 and solved.x is not None:

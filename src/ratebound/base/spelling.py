@@ -1,4 +1,4 @@
-"""What a misspelled name was perhaps meant to be."""
+"""What a misspelled name was probably meant to be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of an error's sentence: the known name closest to `word`, or a full stop.
+    """The end of an error message: the known name closest to `word`, or a full stop.
 
     >>> nearest("incme", ["age", "income"])
     ", did you mean 'income'?"

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all: beside its place first, then moved there."""
+"""Writing a file whole or not at all: next to its place first, then moved there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: str | Path, content: bytes) -> Path:
-    """Write `content` to a file, making its folders, or leave what was there; the path is returned."""
+    """Write `content` to a file, making its folders, or leave what was there; returns the path."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # which nobody uses

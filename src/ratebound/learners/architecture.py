@@ -24,7 +24,7 @@ Entry = dict[str, Any]  # a layer's name, "layer", and its options
 
 @dataclass(frozen=True)
 class Layer:
-    """One kind of layer: to data, to sizes, back from data, and to ONNX."""
+    """One kind of layer: how it is described, measured, built again and written to ONNX."""
 
     options: Callable[[Any], Entry | None]  # of a layer; None where data cannot describe it fully
     sizes: Callable[[Entry], tuple[int | None, int | None, int]]  # features in, features out, parameters
@@ -56,15 +56,15 @@ def describe(module: Any) -> list[Entry] | None:
 
 
 def layers_of(module: Any) -> list[Any]:
-    """The layers of a chain in order; any other module is its one layer."""
+    """The layers of a chain in order; any other module counts as one layer."""
     plain = type(module) is import_torch().nn.Sequential
     return list(module._modules.values()) if plain else [module]
 
 
 def measured(layers: Any) -> tuple[int | None, int | None, int]:
-    """How many features the described layers take and give, where they say so, and their parameters.
+    """How many features the described layers take and give, None if unknown, and their parameters.
 
-    ValueError where they do not fit together. Nothing is made here: a few words can declare any size.
+    ValueError where they do not fit together. Nothing is built, since a few words can declare any size.
     """
     first, width, count = None, None, 0
     for entry in layers:

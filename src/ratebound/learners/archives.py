@@ -14,7 +14,7 @@ RATIO = 100  # times their compressed size that they may take beyond it
 
 
 def check_archive(data: bytes) -> None:
-    """ValueError unless an archive of skops holds what it declares, in not much more room than it takes.
+    """Raise ValueError unless a skops archive holds what it declares, and unpacks to a moderate size.
 
     skops compresses only sparse matrices, which SciPy puts into archives of their own.
     """
@@ -45,7 +45,7 @@ def _check_packed(data: bytes) -> None:
 
 
 def _check_array(file: IO[bytes], size: int) -> None:
-    """Whether an array is as large as its header declares."""
+    """Raise unless an array is as large as its header declares."""
     version = np.lib.format.read_magic(file)
     reads: dict[tuple[int, int], Any] = {
         (1, 0): np.lib.format.read_array_header_1_0,

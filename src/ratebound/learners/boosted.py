@@ -192,7 +192,7 @@ class BoostedFit(Growing):
 
 
 def _library_of(model: Any) -> str:
-    """The library an estimator comes from, or that is named."""
+    """The library that an estimator comes from, or the one named."""
     if isinstance(model, str):
         found = {model}
     else:

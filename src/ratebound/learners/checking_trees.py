@@ -24,7 +24,7 @@ def demand(is_right: bool, otherwise: str) -> None:
 
 
 def reached(left: Array, right: Array, where: str) -> Array:
-    """The nodes reached from the root, node 0, each of them once; a child of -1 is none."""
+    """The nodes reached from the root, node 0, each exactly once; -1 stands for no child."""
     seen = np.zeros(len(left), dtype=bool)
     found, nodes = [], np.array([0])
     while len(nodes):

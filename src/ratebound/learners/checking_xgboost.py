@@ -59,7 +59,7 @@ def checked_xgboost(raw: bytes) -> bytes:
 
 
 def _xgboost_tree(given: Any, index: int, width: int) -> Tree:
-    """The tree's arrays, an entry a node; leaves have no children, -1. Nodes pruned away are dropped."""
+    """The tree's arrays, one entry per node; a leaf's children are -1. Pruned nodes are dropped."""
     where = f"tree {index}"
     size = whole(given["tree_param"]["num_nodes"], 1, 2**31 - 2, f"{where}: num_nodes")
     sides = ("left_children", "right_children")

@@ -19,7 +19,7 @@ class Number:
     name: Name
     center: float
     scale: float
-    gaps: bool  # whether training knew missing values: then a second feature says where they are
+    gaps: bool  # whether values were missing in training: then a second feature says where they are
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Category:
 
     @property
     def gaps(self) -> bool:
-        """Whether training knew missing values."""
+        """Whether values were missing in training."""
         return MISSING in self.values
 
 
@@ -40,7 +40,7 @@ class Plain:
     """A numeric column as it is; a missing value is NaN."""
 
     name: Name
-    gaps: bool = False  # whether training knew missing values
+    gaps: bool = False  # whether values were missing in training
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Code:
 
     name: Name
     values: tuple[str, ...]
-    gaps: bool = False  # whether training knew missing values
+    gaps: bool = False  # whether values were missing in training
 
 
 Column = Number | Category | Plain | Code

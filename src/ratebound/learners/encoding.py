@@ -65,7 +65,7 @@ class Encoding:
 
     @property
     def codes(self) -> list[int]:
-        """Which features are numbers of categories."""
+        """Which features hold codes of categories."""
         return [i for i, column in enumerate(self.columns) if isinstance(column, Code)]
 
     def transform(self, X: Any) -> Any:
@@ -105,7 +105,7 @@ class Encoding:
         return (values.astype(float) - center) / scale
 
     def _tell_missing(self, counts: Sequence[int], rows: int) -> None:
-        """Warn of missing values, counted by column, where training had none."""
+        """Warn about missing values, counted by column, where training had none."""
         pairs = zip(self.columns, counts, strict=True)
         new = {str(column.name): count for column, count in pairs if count and not column.gaps}
         if not new:
@@ -147,10 +147,10 @@ def fit_encoding(
     features: Sequence[str] | None = None,
     style: Style = "scaled",
 ) -> Encoding:
-    """The encoding of a table's columns, of `features` only where given.
+    """The encoding fitted to a table's columns, or only to `features` where given.
 
-    Centres and scales count each row with its weight, so that weights and repeated rows agree; a row
-    of weight 0 is not looked at.
+    Centres and scales count each row with its weight, so that weights and repeated rows agree; rows
+    of weight 0 are ignored.
     """
     counted = slice(None) if weights is None else np.flatnonzero(weights)
     weights = None if weights is None else weights[counted]
@@ -223,7 +223,7 @@ def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, floa
     """Weighted mean and standard deviation of each column; a constant column is only centred.
 
     A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
-    model learn the few rows that have it by heart.
+    model memorise the few rows that have it.
     """
     _, exponent = np.frexp(np.abs(values).max(axis=0, initial=0.0))
     near_one = np.ldexp(values, -exponent)  # so that no square is too large

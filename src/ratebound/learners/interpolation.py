@@ -102,7 +102,7 @@ class _Interpolation(torch.autograd.Function):
 def _blocks(inputs: Tensor, table: Tensor, lattices: int) -> Iterator[tuple[slice, slice, slice]]:
     """Rows, settings and lattices of the blocks that are worked through one after the other.
 
-    A block is of several settings with all their lattices, or of some of the lattices of one.
+    A block covers several settings with all their lattices, or some of the lattices of one setting.
     """
     total, settings = inputs.shape[1], len(table) // lattices
     rows, numbers = (ROWS, NUMBERS) if inputs.device.type == "cpu" else ON_DEVICE
@@ -145,7 +145,7 @@ def _fold(
 ) -> None:
     """Sums of coefficients (n, 2^h, b) times products of inputs (h, n, b), left in the first, (n, 0, b).
 
-    As in Horner's rule, an input is factored out at a time. Its slope, where one is asked for, is the
+    As in Horner's rule, one input is factored out at a time. Its slope, where one is asked for, is the
     sum of what stands at it times the products of the inputs yet to be factored out.
     """
     for d in reversed(range(len(z))):

@@ -28,7 +28,7 @@ SMALLEST = 2.0**-100  # and so does one over the differences of values from this
 class Lattice(Network):
     """An ensemble of `lattices` small lattices, each over `rank` features chosen at random.
 
-    Features are numbers, or whole-number codes where named in `categorical`; NaN is missing, and has a
+    Features are numbers, or whole-number codes where named in `categorical`; NaN means missing, with a
     value of its own. `monotone` says of numbers whether the score rises (1) or falls (-1) with them, by
     their place, or in `RateConstrainedClassifier` by their columns' names as in ``{"income": 1}``, and
     `orders` of categories which pairs (a, b) have a score of a at most that of b, everything else
@@ -99,7 +99,7 @@ class Lattice(Network):
             )
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Lattice:
-        """Itself, with columns known by their place, and codes of categories known as such."""
+        """Itself, with columns given by position, and the features that hold codes as categorical."""
         places = {str(name): place for place, name in enumerate(names)}
         for name in filter(_is_name, self.monotone):
             if str(name) not in places:
@@ -211,7 +211,7 @@ def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def random_subsets(width: int, lattices: int, rank: int, seed: int) -> list[list[int]]:
-    """Which features each lattice is over: at random, but each feature as often as any other.
+    """The features of each lattice, chosen at random, but each feature equally often.
 
     >>> random_subsets(4, 3, 2, seed=0)
     [[2, 3], [0, 1], [0, 3]]
@@ -254,7 +254,7 @@ def _is_name(feature: Any) -> bool:
 
 
 def _refuse_cycles(feature: int, pairs: Sequence[Pair]) -> None:
-    """An order that goes round in a circle would only say that categories are all the same."""
+    """Raise for pairs that go round in a circle: they would only say that categories are equal."""
     order: TopologicalSorter[int] = TopologicalSorter()
     for a, b in pairs:
         order.add(b, a)

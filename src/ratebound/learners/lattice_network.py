@@ -40,7 +40,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Codes 0, ..., size - 1; for each pair (a, b) the score of a is to be at most that of b."""
+    """Codes 0, ..., size - 1; for each pair (a, b) the score of a must be at most that of b."""
 
     size: int
     order: tuple[Pair, ...] = ()
@@ -109,7 +109,7 @@ class Lattices(nn.Module):
     # --- what never changes ---------------------------------------------------------------------
 
     def _fix(self, name: str, values: Any, dtype: torch.dtype) -> None:
-        """A constant: moved between devices with the module, but no part of its state."""
+        """A constant: moved between devices with the module, but not part of its state."""
         self.register_buffer(name, torch.as_tensor(values, dtype=dtype), persistent=False)
 
     def _fix_numbers(self, features: Sequence[Numeric]) -> None:
@@ -140,7 +140,7 @@ class Lattices(nn.Module):
     # --- what is learned ------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Calibrators linear in the rank of a keypoint, lattices in the inputs they are to rise with."""
+        """Start with calibrators linear in a keypoint's rank, and lattices linear in monotone inputs."""
         k = self.filler.shape[1]
         used = (~self.filler).sum(1, keepdim=True)
         rank = (torch.arange(k) / (used - 1)).clamp(max=1.0)
@@ -235,7 +235,7 @@ class Lattices(nn.Module):
 
     @property
     def parameter_count(self) -> int:
-        """Values of keypoints and categories, one more a feature for missing, vertices and bias."""
+        """Values of keypoints and categories, one more per feature for missing, vertices and bias."""
         calibrators = sum(1 + (f.size if isinstance(f, Categorical) else len(f.keypoints))
                           for f in self.features)  # fmt: skip
         return calibrators + self.vertices.numel() + (self.output_bounds is None)
@@ -248,7 +248,7 @@ class Lattices(nn.Module):
         return calibrators + int(self.monotone.sum()) * 2 ** (self.rank - 1)
 
     def describe(self) -> dict[str, Any]:
-        """Everything but the parameters, as plain data; `built` makes the module of it."""
+        """Everything but the parameters, as plain data; `built` makes the module from it."""
         features = [{"kind": type(f).__name__, **asdict(f)} for f in self.features]
         return {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
 
@@ -256,7 +256,7 @@ class Lattices(nn.Module):
 def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
     """How many features the described lattices take and scores they give, and their parameters.
 
-    ValueError where the parts do not fit together. Nothing is made: a few words can declare any size.
+    ValueError where the parts do not fit together. Nothing is built: a few words can declare any size.
 
     >>> measured(Lattices([Numeric((0.0, 1.0))], [[0]]).describe())
     (1, 1, 6)

@@ -58,7 +58,7 @@ class LinearScorer(Scorer):
     """Scores of linear models from their flat parameters: weights, then the intercept.
 
     A score has the same bits whatever other rows and models are asked for with it, so that a row on
-    the boundary is decided alone as it is among others.
+    the boundary is decided the same alone and among others.
     """
 
     dtype: str = "float32"

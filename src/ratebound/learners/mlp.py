@@ -1,4 +1,4 @@
-"""Plain networks of PyTorch: layers with ReLU between them, as large as the table has features."""
+"""Plain PyTorch networks: linear layers with ReLU between them, the first as wide as the table."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class OracleScorer(Scorer):
     tables: ClassVar[bool] = True
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M members on n rows; one that occurs twice is asked once."""
+        """(M, n) scores of M members on n rows; a member that occurs twice is asked once."""
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
         return np.stack([_scores(self.members[index], X) for index in used])[where]
 
@@ -172,7 +172,7 @@ class OracleFit(Answering):
         return self._scores
 
     def settled(self, trace: Trace) -> Trace:
-        """The trace with its members as they are best kept: linear models as their numbers."""
+        """The trace with its members in their final form: linear models as their numbers."""
         flat = [each for each in self.linear if each is not None]
         if len(flat) < len(self.members):
             return replace(trace, scorer=self.scorer)
@@ -182,7 +182,7 @@ class OracleFit(Answering):
 def _beginning(prototype: Any, earlier: Any) -> Any:
     """A fresh estimator to fit; a logistic regression goes on from where the `earlier` one ended.
 
-    Its optimum is the same from anywhere. Of others that is not known: forests would add trees.
+    Its optimum is the same from any start. Others may not be so: forests would add trees.
     """
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
@@ -197,9 +197,9 @@ def _beginning(prototype: Any, earlier: Any) -> Any:
 def _fitted(
     estimator: Any, X: Any, cost: Array, row_weights: Array | None, weight_argument: str, round: int
 ) -> Any:
-    """The estimator fitted to say yes where it costs less than nothing, or the one decision to make.
+    """The estimator fitted to say yes where the cost is below 0, or the one decision to make everywhere.
 
-    Its weights sum to those of the rows, so that to a regularised model too a row of weight 2 is two.
+    Its weights sum to those of the rows, so that even to a regularised model a row of weight 2 is two.
     """
     rows = np.flatnonzero(cost)
     labels = cost[rows] < 0
@@ -258,7 +258,7 @@ def _fix_chance(estimator: Any, seed: int) -> None:
 def _weight_argument(estimator: Any) -> str:
     """What the sample weights are called in the estimator's `fit`.
 
-    A pipeline passes them to its end, a search (which takes any keyword) to what it searches.
+    A pipeline passes them to its last step, a search (which takes any keyword) to what it searches.
     """
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]

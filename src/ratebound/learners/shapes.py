@@ -121,7 +121,7 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
 
 
 def in_order(vertices: Any, monotone: Any) -> Any:
-    """Vertices (..., 2^D, L) put in order along monotone inputs, exactly; unchanged where they are.
+    """Vertices (..., 2^D, L) put in order along monotone inputs; those in order stay as they are.
 
     Raising each upper value to its lower neighbour, input after input, gives every vertex the largest
     value below it, which is in order along all inputs; lowering gives the smallest above it. Both take

@@ -24,8 +24,8 @@ def trace_of(
 ) -> Trace:
     """The trace whose candidates are these modules, all of one architecture.
 
-    For a loop with `rb.Game`: keep copies of the module on the way, and every solution of a trace is
-    open to you, with what it brings: `rb.shrink(rb.trace_of(compiled, copies)).save("model")`. The
+    For a loop with `rb.Game`: keep copies of the module on the way, and every solution of a trace works
+    on them: `rb.shrink(rb.trace_of(compiled, copies)).save("model")`. The
     copies are used as in deployment, in evaluation mode. `watch` evaluates them on other populations.
     """
     if not modules:

@@ -53,7 +53,7 @@ class Network(Stepping):
 
     @abstractmethod
     def network(self, features: Array) -> Any:
-        """The module to train on these rows, which no one else uses."""
+        """The module to train on these rows, not shared with anyone."""
 
     def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
         torch, features = import_torch(), rows.features
@@ -245,7 +245,7 @@ class TorchFit(Descending):
         return self._all_scores(self.X)
 
     def _all_scores(self, X: Any) -> Array:
-        """Scores on another device, there; rounded as the scorer's, where it computes in double."""
+        """Scores computed on the device; rounded like the scorer's, where that computes in double."""
         torch = import_torch()
         self.module.eval()
         with torch.no_grad():

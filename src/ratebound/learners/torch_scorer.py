@@ -1,4 +1,4 @@
-"""Scores of PyTorch modules from flat parameters: what is deployed of a trained module."""
+"""Scores of PyTorch modules from flat parameters: the part of a trained module that is deployed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TorchScorer(Scorer):
         return None if self.layers is None else measured(self.layers)[0]
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """The layers of a plain chain; of another module only its name, never its code."""
+        """The layers of a plain chain; for another module only its name, never its code."""
         name = type(self.module).__name__
         return {"layers": self.layers, "module": name}, {}
 
@@ -135,10 +135,10 @@ def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
 
 
 def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
-    """Scores (..., n) of models (..., P) in single precision, with no digits that rounding has made.
+    """Scores (..., n) of models (..., P) in single precision, without digits made by rounding.
 
     Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
-    of 2^-32 times the model's largest parameter, that rounded up to a power of two.
+    of 2^-32 times the model's largest parameter, rounded up to a power of two.
     """
     _, exponents = np.frexp(np.abs(parameters).max(axis=-1, keepdims=True, initial=0.0))
     steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)

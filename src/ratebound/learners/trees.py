@@ -61,7 +61,7 @@ class LightGBM:
 
     @staticmethod
     def recipe(model: Any) -> Recipe:
-        """What an LGBMClassifier asks for; parameters of the library's may go by any of its names."""
+        """What an LGBMClassifier asks for; the library's parameters may go by any of their names."""
         params = {name: value for name, value in model.get_params().items() if value is not None}
         _refuse_weights(
             params, class_weight=None, scale_pos_weight=1, is_unbalance=False, unbalance=False
@@ -288,7 +288,7 @@ def _refuse(name: str, given: Sequence[Any], known: Sequence[Any]) -> None:
 
 
 def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:
-    """Weights of classes would bend the rates: rows carry their weights in the population."""
+    """Raise for weights of classes, which would distort the rates: weights belong to the population."""
     for name, value in neutral.items():
         given = params.pop(name, value)
         if given != value:

@@ -27,7 +27,7 @@ Program = Callable[[Array, Array], LeastViolation]
 
 @dataclass(frozen=True)
 class Search:
-    """What was searched for a solution, in the words of advice."""
+    """What was searched for a solution, in the words the advice uses."""
 
     nothing: str  # the subject of "... keeps this"
     by: str  # what cannot keep constraints together
@@ -97,9 +97,9 @@ def _at_odds(least: LeastViolation, program: Program) -> Array:
 
 
 def _amounts(chosen: Array, scale: Array, program: Program) -> Array | None:
-    """What the chosen constraints must be relaxed by (m,), rounded up, so that all can be kept.
+    """How much the chosen constraints must be relaxed (m,), rounded up, so that all can be kept.
 
-    None where relaxing these is not enough, by whatever amount.
+    None where relaxing these is not enough, no matter by how much.
     """
     every = np.ones(len(chosen))
     if not chosen.any() or program(np.where(chosen, np.inf, 0.0), every).violation > 0:
@@ -114,7 +114,7 @@ def _amounts(chosen: Array, scale: Array, program: Program) -> Array | None:
 
 
 def rounded_up(amount: float) -> float:
-    """The least number of four digits that is no less.
+    """The least number of four digits that is not below `amount`.
 
     >>> rounded_up(0.123412), rounded_up(0.5), rounded_up(6.0)
     (0.1235, 0.5, 6.0)
@@ -129,7 +129,7 @@ def rounded_up(amount: float) -> float:
 def _relaxing(
     constraints: Sequence[Constraint], conflict: list[int], chosen: list[int], amounts: Array
 ) -> str:
-    """In words: relax what is chosen of a conflict by that much."""
+    """In words: by how much to relax the chosen constraints of a conflict."""
     by = [broken_by(constraints[i], amounts[i]) for i in chosen]
     if len(conflict) == 1:
         return f"relax it ({by[0]})"

@@ -64,7 +64,7 @@ def _rounded(column: Array, center: float, scale: float, steps: float) -> Array:
     """Whole numbers (n,) for the values of a column, which depend on each value alone.
 
     Values as far from the center as usual are rounded to equal steps, those far out relative to their
-    distance. Texts and all else that is no number are hashed.
+    distance. Texts and everything else that is not a number are hashed.
     """
     values = numbers_of(column)
     with np.errstate(over="ignore"):
@@ -78,7 +78,7 @@ def _rounded(column: Array, center: float, scale: float, steps: float) -> Array:
 
 
 def uniform_from_scores(scores: Array, salt: int) -> Array:
-    """A number in [0, 1) for each row of bare scores (n, B), by seven digits: there is nothing else."""
+    """A number in [0, 1) for each row of bare scores (n, B), by seven digits."""
     state = np.full(len(scores), _mixed_int(salt), dtype=np.uint64)
     for column in (np.asarray(scores, np.float32) + 0).view(np.int32).T:
         state = _mixed(state ^ column.astype(np.int64).astype(np.uint64))
@@ -92,9 +92,9 @@ def choose(weights: Array, uniform: Array) -> Array:
 
 
 def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
-    """Warn where most rows share a number, so that a member decides far more or fewer than it weighs.
+    """Warn where most rows share a number, so that a member decides far more or fewer than its weight.
 
-    Far is five times what it would differ by if all numbers were different.
+    Far means five times the difference to expect if all numbers were different.
     """
     rows = max(len(chosen), 1)
     shares, meant = np.bincount(chosen, minlength=len(weights)) / rows, weights / weights.sum()

@@ -48,7 +48,7 @@ class Decider(ABC):
 
     @property
     def known(self) -> dict[str, tuple[Value, ...]]:
-        """The columns it looks at, and the values it knows of each."""
+        """The columns it looks at, and the known values of each."""
         return {}
 
     @abstractmethod
@@ -76,11 +76,11 @@ class Decider(ABC):
         return self.draw or Draw(), np.array([member])
 
     def voting(self, weights: Array) -> tuple[Array, Decider]:
-        """Weights and decider of members that decide as the vote of these does."""
+        """Weights and decider of members that decide as these members' vote does."""
         return weights, Vote()
 
     def salted(self, salt: int) -> Decider:
-        """The same decider with another salt of its hash, so with other draws."""
+        """The same decider with another salt in its hash, and so with other draws."""
         return self
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -89,7 +89,7 @@ class Decider(ABC):
 
     @classmethod
     def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Decider:
-        """The decider that `describe` described, for so many members and models; all is checked."""
+        """The decider that `describe` described, for so many members and models; it is checked."""
         if members != models:
             raise ValueError(f"it has {members} weights for {models} models")
         return cls()
@@ -165,7 +165,7 @@ class Draw(Decider):
 
 @dataclass(frozen=True)
 class Vote(Decider):
-    """Yes is said where members with half of the weight or more say yes; nothing is left to chance."""
+    """Yes where members with at least half of the weight say yes; nothing is left to chance."""
 
     kind: ClassVar[str] = "vote"
 

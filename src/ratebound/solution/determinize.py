@@ -1,4 +1,4 @@
-"""One model in place of a mixture, where chance is not wanted, and what that costs in every promise."""
+"""One model in place of a mixture, where chance is unwanted, and what that costs in each promise."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The part of a mixture that is words and plain values, as JSON; what is read is checked.
 
 A file may come from anyone, and its digest has no key. So nothing is taken for granted: what would make
-a mixture that cannot decide is refused here, where it is read, and not found out in prediction.
+a mixture that cannot decide is refused here, on reading, rather than found out in prediction.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def written(mixture: Mixture) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def check_version(document: Any) -> None:
-    """Whether this version can read a document at all."""
+    """Raise unless this version can read the document at all."""
     version = document.get("version") if isinstance(document, dict) else None
     if type(version) is not int or version < 1:
         raise ValueError(f"its format version is {version!r}, not a whole number of at least 1")
@@ -106,7 +106,7 @@ def _classes(values: Any) -> tuple[Any, Any]:
 
 
 def _check_width(mixture: Mixture) -> None:
-    """Whether all parts are of as many features."""
+    """Raise unless all parts have the same number of features."""
     width, encoding = mixture.scorer.width(mixture.parameters), mixture.encoding
     if encoding is not None and encoding.style != "table" and width not in (None, len(encoding.names)):
         raise ValueError(f"its models take {width} features, and its encoding has {len(encoding.names)}")

@@ -13,7 +13,7 @@ from ratebound.game.trace import Trace
 
 @dataclass(frozen=True, repr=False)
 class DualityGap:
-    """Between what the best mixture reaches and what none can go below; prints what it means."""
+    """The gap between what the best mixture reaches and what none can go below; prints what it means."""
 
     upper: float  # reached by the best mixture of the iterates
     lower: float  # no mixture that keeps the constraints goes below, if the oracle's answers are best

@@ -1,4 +1,4 @@
-"""Thresholds by known group: what a mixture says yes from, for each combination of known columns.
+"""Thresholds by known group: the score from which a mixture says yes to each of them.
 
 A *known group* is a combination of values of the columns that may be looked at when deciding. Each
 member of such a mixture has, for every group, one of the models and a threshold on its score.
@@ -27,7 +27,7 @@ DRAW = Draw()
 
 @dataclass(frozen=True, eq=False)
 class GroupThresholds(Decider):
-    """Which model each member uses for each known group, and from which score on it says yes.
+    """Which model each member uses for each known group, and the score from which it says yes.
 
     >>> by_sex = GroupThresholds(
     ...     columns=("sex",),
@@ -77,7 +77,7 @@ class GroupThresholds(Decider):
         return " & ".join(said) or "everyone"
 
     def rows(self, X: Any, columns: Any = None) -> Array:
-        """The group of each row (n,), its values looked up in `columns`, then in `X` if a table.
+        """The group of each row (n,), its values looked up in `columns`, then in `X` if that is a table.
 
         >>> by_sex = GroupThresholds(("sex",), (("F",), ("M",)), *np.ones((2, 1, 2)))
         >>> by_sex.rows([0.3, 0.2], {"sex": ["M", "F"]})
@@ -119,7 +119,7 @@ class GroupThresholds(Decider):
         return replace(self, model=model, at=self.at[[member]], then=then), np.array(used)
 
     def voting(self, weights: Array) -> tuple[Array, GroupThresholds]:
-        """The vote; of members with the same models it is one member with thresholds again.
+        """The vote; where members share their models, it is one member with thresholds again.
 
         It says yes from the lowest threshold that members with half of the weight or more do not exceed.
         """
@@ -167,7 +167,7 @@ class GroupThresholds(Decider):
         return self.then.decided_nodes(graph, yes, share, weights, choose)
 
     def _rule(self, group: int, members: Array) -> str:
-        """What is done with a group; by which model is said where there are several."""
+        """What is done with a group; the model is named where there are several."""
         models, parts = self.model[:, group], []
         for model in dict.fromkeys(models.tolist()):
             at, weights = self.at[models == model, group], members[models == model]

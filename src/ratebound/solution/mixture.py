@@ -1,4 +1,4 @@
-"""Mixtures: what is deployed, members with the probability each is used with and how they decide."""
+"""Mixtures: what is deployed, that is members, the probability of each, and how they decide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Models with the probability each is used with, ready to decide; one model is a mixture of one.
+    """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
     `decider` says how the members' scores become one decision: one of them is drawn by a hash of the
     row, or they vote; either may be by thresholds for known groups, which `rule` puts into words.
@@ -74,7 +74,7 @@ class Mixture:
 
     @property
     def scorer(self) -> Scorer:
-        """What makes scores of the parameters."""
+        """What turns the parameters into scores."""
         return self.members.scorer
 
     @property
@@ -114,7 +114,7 @@ class Mixture:
 
     @property
     def model_weights(self) -> Array:
-        """How often each model is used, (B,), summing to 1; groups count alike."""
+        """How often each model is used, (B,), summing to 1; all groups count the same."""
         found = np.zeros(len(self.parameters))
         for member, weight in enumerate(self.weights):
             _, models = self.decider.alone(member)
@@ -132,7 +132,7 @@ class Mixture:
         return np.unique(np.asarray(self.classes))
 
     def features(self, X: Any) -> Any:
-        """The features the models see of these rows, an array or, where they read tables, a table."""
+        """What the models see of these rows: an array or, where they read tables, a table."""
         if self.encoding is not None:
             return self.encoding.transform(X)
         return X if self.scorer.tables and frame_columns(X) else as_array(X)
@@ -145,7 +145,7 @@ class Mixture:
         return self._scores(X, self.features(X), columns).T
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score (n,), of a vote their median, for ranking.
+        """The members' mean score (n,), or for a vote their median, for ranking.
 
         Positive speaks for ``classes_[1]``.
         """

@@ -1,6 +1,6 @@
 """A mixture as one ONNX file, to decide where there is no Python; the graph is written node by node.
 
-The file needs nothing of ours to run. What it decides is what `Mixture.predict` decides for the same
+The file needs none of our code to run. What it decides is what `Mixture.predict` decides for the same
 key, up to rounding: another runtime adds up in another order, so a score that differs from 0 in its
 last digits only may fall on the other side.
 """

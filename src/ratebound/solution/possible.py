@@ -1,7 +1,7 @@
 """What any classifier at all could do on these rows, by linear programming.
 
 A classifier that saw everything, the labels too, could say yes to any share of the rows in each cell,
-and as far as the rates can tell no other does more. So each cell is a choice between yes and no, made
+and as far as the rates can tell, none can do more. So each cell is a choice between yes and no, made
 with weights that sum to 1, and the programs of `base/linear_program.py` say what is the least violation
 and the least objective that any classifier has. Where rates are taken at several thresholds, the shares
 at each are left free of the others: then what is impossible still is, but what is possible may not be.

@@ -1,4 +1,4 @@
-"""Where a model came from: for what it was trained, on what, with what result, and by which versions."""
+"""Where a model came from: what it was trained for and on, with what result, by which versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What is known of a model beside what it decides by.
+    """What is known about a model, apart from how it decides.
 
     `objectives` and `violations` are expectations over the members, by population.
     """

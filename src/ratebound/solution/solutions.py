@@ -57,7 +57,7 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
 def shrink(trace: Trace) -> Mixture:
     """The best mixture of at most m+1 candidates: the m-stochastic solution.
 
-    Candidates of all settings are pooled; give ``trace.of_setting(k)`` for one setting's.
+    Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one.
     """
     weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
     return mixture(trace, weights, least.unsolved)
@@ -72,9 +72,9 @@ def select(
 ) -> Mixture:
     """The solution of the setting that does best on the watched population `on`.
 
-    A setting whose solution keeps every constraint there goes before any whose does not; and among
-    these, and among those, the ones that keep the constraints on the training rows go first. The rest
-    is as for `best_iterate`.
+    Settings whose solution keeps every constraint there come before those whose solution does not. In
+    either group, those that keep the constraints on the training rows come first. The rest is as for
+    `best_iterate`.
     """
     scale = values_on(trace, on).scale
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
@@ -102,8 +102,8 @@ def best_by_rank(
     """Which candidate minimises max(rank of objective, rank of worst violation), in units.
 
     Ties share the lowest rank; violations within `TOLERANCE` are ties. Unless `ranking` is "literal",
-    candidates that keep every constraint go before all others, by objective: ranks among few say too
-    little to throw a kept promise away.
+    candidates that keep every constraint go before all others, by objective: ranks among a few
+    candidates say too little to give up a kept promise.
 
     >>> best_by_rank(np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.1, -0.4]))
     1

@@ -1,4 +1,4 @@
-"""When to stop: the best mixture of what there is no longer gets better."""
+"""When to stop: once the best mixture of the iterates no longer improves."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ratebound.solution.solutions import values_on
 
 @dataclass
 class Stalled:
-    """Says stop after `patience` kept rounds in which the shrunk mixture has not improved.
+    """Stops the game after `patience` kept rounds in which the shrunk mixture has not improved.
 
     Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
     With `on`, the mixture is still the best of the training rows, but judged on a watched population.
-    Its violations there are not what the mixture was chosen by, and never settle; better is then a
-    lower sum of the objective and the worst violation.
+    The mixture was not chosen by its violations there, so these never settle; better is then a lower
+    sum of the objective and the worst violation.
 
     >>> from ratebound import play
     >>> stop = Stalled(patience=5)  # for play(..., stop=stop)

@@ -82,7 +82,7 @@ def status_in(
 
 
 def status_there(constraints: Sequence[Constraint], own: Array, scale: Array, feasible: str) -> Status:
-    """The status of violations `own` (m,) where no others are searched for; `feasible` says all is kept.
+    """The status of violations `own` (m,) without a search for others; `feasible` is said where kept.
 
     Otherwise it says how many constraints are broken, and which by how much, the first few of them.
     """

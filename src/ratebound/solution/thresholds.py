@@ -99,7 +99,7 @@ def priced_thresholds(scores: Any, compiled: Compiled, known: Sequence[str]) -> 
 
 
 def _check_decisions(compiled: Compiled) -> None:
-    """Thresholds are set for the decisions; rates at other thresholds would not know which is meant."""
+    """Raise for rates at other thresholds: thresholds by group are set for the decisions alone."""
     for block in compiled.blocks:
         rows = np.flatnonzero(np.diff(block.net.indptr))
         if block.at == 0.0 or not len(rows):
@@ -118,7 +118,7 @@ def known_groups(
 ) -> tuple[tuple[str, ...], tuple[tuple[Value, ...], ...], Array]:
     """The known columns, the combinations of their values that occur, and which each row has (n,).
 
-    What no thresholds can be set for, or by, is refused here; no model is needed to tell.
+    Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
     """
     _check_decisions(compiled)
     if isinstance(known, str) or not isinstance(known, Iterable):
