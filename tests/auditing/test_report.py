@@ -205,7 +205,7 @@ MISTAKES = {
     "missing": (
         lambda p: audit(PROBLEM, mixture([1]), p),
         ValueError,
-        r"accuracy\(.*\): population 'steering': it is not given, only 'audited'. Pass it: steering=",
+        r"accuracy\(.*\): population 'steering': it is not given.* Pass it as a keyword, steering=",
     ),
     "model": (
         lambda p: audit(rb.Problem(rb.error_rate()), object(), p),

@@ -43,7 +43,7 @@ COMPILE = {  # constraint: what is wrong, and what to do
     'recall(on="pool") >= 0.9': "needs labels and there are none: pass y, or use a rate without labels",
     'precision(on="pool") >= 0.9': "needs labels",
     'loss_only_churn(versus="live", on="pool") <= 0.9': "needs labels",
-    'accuracy(on="experts") >= 0.9': r"only 'train', 'pool', 'weighed'. Pass it: experts=",
+    'accuracy(on="experts") >= 0.9': r"only 'train', 'pool', 'weighed'. Pass it as a keyword, experts=",
     # Text against numbers
     "recall(sex == 1) >= 0.9": "'sex' holds text and is compared with a number, 1; it holds 'Female'",
     "recall(sex < 3) >= 0.9": "holds text and is compared with a number",

@@ -200,6 +200,9 @@ def test_goals_name_their_constraints(call):
         ("equal_opportunity(sex, ratio=-1)", ValueError, "ratio takes a number that is above 0"),
         ("equal_opportunity(sex, ratio=nan)", ValueError, "ratio takes a number that is above 0"),
         ("equal_opportunity(sex, ratio=inf)", ValueError, "ratio takes a number that is above 0"),
+        ("equal_opportunity(sex, ratio=95)", ValueError, r"got 95; did you mean ratio=0\.95\?"),
+        ('accurate_coverage("sex", ratio=105)', ValueError, r"did you mean ratio=1\.05\?"),
+        ("equal_odds(sex, ratio=80)", ValueError, r"did you mean ratio=0\.8\?"),
         ("equal_odds(sex, ratio=0)", ValueError, "ratio takes a number that is above 0"),
         ('equal_accuracy(sex, slack=0.1, against="each other")', ValueError, "'overall' or 'pairwise'"),
         (
@@ -312,7 +315,8 @@ def test_a_goal_on_columns_is_the_same_from_python():
         ("equal_opportunity(0.9, slack=0.1)", "a column's name"),
         ("minimum_recall(sex, at_least='x')", "only a number"),
         ("steering_examples(sex)", "only a number"),
-        ("equal_opportunity(sex, ratio=0.9) >= 0.5", "no such rate"),
+        ("equal_opportunity(sex, ratio=0.9) >= 0.5", "a goal stands alone: it is not compared"),
+        ("limited_churn(sex, versus=flag, at_most=0.1)", 'texts need quotes: versus="flag"'),
     ],
 )
 def test_goals_that_cannot_be_read(text, hint):

@@ -26,6 +26,8 @@ REFUSED = {
     "predicted_positives(out_of=60) - false_positives(out_of=30) <= -31": "is never below -30",
     # kept by every model, and surely not what was meant
     "false_positive_rate() <= 5": "did you mean false_positive_rate() <= 0.05?",
+    "recall(a == 1) >= 95 * recall()": "95 is a factor, not a percentage; did you mean 0.95 * recall()?",
+    "120 * recall(a == 1) >= recall(a == 2)": "did you mean 1.2 * recall(a == 1)?",
     "precision() <= 80": "every model keeps this",
     "churn(versus='live') <= 2": 'did you mean churn(versus="live") <= 0.02?',
 }
@@ -39,6 +41,10 @@ ALLOWED = [
     "recall(a == 1) >= 1.05 * recall()",
     "recall(a == 1) - recall(a == 2) <= 3",
     "100 * recall() >= 95",
+    "recall() >= 50 * false_positive_rate()",
+    "positive_rate(a == 1) >= 20 * positive_rate()",
+    "recall(a == 1) >= 0.01 * recall()",
+    "50 * recall(a == 1) >= 49 * recall()",
     "win_loss_ratio(versus='live') >= 50",
     "win_loss_ratio(versus='live') <= 50",
     "predicted_positives() >= 1e6",

@@ -260,6 +260,8 @@ REFUSED = {  # text: what its error says
     "recall()\x00 >= 0.9": "null",
     "recall(\ud800 == 1) >= 0.9": "surrogates",
     "recall() >= 0.9\nimport os": "invalid syntax",
+    "recall(two words == 1) >= 0.9": r'column\("two words"\)',
+    "recall(on=pool) >= 0.9": 'texts need quotes: on="pool"',
 }
 
 
@@ -269,6 +271,13 @@ def test_everything_else_is_refused_in_one_line(text):
         rb.parse(text)
     assert str(refusal.value).startswith("cannot read")
     assert str(refusal.value).isprintable()
+
+
+def test_a_refusal_quotes_the_whole_once_and_a_part_with_it():
+    with pytest.raises(ValueError, match=r"^cannot read 'recall\(\) == 0.9': rates are bounded"):
+        rb.parse(" recall() == 0.9")
+    with pytest.raises(ValueError, match=r"^cannot read 'recal\(\)' in 'recal\(\) >= 0.9': no such"):
+        rb.parse("recal() >= 0.9")
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,10 @@ class _Book:
         name = rate.population
         if name not in self.populations:
             known = ", ".join(repr(self.first if each == FIRST else each) for each in self.populations)
-            raise ValueError(f"it is not given, only {known}. Pass it: {name}=...")
+            raise ValueError(
+                f"it is not given, only {known}. Pass it as a keyword, {name}=..., beside the first "
+                "population"
+            )
         at = rate.at if rate.at is not None else 0.0
         entries = self.entries.setdefault(at, defaultdict(float))
         for atom in self.atoms(rate):

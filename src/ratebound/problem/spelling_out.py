@@ -40,7 +40,10 @@ def _constraints(goal: Goal, populations: Mapping[str, Population], first: str) 
     name = goal.population
     if name not in populations:
         known = ", ".join(map(repr, populations))
-        raise ValueError(f"{goal}: population {name!r} is not given, only {known}. Pass it: {name}=...")
+        raise ValueError(
+            f"{goal}: population {name!r} is not given, only {known}. Pass it as a keyword, "
+            f"{name}=..., beside the first population"
+        )
     try:
         values = {column: _values(populations[name], column) for column in goal.columns}
         return [*goal.constraints(values)]

@@ -3,7 +3,7 @@
 `groups` says between whom: subsets, or columns, of which every value is a group. Which values a column
 has is not known before there are rows: then the list holds a `Goal`, which `compile` spells out. `slack`
 allows an additive difference both ways; `ratio` is multiplicative and one-sided: 0.95 means at least 95%
-of the reference, 1.05 at most 105% of it.
+of the reference. Above 1 it turns the promise round: 1.05 means at most 105% of the reference.
 
 In text a goal is written the same way, its groups one by one: ``equal_opportunity(sex, ratio=0.95)``,
 ``equal_opportunity(sex in ("Female", "Male"), race == "Black" and age < 25, slack=0.1)``.
@@ -35,6 +35,7 @@ from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import RateFunction
 from ratebound.rates.subsets import Value, plain_value
 
+PERCENT_FACTOR = 10.0  # rates that differ by this factor are not alike: it must be meant in percent
 Against = Literal["overall", "pairwise"]
 Stated = TypeVar("Stated", bound=Callable[..., list[Any]])
 
@@ -144,6 +145,10 @@ def _close(
         return equal(left, right, slack=slack)
     assert ratio is not None
     check_number("ratio", ratio, above=0)
+    if ratio >= PERCENT_FACTOR:
+        raise ValueError(
+            f"ratio is a factor, such as 0.95 for 95%, got {ratio}; did you mean ratio={ratio / 100:g}?"
+        )
     factor = 1 / ratio if harm else ratio
     return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
 
@@ -158,6 +163,8 @@ def statistical_parity(
     on: str | None = None,
 ) -> list[Constraint]:
     """Every group is said yes to about equally often.
+
+    A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
     >>> statistical_parity({"sex": ("Female", "Male")}, ratio=0.8)
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
@@ -177,6 +184,8 @@ def equal_opportunity(
 ) -> list[Constraint]:
     """Every group has about the same recall.
 
+    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+
     >>> equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
@@ -194,8 +203,9 @@ def equal_odds(
 ) -> list[Constraint]:
     """Every group has about the same recall and about the same false positive rate.
 
-    With `ratio` below one, recall is at least that share of the reference and the false positive
-    rate at most its inverse: a false positive is a harm, so it is bounded from above.
+    With `ratio` up to 1, recall is at least that share of the reference and the false positive
+    rate at most its inverse: a false positive is a harm, so it is bounded from above. A `ratio`
+    above 1 turns both round.
 
     >>> equal_odds({"sex": ("Female",)}, ratio=0.8)
     [recall(sex == "Female") >= 0.8 * recall(),
@@ -217,6 +227,8 @@ def equal_accuracy(
 ) -> list[Constraint]:
     """The model is about equally often right for every group.
 
+    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+
     >>> equal_accuracy({"sex": ("Female", "Male")}, slack=0.1, against="pairwise")
     [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
      accuracy(sex == "Male") <= accuracy(sex == "Female") + 0.1]
@@ -233,6 +245,8 @@ def accurate_coverage(
     on: str | None = None,
 ) -> list[Constraint]:
     """Each group is said yes to as often as its labels are positive.
+
+    A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
     >>> accurate_coverage({"sex": ("Female",)}, ratio=0.9)
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]

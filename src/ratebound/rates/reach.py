@@ -14,6 +14,7 @@ from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Rati
 from ratebound.rates.kinds import is_count
 
 ROUNDING = 1e-9
+PERCENT_FACTOR = 50.0  # a multiple from here on, of the same rate elsewhere, must be meant in percent
 PERCENT = 2.0  # a bound from here on, on one share, must be meant in percent
 
 
@@ -25,6 +26,7 @@ def check_reach(constraint: Constraint) -> None:
     Traceback (most recent call last):
     ValueError: recall() >= 1.2: no model can keep this, recall() is never above 1
     """
+    _check_factor(constraint)
     what, low, high, bound = _range(constraint)
     least = constraint.relation == ">="
     tolerance = ROUNDING * max(1.0, abs(bound))
@@ -37,6 +39,17 @@ def check_reach(constraint: Constraint) -> None:
         raise ValueError(
             f"{constraint}: every model keeps this, {what} is never above 1{_hint(constraint)}"
         )
+
+
+def _check_factor(constraint: Constraint) -> None:
+    """Refuse 95 times a rate, where 95% of it must be meant."""
+    left, right = constraint.left, constraint.right
+    if not isinstance(left, Expression) or not len(left.terms) == len(right.terms) == 1:
+        return
+    (rate, low), (other, high) = sorted(left.terms + right.terms, key=lambda term: term[1])
+    if low == 1.0 and high >= PERCENT_FACTOR and replace(other, subset=rate.subset) == rate:
+        meant = f"{high / 100:g} * {other}"
+        raise ValueError(f"{constraint}: {high:g} is a factor, not a percentage; did you mean {meant}?")
 
 
 def _range(constraint: Constraint) -> tuple[str, float, float, float]:

@@ -85,11 +85,15 @@ class _Reader:
                 self.tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            if reason.startswith("invalid syntax"):
+                reason += '; a column whose name is not one plain word is written column("two words")'
             raise ValueError(f"cannot read {_short(text)!r}: {reason}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
-        part = ast.get_source_segment(self.text.strip(), node) or self.text
-        raise ValueError(f"cannot read {_short(part)!r} in {_short(self.text)!r}: {message}")
+        text = self.text.strip()
+        part = ast.get_source_segment(text, node) or text
+        where = "" if part == text else f" in {_short(text)!r}"
+        raise ValueError(f"cannot read {_short(part)!r}{where}: {message}")
 
     def guarded(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Build a part of the language; what it objects to is an error at this place in the text."""
@@ -112,7 +116,7 @@ class _Reader:
                 "your own is defined first, by rb.goal",
             )
         groups = [group for argument in node.args for group in self.groups(argument)]
-        options = {option: self.value(value) for option, value in self.keywords(node)}
+        options = {option: self.value(value, f"{option}=") for option, value in self.keywords(node)}
         return cast(Goal, self.guarded(node, said, name, groups, options))
 
     def groups(self, node: ast.expr) -> list[str | Subset | Value]:
@@ -173,6 +177,8 @@ class _Reader:
 
     def rate(self, node: ast.Call) -> Metric:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in GOALS:
+            self.fail(node, "a goal stands alone: it is not compared with anything")
         if name not in KINDS:
             self.fail(
                 node,
@@ -183,7 +189,7 @@ class _Reader:
         subsets = [self.subset(argument) for argument in node.args]
         for word, value in self.keywords(node):
             if word in OPTIONS:
-                options[word] = self.value(value)
+                options[word] = self.value(value, f"{word}=")
             else:
                 subsets.append(self.matches(Column(word), value))
         return cast(Metric, self.guarded(node, say, name, *subsets, **options))
@@ -243,7 +249,7 @@ class _Reader:
             return cast(Column, self.guarded(node, Column, self.value(node.args[0])))
         self.fail(node, 'expected a column, as in age or column("hours per week")')
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr, option: str = "") -> Value:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             number = self.value(node.operand)
             if isinstance(number, str | bool):
@@ -251,8 +257,10 @@ class _Reader:
             return -number
         if isinstance(node, ast.Constant):
             return cast(Value, self.guarded(node, plain_value, node.value))
+        text = node.id if isinstance(node, ast.Name) else "..." if option else "Female"
         self.fail(
-            node, 'expected a text in quotes, a number, True or False; texts need quotes: "Female"'
+            node,
+            f'expected a text in quotes, a number, True or False; texts need quotes: {option}"{text}"',
         )
 
 
