@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio, as_number
-from ratebound.rates.subsets import EVERYONE, Decision, Label, Subset, leaves
+from ratebound.rates.subsets import Decision, Label, Subset
 
 Unit = Literal["share", "count", "ratio", "area"]
 YES, NO, ANY = True, False, None
@@ -57,23 +57,6 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}  # every kind by its name
-
-
-def linear(name: str, counts: Counts, meaning: str, same_as: str = "") -> Kind:
-    """A share or a count; its unit and needs are read off its atoms."""
-    found = counts(EVERYONE, Decision("versus"))
-    rows = [rows for atom in found for rows in (atom.given, atom.over) if rows is not None]
-    conditions = [condition for each in rows for condition in leaves(each)]
-    unit: Unit = "count" if any(atom.over is None for atom in found) else "share"
-    versus = any(isinstance(condition, Decision) for condition in conditions)
-    return Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as)
-
-
-def quotient(name: str, numerator: Expression, denominator: Expression, meaning: str) -> Kind:
-    """A ratio of two sums of linear kinds, said of everyone."""
-    parts = [KINDS[rate.kind] for rate in Ratio(numerator, denominator).rates]
-    labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
-    return Kind(name, meaning, "ratio", labels, versus, sides=(numerator, denominator))
 
 
 def metric_of(rate: Rate) -> Metric:

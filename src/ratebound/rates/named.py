@@ -11,21 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from ratebound.rates.expressions import OPTIONS, Area, Expression, Metric, Rate, Ratio, as_number
 from ratebound.rates.grouping import check_new
-from ratebound.rates.kinds import (
-    ANY,
-    KINDS,
-    LABEL,
-    NO,
-    YES,
-    Atom,
-    Counts,
-    Kind,
-    counted,
-    linear,
-    metric_of,
-    quotient,
-)
-from ratebound.rates.subsets import EVERYONE, Subset, where
+from ratebound.rates.kinds import ANY, KINDS, LABEL, NO, YES, Atom, Counts, Kind, counted, metric_of
+from ratebound.rates.subsets import EVERYONE, Decision, Subset, leaves, where
 
 Said_co = TypeVar("Said_co", covariant=True)
 
@@ -111,9 +98,15 @@ def _function(kind: Kind, details: str = "") -> Any:
 
 
 def _rate(name: str, counts: Counts, meaning: str, same_as: str = "") -> RateFunction[Expression]:
-    kind = linear(name, counts, meaning, same_as)
+    """A share or a count; its unit and its needs are read off its atoms."""
+    found = counts(EVERYONE, Decision("versus"))
+    rows = [rows for atom in found for rows in (atom.given, atom.over) if rows is not None]
+    conditions = [condition for each in rows for condition in leaves(each)]
+    versus = any(isinstance(condition, Decision) for condition in conditions)
+    labels, is_share = LABEL in conditions, all(atom.over is not None for atom in found)
+    kind = Kind(name, meaning, "share" if is_share else "count", labels, versus, counts, same_as=same_as)
     of_how_many = "\n\n    `out_of` says of how many rows of the population."
-    function: RateFunction[Expression] = _function(kind, of_how_many if kind.unit == "count" else "")
+    function: RateFunction[Expression] = _function(kind, "" if is_share else of_how_many)
     return function
 
 
@@ -136,9 +129,10 @@ def ratio(
     check_new(name, KINDS)
     top, bottom = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
     sentence = (meaning or f"The ratio of {top} to {bottom}").rstrip(". ") + "."
-    kind = quotient(name, top, bottom, sentence)
+    parts = [KINDS[rate.kind] for rate in Ratio(top, bottom).rates]
+    labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
     function: RateFunction[Ratio] = _function(
-        kind,
+        Kind(name, sentence, "ratio", labels, versus, sides=(top, bottom)),
         " Compares with numbers only.\n\n"
         "    A bound on it is kept as ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of\n"
         "    the subset where both are counts; that also holds where nothing is below the line.",
