@@ -22,7 +22,8 @@ def checked_lightgbm(raw: bytes) -> bytes:
     """
     text = raw.decode("utf-8")
     head, *blocks = text.partition("\nend of trees\n")[0].split("\nTree=")
-    lines = _lines(head, "its head", first="tree")
+    demand(head.startswith("tree\n"), "it does not begin with a line 'tree'")
+    lines = _lines(head.removeprefix("tree\n"), "its head")
     names = lines.get("feature_names", "").split(" ")
     infos = lines.get("feature_infos", "").split(" ")
     width = whole(lines.get("max_feature_idx"), 0, 2**31 - 2, "max_feature_idx") + 1
@@ -44,14 +45,10 @@ def checked_lightgbm(raw: bytes) -> bytes:
     return _lightgbm_text(known, trees, _categories(json.loads(end)))
 
 
-def _lines(text: str, where: str, first: str | None = None) -> dict[str, str]:
+def _lines(text: str, where: str) -> dict[str, str]:
     """Lines ``name=value`` by name, each once."""
-    lines = [line for line in text.split("\n") if line]
-    if first is not None:
-        demand(lines[:1] == [first], f"it does not begin with a line {first!r}")
-        lines = lines[1:]
     found = {}
-    for line in lines:
+    for line in filter(None, text.split("\n")):
         name, sign, value = line.partition("=")
         demand(bool(sign) and name not in found, f"{where} has a line {line[:40]!r}")
         found[name] = value

@@ -31,19 +31,15 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
         )
     chain: list[tuple[str, Any]] = [("", module)]
     if type(module) is nn.Sequential:
-        chain = list(module._modules.items())  # named_children would skip a layer used twice
-    prefixes = [f"{name}." if name else "" for name, _ in chain]
-    own = [
-        f"{p}{n}"
-        for p, (_, layer) in zip(prefixes, chain, strict=True)
-        for n, _ in layer.named_parameters()
-    ]
+        layers: Any = module._modules.items()  # named_children would skip a layer used twice
+        chain = [(f"{name}.", layer) for name, layer in layers]
+    own = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     pointwise = (
         nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus,
         nn.Identity, nn.Dropout,
     )  # fmt: skip
     # Frozen and tied parameters have no stack of their own, which functional_call knows how to handle.
-    plain = trained == set(own) and all(type(layer) in (nn.Linear, *pointwise) for _, layer in chain)
+    plain = trained == own and all(type(layer) in (nn.Linear, *pointwise) for _, layer in chain)
     if not plain:
 
         def call(state: dict[str, Any], rows: Any) -> Any:
@@ -53,7 +49,7 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
         return vmapped
 
     def forward(state: dict[str, Any], rows: Any) -> Any:
-        for prefix, (_, layer) in zip(prefixes, chain, strict=True):
+        for prefix, layer in chain:
             if type(layer) is nn.Linear:
                 rows = _stacked_linear(rows, state[f"{prefix}weight"], state.get(f"{prefix}bias"))
             else:
