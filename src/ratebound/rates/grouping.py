@@ -133,7 +133,7 @@ class Goal:
         """
         if self.name not in GOALS:
             raise ValueError(
-                f"{self}: {self.name} is not defined in this process: import the module that defines it "
+                f"{self.name} is not defined in this process: import the module that defines it "
                 "by rb.goal here too"
             )
         groups: list[Subset] = []

@@ -86,7 +86,7 @@ class _Reader:
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
             if reason.startswith("invalid syntax"):
-                reason += '; a column whose name is not one plain word is written column("two words")'
+                reason += ' (a column whose name is not one plain word is written column("two words"))'
             raise ValueError(f"cannot read {_short(text)!r}: {reason}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
