@@ -1,6 +1,6 @@
 """The command line: ``ratebound train``, ``audit``, ``predict``, ``explain`` and ``reproduce``.
 
-Only words are read here; what a command needs is imported once it is known which.
+Only the arguments are parsed here; what a command needs is imported once the command is known.
 """
 
 from __future__ import annotations
@@ -56,8 +56,11 @@ class _NamedFile(argparse.Action):
         setattr(namespace, self.dest, {**found, name: path})
 
 
-FILES: Any = {"action": _NamedFile, "metavar": "NAME=FILE"}
-POPULATION = 'another table, for promises with on="NAME"'
+POPULATION: Any = {
+    "action": _NamedFile,
+    "metavar": "NAME=FILE",
+    "help": 'another table, for promises with on="NAME"; may be repeated',
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,10 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _whole_output() -> Iterator[None]:
-    """Let every byte that is printed be written, or an error be raised before the command ends.
+    """Write every byte that is printed, or raise an error before the command ends.
 
-    Python without its buffer (PYTHONUNBUFFERED) takes part of a text for the whole where a disk is full
-    or a reader gone; with it, it would find out only after the exit status was decided.
+    If a disk is full or a reader gone, unbuffered Python (PYTHONUNBUFFERED) may write part of a text
+    without noticing, and buffered Python notices only after the exit status was decided.
     """
     given = sys.stdout
     if given is None:
@@ -191,7 +194,7 @@ def _add_problem(parser: argparse.ArgumentParser) -> None:
     add("--known", **names, help="columns known at prediction time, to set thresholds by")
     add("--model", choices=MODELS, help="what to train (default linear)")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
-    add("--population", **FILES, help=f"{POPULATION}; may be repeated")
+    add("--population", **POPULATION)
     add("--seed", type=int, metavar="N", help="the seed of everything random (default 0)")
 
 
@@ -201,7 +204,7 @@ def _add_audit(commands: Any) -> None:
     add = audit.add_argument
     add("--label", required=True, metavar="COLUMN", help="the column with the labels")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
-    add("--population", **FILES, help=f"{POPULATION}; may be repeated")
+    add("--population", **POPULATION)
     add("--out", type=Path, metavar="FILE", help="write the report as a page")
     add("--json", type=Path, metavar="FILE", help="write the report as JSON")
 

@@ -12,23 +12,23 @@ from ratebound.experiments.published import published
 from ratebound.experiments.registry import EXPERIMENTS
 from ratebound.experiments.table_rows import VALUES
 
-from ..experiments.tiny import load, tiny
+from ..experiments.tiny import splits, tiny
 
 ALGORITHMS = ["unconstrained", "hinge", "swap", "ext"]
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Three small experiments in place of the paper's; the last needs a folder."""
+    """Three small experiments in place of the paper's; the last two need a folder."""
 
-    def from_folder(folder, seed, device):
+    def from_folder(folder, seed):
         (folder / "pairs.csv").read_text()
-        return load(folder, seed, device)
+        return splits(folder, seed)
 
     found = [
         tiny("adult"),
         tiny("compas", stand_in=True),
-        tiny("thresholding", stand_in=True, needs_folder=True, load=from_folder),
+        tiny("thresholding", stand_in=True, splits=from_folder),
     ]
     monkeypatch.setattr(reproduce, "EXPERIMENTS", {experiment.name: experiment for experiment in found})
 
@@ -56,7 +56,6 @@ def test_the_registry_holds_published_experiments():
     for name, experiment in EXPERIMENTS.items():
         assert experiment.name == name
         assert published(name)
-        assert experiment.stand_in == experiment.needs_folder
 
 
 def test_adult_end_to_end(run, tmp_path):
@@ -86,16 +85,20 @@ def test_adult_end_to_end(run, tmp_path):
 
 def test_all_leaves_out_what_it_has_no_files_of(run, small, tmp_path):
     pytest.importorskip("matplotlib")
-    answer = run("reproduce", "all", "--out", tmp_path, "--json", tmp_path / "all.json")
+    command = ("reproduce", "all", "--out", tmp_path, "--json", tmp_path / "all.json")
+    answer = run(*command)
     assert answer.status == 0
     assert "thresholding was left out: its files do not ship" in answer.err
+    given = json.loads((tmp_path / "all.json").read_text("utf-8"))
+    assert list(given["tables"]) == ["adult"]
+    assert list(given["left_out"]) == ["compas", "thresholding"]
+
+    answer = run(*command, "--data", tmp_path, "--quiet")
+    assert answer.status == 0
     given = json.loads((tmp_path / "all.json").read_text("utf-8"))
     assert list(given["tables"]) == ["adult", "compas"]
     assert list(given["left_out"]) == ["thresholding"]
     assert given["tables"]["compas"]["stand_in"]
-
-    answer = run("reproduce", "all", "--out", tmp_path, "--data", tmp_path, "--quiet")
-    assert answer.status == 0
     assert answer.err.count("\n") == 1
     assert "thresholding was left out" in answer.err
     assert "pairs.csv" in answer.err
@@ -105,7 +108,7 @@ def test_all_leaves_out_what_it_has_no_files_of(run, small, tmp_path):
 
 
 def test_stand_ins_are_labelled_wherever_they_are_shown(run, small, tmp_path):
-    answer = run("reproduce", "compas", "--out", tmp_path)
+    answer = run("reproduce", "compas", "--out", tmp_path, "--data", tmp_path)
     written = [(tmp_path / name).read_text("utf-8") for name in ("compas.txt", "index.html")]
     for shown in (answer.out, *written):
         assert "Stand-in data: the published table is of other data" in shown
@@ -115,13 +118,13 @@ def test_stand_ins_are_labelled_wherever_they_are_shown(run, small, tmp_path):
 def test_the_page_shows_all_tables_that_lie_in_the_folder(run, small, tmp_path):
     pytest.importorskip("matplotlib")
     run("reproduce", "adult", "--out", tmp_path)
-    run("reproduce", "compas", "--out", tmp_path)
+    run("reproduce", "compas", "--out", tmp_path, "--data", tmp_path)
     page = (tmp_path / "index.html").read_text("utf-8")
     assert 'id="adult"' in page
     assert 'id="compas"' in page
     assert page.count("data:image/png") == 4
     (tmp_path / "adult.json").write_text("{}")
-    answer = run("reproduce", "compas", "--out", tmp_path)
+    answer = run("reproduce", "compas", "--out", tmp_path, "--data", tmp_path)
     assert "adult.json is not a table that this version wrote" in answer.err
     assert 'id="adult"' not in (tmp_path / "index.html").read_text("utf-8")
 
@@ -164,10 +167,10 @@ def test_other_settings_are_other_games(run, small, games, tmp_path, monkeypatch
     run("reproduce", "adult", "--out", tmp_path, "--seeds", 2)
     assert games["played"] == 12
 
-    def other_rows(folder, seed, device):
-        return load(folder, seed + 100, device)
+    def other_rows(folder, seed):
+        return splits(folder, seed + 100)
 
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "adult", tiny("adult", load=other_rows))
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "adult", tiny("adult", splits=other_rows))
     run("reproduce", "adult", "--out", tmp_path)
     assert games["played"] == 16
 

@@ -1,6 +1,7 @@
 """Running an experiment: the rows, going on where a run was interrupted, and the published tables."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,14 +12,13 @@ from ratebound.experiments.adult import ADULT
 from ratebound.experiments.bank import BANK
 from ratebound.experiments.business_entity import BUSINESS_ENTITY
 from ratebound.experiments.compas import COMPAS
-from ratebound.experiments.experiment import Rates, compiled_on
+from ratebound.experiments.experiment import Rates
 from ratebound.experiments.kept import ARRAYS
 from ratebound.experiments.model_kinds import lattices, linear, network
 from ratebound.experiments.published import published
-from ratebound.experiments.running import rows, run
+from ratebound.experiments.running import run, solved
 from ratebound.experiments.table_rows import VALUES
 from ratebound.experiments.thresholding import THRESHOLDING
-from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population
 
 from . import tiny as tiny_module
@@ -37,6 +37,10 @@ def same(first, second):
         for name, values in one.trace.watched.items():
             np.testing.assert_array_equal(values.objectives, other.trace.watched[name].objectives)
             np.testing.assert_array_equal(values.violations, other.trace.watched[name].violations)
+
+
+def rows(played):
+    return [row for row, _ in solved(played)]
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +145,10 @@ def test_another_games_file_is_not_accepted(tmp_path, games):
 
 
 def on_rows(**changed):
-    """The small problem's data with something of its rows changed."""
+    """The small problem with something of its rows, its promise or its model changed."""
 
-    def load(folder, seed, device):
-        splits, model = tiny_module.splits(seed), changed.get("model", linear(3, device))
+    def splits(folder, seed):
+        splits = tiny_module.splits(folder, seed)
         for population in (splits.train, splits.validation, splits.test):
             population.columns |= {"base": population.X[:, 0] > 0}
         if "weights" in changed:
@@ -153,10 +157,11 @@ def on_rows(**changed):
         people.columns |= {name: change(people) for name, change in changed.get("columns", {}).items()}
         if "labels" in changed:
             people.y = changed["labels"](people)
-        problem = rb.Problem(rb.error_rate(), changed.get("promises", [rb.churn(versus="base") <= 0.2]))
-        return compiled_on(problem, splits, model)
+        return splits
 
-    return load
+    promises = [rb.churn(versus="base") <= changed.get("bound", 0.2)]
+    model = changed.get("model", linear)
+    return {"splits": splits, "promises": lambda splits: promises, "model": model}
 
 
 def one_less(name):
@@ -178,9 +183,9 @@ OTHERS = {
     "one column more": {"columns": {"other": lambda p: np.zeros(len(p))}},
     "weights": {"weights": np.linspace(1, 2, 300)},
     "a label": {"labels": lambda p: p.y ^ (np.arange(len(p)) == 7)},
-    "a bound": {"promises": [rb.churn(versus="base") <= 0.3]},
-    "another model": {"model": network(3, 2, None)},
-    "a smaller model": {"model": network(3, 1, None)},
+    "a bound": {"bound": 0.3},
+    "another model": {"model": partial(network, hidden=2)},
+    "a smaller model": {"model": partial(network, hidden=1)},
 }
 
 
@@ -188,17 +193,20 @@ OTHERS = {
 def test_other_data_or_another_model_is_another_game(tmp_path, games, changed):
     if "model" in OTHERS[changed]:
         pytest.importorskip("torch")
-    given = {"model": network(3, 3, None)} if changed == "a smaller model" else {}
-    for load in (on_rows(**given), on_rows(**given), on_rows(**OTHERS[changed])):
-        run(tiny("adult", load=load, algorithms=("swap",)), 0, keep=tmp_path, epochs=1)
+    given = {"model": partial(network, hidden=3)} if changed == "a smaller model" else {}
+    for parts in (on_rows(**given), on_rows(**given), on_rows(**OTHERS[changed])):
+        run(tiny("adult", **parts, algorithms=("swap",), epochs=1), 0, keep=tmp_path)
     assert games == ["swap", "swap"]
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_model_is_known_by_its_kind_and_size():
-    models = [linear(3, None), linear(4, None), network(3, 4, None), network(3, 5, None)]
-    models += [lattices(2, 3, {0: 1}, None), lattices(3, 3, {0: 1}, None), lattices(2, 2, {0: 1}, None)]
-    models += [lattices(2, 3, {0: -1}, None)]
+    three = replace(tiny_module.splits(None, 0), monotone={0: 1})
+    four = replace(three, feature_names=("1", "2", "3", "4"))
+    models = [linear(three, None), linear(four, None)]
+    models += [network(three, None, 4), network(three, None, 5), network(four, None, 4)]
+    models += [lattices(three, None, *size) for size in ((2, 3), (3, 3), (2, 2))]
+    models += [lattices(replace(three, monotone={0: -1}), None, 2, 3)]
     assert len({model.words for model in models}) == len(models)
 
 
@@ -228,7 +236,7 @@ def test_another_seed_or_length_is_another_game(tmp_path, games):
     one = tiny("adult", algorithms=("ext",))
     run(one, 0, keep=tmp_path)
     run(one, 1, keep=tmp_path)
-    run(one, 0, keep=tmp_path, epochs=2)
+    run(replace(one, epochs=2), 0, keep=tmp_path)
     assert games == ["ext"] * 3
 
 
@@ -250,15 +258,14 @@ def test_an_interruption_keeps_the_games_that_have_ended(tmp_path, games, monkey
 
 
 def test_the_model_trained_on_steering_examples_is_judged_on_the_problem():
-    def load(folder, seed, device):
-        data = tiny_module.load(folder, seed, device)
+    def splits(folder, seed):
         rng = np.random.default_rng(9)
         X = rng.normal(size=(40, 3))
         steering = Population(X, X[:, 2] > 0)  # which has nothing to do with the problem's own labels
-        return replace(data, steering=compile(rb.Problem(rb.error_rate()), steering))
+        return replace(tiny_module.splits(folder, seed), others={"steering": steering})
 
-    one = tiny("thresholding", load=load, algorithms=("unconstrained", "steering-only"))
-    played = run(one, 0, epochs=20)
+    one = tiny("thresholding", splits=splits, algorithms=("unconstrained", "steering-only"), epochs=20)
+    played = run(one, 0)
     free, alone = rows(played)
     assert free.train_error < 0.35 < alone.train_error
     trace = played[1].trace

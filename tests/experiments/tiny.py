@@ -3,11 +3,10 @@
 import numpy as np
 
 from ratebound.datasets.splits import Splits
-from ratebound.experiments.experiment import Experiment, Rates, compiled_on
+from ratebound.experiments.experiment import Experiment, Rates
 from ratebound.experiments.model_kinds import linear
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
-from ratebound.rates.named import error_rate, recall
+from ratebound.rates.named import recall
 
 
 def made(rows, rng):
@@ -17,18 +16,18 @@ def made(rows, rng):
     return Population(X, y, columns={"group": group})
 
 
-def splits(seed):
+def splits(folder, seed):
     rng = np.random.default_rng(seed)
     return Splits(*(made(rows, rng) for rows in (300, 150, 150)), feature_names=("1", "2", "3"))
 
 
-def load(folder, seed, device):
-    problem = Problem(error_rate(), [recall(group=g) >= 0.95 * recall() for g in "ab"])
-    return compiled_on(problem, splits(seed), linear(3, device))
+def promises(splits):
+    return [recall(group=g) >= 0.95 * recall() for g in "ab"]
 
 
 def tiny(name, **changed):
     """An experiment that takes some hundredths of a second and goes by the name of a published one."""
     few = Rates(model=(0.01, 0.1), swap=(0.1,), ext=(0.1,), hinge=(0.001,))
-    settings = {"title": name.capitalize(), "words": "yes or no", "load": load, "rates": few}
-    return Experiment(name=name, epochs=4, batch_size=50, **(settings | changed))
+    settings = {"title": name.capitalize(), "words": "yes or no", "epochs": 4, "rates": few}
+    settings |= {"splits": splits, "promises": promises, "model": linear} | changed
+    return Experiment(name=name, batch_size=50, **settings)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 @contextmanager
 def whole_folder(target: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write files of these names into, which come to lie in `target` once all are written.
+    """A folder to write files of these names into; they are moved to `target` once all are written.
 
-    Together they replace those of an earlier run, or `target` is left as it was; other files there stay.
-    The first is never missing, and never beside another run's: a process killed between two moves can
-    only leave it alone.
+    Either all of them replace those of an earlier run, or `target` is left as it was; other files there
+    stay. The first file is never missing, and never next to files of another run: a process killed
+    between two moves can at worst leave it without the others.
     """
     is_new = not target.exists()
     beside = target / f".{secrets.token_hex(8)}.part"

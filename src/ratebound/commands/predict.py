@@ -1,8 +1,8 @@
 """``ratebound predict``: a saved model's decisions on new rows, the same ones every time.
 
-A spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. Such texts
-are written with an apostrophe before them, which makes them plain text there. So are texts that only
-apostrophes keep from being such: then taking one apostrophe away gives back what was there.
+A spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. An apostrophe
+before such a text makes it plain text there. Texts that already have apostrophes before a formula get
+one more, so that removing one apostrophe always restores the original.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def predict(
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     """The decision on each row (n,), which depends on that row alone.
 
-    Whether a column of ids holds numbers or texts depends on all of its rows; so each id is taken by
-    itself, as a number where it is one.
+    Whether a column of ids is read as numbers or as texts depends on all of its rows. So each id is read
+    by itself here, as a number if it is one.
     """
     known = truths(mixture, table)
     if key is None:
@@ -79,7 +79,7 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
 
 
 def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """The columns with no text that a spreadsheet would run; how many there were is said."""
+    """The columns without texts that a spreadsheet would run; a warning says how many there were."""
     found = [(_harmless(name), [_harmless(value) for value in values]) for name, values in columns]
     count = sum(
         (name != given) + sum(map(operator.ne, values, cells))

@@ -1,7 +1,7 @@
 """``ratebound reproduce``: the paper's experiments from data to table, beside the published ones.
 
-All of it comes to lie in one folder: every game as soon as it has ended, every table as soon as its
-games have, and a page made of the tables that lie there.
+Everything is written to one folder: every game as soon as it has ended, every table as soon as its games
+have, and a page of all the tables in the folder.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_file, check_folder
 from ratebound.experiments.all_tables import page
 from ratebound.experiments.charts import oscillation, png, trade_off
-from ratebound.experiments.experiment import Experiment, needed
-from ratebound.experiments.published import published
+from ratebound.experiments.experiment import Experiment
 from ratebound.experiments.registry import EXPERIMENTS
 from ratebound.experiments.reproduced import Reproduced, from_json, reproduced, text, to_json
 from ratebound.experiments.running import Played, run
@@ -40,7 +39,7 @@ def reproduce(
     device: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Run experiments, print and write their tables; the exit status is 0 once they are there."""
+    """Run experiments, then print and write their tables; the exit status is 0 if all went well."""
     chosen, left_out = _chosen(name, data)
     for flag, count in (("--seeds", seeds), ("--epochs", epochs)):
         if count is not None and count < 1:
@@ -51,10 +50,11 @@ def reproduce(
     if json is not None:
         check_file(json, "--json")
 
-    settings: dict[str, Any] = {"folder": data, "epochs": epochs, "device": device, "keep": out / GAMES}
+    settings: dict[str, Any] = {"folder": data, "device": device, "keep": out / GAMES}
     tables = {}
     try:
         for experiment in chosen:
+            experiment = replace(experiment, epochs=epochs or experiment.epochs)
             try:
                 runs = [_run(experiment, seed, settings, quiet) for seed in range(seeds)]
             except FileNotFoundError as error:
@@ -62,10 +62,7 @@ def reproduce(
                     raise
                 left_out[experiment.name] = str(error)
                 continue
-            table = reproduced(
-                experiment, published(experiment.name), runs,
-                seeds=range(seeds), epochs=epochs, device=device,
-            )  # fmt: skip
+            table = reproduced(experiment, runs, device)
             written = _write(table, runs[0], out)
             print(f"{text(table)}\nWritten to {out}: {', '.join(written)}\n", flush=True)
             tables[experiment.name] = to_json(table)
@@ -83,30 +80,24 @@ def reproduce(
 
 
 def _chosen(name: str, data: Path | None) -> tuple[list[Experiment], dict[str, str]]:
-    """The experiments to run; and of all, those whose files nobody has said the place of, with why."""
+    """The experiments to run and, for `all`, why some are left out."""
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: there is no such folder")
-    if name == ALL:
-        found, left_out = [], {}
-        for experiment in EXPERIMENTS.values():
-            if experiment.needs_folder and data is None:
-                left_out[experiment.name] = "its files do not ship with the package: give --data FOLDER"
-            else:
-                found.append(experiment)
-        return [_told(experiment, data) for experiment in found], left_out
-    if name not in EXPERIMENTS:
-        known = (*EXPERIMENTS, ALL)
+    known = (*EXPERIMENTS, ALL)
+    if name not in known:
         raise ValueError(
             f"there is no experiment {name!r}{nearest(name, known)} There are {', '.join(known)}"
         )
-    experiment = EXPERIMENTS[name]
-    if experiment.needs_folder:
-        needed(data, name)
-    return [_told(experiment, data)], {}
+    if name != ALL:
+        EXPERIMENTS[name].check(data)
+        return [_told(EXPERIMENTS[name], data)], {}
+    lacking = [one.name for one in EXPERIMENTS.values() if one.stand_in and data is None]
+    left_out = dict.fromkeys(lacking, "its files do not ship with the package: give --data FOLDER")
+    return [_told(one, data) for one in EXPERIMENTS.values() if one.name not in left_out], left_out
 
 
 def _told(experiment: Experiment, data: Path | None) -> Experiment:
-    """The experiment, its words saying which data it is on where that is not the paper's."""
+    """The experiment, with a note in its words if its data is not the paper's."""
     if data is not None or not experiment.shipped:
         return experiment
     return replace(experiment, words=f"{experiment.words}; on {experiment.shipped}")
@@ -120,7 +111,7 @@ def _check_device(device: str) -> None:
 
 
 def _run(experiment: Experiment, seed: int, settings: dict[str, Any], quiet: bool) -> list[Played]:
-    """One seed's games; those that had ended in an earlier run are not played again."""
+    """The games of one seed; games that an earlier run finished are not played again."""
     if not quiet:
         _say(f"{experiment.name}, seed {seed}: {', '.join(experiment.algorithms)}")
     played = run(experiment, seed, **settings, progress=False if quiet else None)
@@ -131,7 +122,7 @@ def _run(experiment: Experiment, seed: int, settings: dict[str, Any], quiet: boo
 
 
 def _write(table: Reproduced, played: list[Played], out: Path) -> list[str]:
-    """The table, its figures where they can be drawn, and the page; the names of the files."""
+    """Write the table, its figures if they can be drawn, and the page; return the names of the files."""
     contents: dict[str, bytes] = {
         f"{table.name}.txt": f"{text(table)}\n".encode(),
         f"{table.name}.json": _json(to_json(table)),
@@ -150,7 +141,7 @@ def _write(table: Reproduced, played: list[Played], out: Path) -> list[str]:
 
 
 def _page(out: Path) -> str:
-    """The page of all tables that lie in the folder, also those of other runs."""
+    """The page of all tables in the folder, including those of other runs."""
     tables, figures = [], {}
     for name in EXPERIMENTS:
         try:

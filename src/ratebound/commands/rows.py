@@ -68,7 +68,7 @@ def labelled(
 ) -> Population:
     """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights.
 
-    `columns` are those that constraints read otherwise than they stand in the table.
+    `columns` replace those of the table where constraints need other values than the table has.
     """
     if other and weight not in table.columns:
         weight = None
@@ -94,21 +94,16 @@ def visible(table: Table, run: Run) -> list[str]:
     """The columns the model may see: all, or those asked for, but never the label or the weights."""
     for name in (*(run.features or ()), *run.exclude):
         table.check(name, "feature" if name in (run.features or ()) else "excluded")
-    hidden = {run.label, run.weight, *run.exclude}
+    hidden = dict.fromkeys(run.exclude, "excluded") | _roles(run)
     for name in run.features or ():
         if name in hidden:
-            role = {run.label: "the label", run.weight: "the weight"}.get(name, "excluded")
-            raise ValueError(f"column {name!r} cannot be a feature, it is {role}")
+            raise ValueError(f"column {name!r} cannot be a feature, it is {hidden[name]}")
     chosen = [name for name in run.features or table.columns if name not in hidden]
     if not chosen:
         raise ValueError(f"{table.name}: no column is left for the model to see")
     for name in chosen:
         values = table[name]
-        texts = (
-            {v for v in values[~is_missing(values)] if isinstance(v, str)}
-            if values.dtype == object
-            else ()
-        )
+        texts = {v for v in values if isinstance(v, str)} if values.dtype == object else ()
         if len(texts) > MANY:
             raise ValueError(
                 f"{table.name}: column {name!r} holds {len(texts):,} different texts, which looks like "
@@ -120,12 +115,15 @@ def visible(table: Table, run: Run) -> list[str]:
 
 
 def check_known(table: Table, run: Run) -> None:
-    """The columns that may be known when deciding are there, and the label is not one of them."""
+    """Raise unless every known column is there and is neither the label nor the weight."""
     for name in run.known or ():
         table.check(name, "known")
-        if name in (run.label, run.weight):
-            role = "the label" if name == run.label else "the weight"
-            raise ValueError(f"column {name!r} is {role}, which is not known when deciding")
+        if name in _roles(run):
+            raise ValueError(f"column {name!r} is {_roles(run)[name]}, which is not known when deciding")
+
+
+def _roles(run: Run) -> dict[str | None, str]:
+    return {run.weight: "the weight", run.label: "the label"}
 
 
 def _positive(given: Any, found: list[Any], label: str) -> Any:

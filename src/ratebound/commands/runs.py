@@ -20,13 +20,13 @@ class Run:
     data: Path
     label: str
     out: Path | None = None  # only training needs it
-    positive: Any = None  # the label that is yes; the last in sorted order where not given
+    positive: Any = None  # the label that means yes; if not given, the last in sorted order
     require: tuple[str, ...] = ()
     minimize: str = "error_rate()"
     model: str = "linear"
     features: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
-    known: tuple[str, ...] | None = None  # what may be looked at to set thresholds by
+    known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
     population: dict[str, Path] = field(default_factory=dict)  # others that promises speak of: on="..."
     holdout: float = 0.2
@@ -107,7 +107,7 @@ def read_run(flags: dict[str, Any]) -> Run:
 
 
 def _read_file(source: Path) -> dict[str, Any]:
-    """The keys of a run file, checked; its paths are meant from where it lies."""
+    """The keys of a run file, checked; its paths are relative to its own folder."""
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
     try:

@@ -30,10 +30,7 @@ def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
     known = model.decider.known
     kinds: dict[str, Kind] = {} if label is None else dict(text_columns(model.problem))
     for column in model.encoding.columns:
-        if isinstance(column, Category | Code):
-            kinds[str(column.name)] = "text"
-        else:
-            kinds[str(column.name)] = "number"
+        kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
     for name, known_values in known.items():
         if all(isinstance(value, str) for value in known_values):
             kinds[name] = "text"
@@ -50,7 +47,7 @@ def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
 
 
 def truths(model: Mixture, table: Table) -> dict[str, Array]:
-    """The known columns that hold truth values, which a CSV spells as such or as the labels are."""
+    """The known columns of truth values, which a CSV spells as True and False or like the labels."""
     no, yes = model.classes
     said = {"False": False, "True": True, no: False, yes: True}
     known = model.decider.known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +38,21 @@ def _columns(reader: Any, source: Path) -> dict[str, list[str]]:
     names = _checked(next(reader, []), source)
     columns: list[list[str]] = [[] for _ in names]
     same: dict[str, str] = {}  # equal cells share one string
-    for batch in _batches(reader, len(names), source):
+    rows = _rows(reader, len(names), source)
+    while batch := list(islice(rows, BATCH)):
         for column, cells in zip(columns, zip(*batch, strict=True), strict=True):
             column.extend(map(same.setdefault, cells, cells))
     return dict(zip(names, columns, strict=True))
 
 
-def _batches(reader: Any, width: int, source: Path) -> Iterator[list[list[str]]]:
-    batch: list[list[str]] = []
-    for cells in reader:
-        if not cells:  # an empty line
-            continue
+def _rows(reader: Any, width: int, source: Path) -> Iterator[list[str]]:
+    for cells in filter(None, reader):  # without empty lines
         if len(cells) != width:
             raise ValueError(
                 f"{source}, line {reader.line_num}: {len(cells)} cells where the first line names "
                 f"{width} columns"
             )
-        batch.append(cells)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+        yield cells
 
 
 def _checked(names: list[str], source: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Tables from files: which columns hold numbers, which texts, and where values are missing.
 
-A column of a CSV holds numbers where all of its cells that are not empty are numbers, and texts
-otherwise; an empty cell is a missing value.
+A column of a CSV holds numbers if all cells that are not empty are numbers, and texts otherwise; an
+empty cell is a missing value.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Table:
         return {name: "text" if v.dtype == object else "number" for name, v in self.values.items()}
 
     def column(self, name: str, role: str) -> Array:
-        """A column that must be there, and whole; `role` says in an error what it is for."""
+        """A column that must exist and have no missing values; `role` names its purpose in errors."""
         self.check(name, role)
         lacking = np.flatnonzero(is_missing(self[name]))
         if len(lacking):
@@ -80,7 +80,7 @@ class Table:
 def read_table(path: str | Path, kinds: Mapping[str, Kind] | None = None) -> Table:
     """The table in a CSV (``.tsv`` where tabs part the cells) or a Parquet file.
 
-    `kinds` fixes what columns hold, as a trained model expects them; the others are found out.
+    `kinds` says what some columns hold, as a trained model expects it; for the others it is inferred.
     """
     source = Path(path)
     if not source.exists():

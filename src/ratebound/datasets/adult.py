@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ratebound.datasets.features import Block, Column, bins, one_hots, quantiles, side_by_side
+from ratebound.datasets.features import Block, Column, bins, categories, quantiles, side_by_side
 from ratebound.datasets.files import columns_of, embedded
 from ratebound.datasets.splits import Rows, Splits, shuffled, split
 from ratebound.problem import Population
@@ -17,17 +17,6 @@ __all__ = ["load_adult"]
 
 VALIDATION_ROWS = 3_256
 
-CATEGORIES = (
-    "workclass",
-    "education",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "native_country",
-)
-
 # The edges between a number's four bins; a value equal to an edge belongs to the bin below it.
 BIN_EDGES = {
     "capital_gain": (1, 4_000, 10_000),
@@ -35,7 +24,6 @@ BIN_EDGES = {
     "hours_per_week": (39, 41, 50),
     "education_num": (8, 9, 11),
 }
-NUMBERS = ("age", "fnlwgt", *BIN_EDGES)
 
 
 def load_adult(seed: int = 3) -> Splits:
@@ -52,7 +40,7 @@ def load_adult(seed: int = 3) -> Splits:
     >>> int((adult.train.y & black).sum())
     345
     """
-    table = columns_of(embedded("adult.csv.gz"), whole=NUMBERS)
+    table = columns_of(embedded("adult.csv.gz"))
     part, income = table.pop("part"), table.pop("income")
     rich = np.isin(income, (">50K", ">50K."))  # adult.test ends its labels with a full stop
 
@@ -73,7 +61,5 @@ def _features(table: Mapping[str, Column], train_rows: Rows) -> Block:
     occurs only once. Quartiles of age come from the training rows, as anything learnt must.
     """
     edges = {"age": quantiles(table["age"], train_rows, (0.25, 0.5, 0.75)), **BIN_EDGES}
-    categories = [one_hots(name, table[name]) for name in CATEGORIES]
-    return side_by_side(
-        [*categories, *(bins(name, table[name], inner) for name, inner in edges.items())]
-    )
+    binned = [bins(name, table[name], inner) for name, inner in edges.items()]
+    return side_by_side([*categories(table), *binned])

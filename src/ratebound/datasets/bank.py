@@ -22,7 +22,7 @@ from ratebound.datasets.features import (
     Column,
     bin_of,
     bins,
-    one_hots,
+    categories,
     quantiles,
     side_by_side,
     standardised,
@@ -33,25 +33,10 @@ from ratebound.problem import Population
 
 __all__ = ["fetch_bank", "load_bank"]
 
-CATEGORIES = (
-    "job",
-    "marital",
-    "education",
-    "default",
-    "housing",
-    "loan",
-    "contact",
-    "month",
-    "poutcome",
-)
-WHOLE = ("age", "balance", "day", "duration", "campaign", "pdays", "previous")
 REAL = ("emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed")
-
+STANDARDISED = ("balance", "day", "duration", "campaign", "pdays", "previous")  # in the earlier release
 QUARTILES = (0.25, 0.5, 0.75)
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
-BINNED_IN_ADDITIONAL = ("age", "duration", "euribor3m")
-BINNED_IN_FULL = ("age", "duration")
-STANDARDISED_IN_FULL = ("balance", "day", "duration", "campaign", "pdays", "previous")
 
 URL = "https://archive.ics.uci.edu/static/public/222/bank+marketing.zip"
 ADDITIONAL = DataFile(
@@ -81,14 +66,12 @@ def load_bank(folder: str | Path | None = None, seed: int = 845) -> Splits:
     [7754, 5346, 5972, 6757, 5819]
     """
     text = embedded("bank_full.csv.gz") if folder is None else ADDITIONAL.read(folder)
-    table = columns_of(text, whole=WHOLE, real=REAL)
-    table = {name.replace(".", "_"): column for name, column in table.items()}
+    table = {name.replace(".", "_"): column for name, column in columns_of(text).items()}
     subscribed = table.pop("y") == "yes"
     parts = in_tenths(len(subscribed), seed)
     train_rows = parts[0]
-    features, names = (_features_of_full if folder is None else _features_of_additional)(
-        table, train_rows
-    )
+    features_of = _features_of_full if folder is None else _features_of_additional
+    features, names = features_of(table, train_rows)
     table["age_group"] = 1 + bin_of(table["age"], quantiles(table["age"], train_rows, QUINTILES))
     return split(Population(features, subscribed, columns=table), parts, names)
 
@@ -133,23 +116,20 @@ def _from_archive(archive: bytes) -> bytes:
 
 
 def _features_of_full(table: Mapping[str, Column], train_rows: Rows) -> Block:
-    numbers = np.column_stack([table[name] for name in STANDARDISED_IN_FULL])
+    numbers = np.column_stack([table[name] for name in STANDARDISED])
     return side_by_side(
         [
-            *(one_hots(name, table[name]) for name in CATEGORIES),
-            *_bins(table, BINNED_IN_FULL, QUINTILES, train_rows),
-            (standardised(numbers, train_rows), STANDARDISED_IN_FULL),
+            *categories(table),
+            *_bins(table, ("age", "duration"), QUINTILES, train_rows),
+            (standardised(numbers, train_rows), STANDARDISED),
         ]
     )
 
 
 def _features_of_additional(table: Mapping[str, Column], train_rows: Rows) -> Block:
-    return side_by_side(
-        [
-            *(one_hots(name, table[name]) for name in CATEGORIES),
-            *_bins(table, BINNED_IN_ADDITIONAL, QUARTILES, train_rows),
-        ]
-    )
+    used = {name: column for name, column in table.items() if name != "day_of_week"}
+    binned = _bins(table, ("age", "duration", "euribor3m"), QUARTILES, train_rows)
+    return side_by_side([*categories(used), *binned])
 
 
 def _bins(

@@ -22,16 +22,6 @@ from ratebound.problem import Population
 
 __all__ = ["load_compas"]
 
-WHOLE = (
-    "age",
-    "juv_fel_count",
-    "juv_misd_count",
-    "juv_other_count",
-    "priors_count",
-    "decile_score",
-    "is_recid",
-    "two_year_recid",
-)
 CATEGORIES = ("c_charge_degree", "race", "score_text", "sex")
 
 
@@ -48,8 +38,7 @@ def load_compas(seed: int = 0) -> Splits:
     >>> compas.feature_names[-5:]
     ('priors_count>0', 'priors_count>1', 'priors_count>3', 'priors_count>5', 'priors_count>9')
     """
-    table = columns_of(embedded("compas.csv.gz"), whole=WHOLE, real=("days_b_screening_arrest",))
-    table = _as_analysed(table)
+    table = _as_analysed(columns_of(embedded("compas.csv.gz")))
     arrested_again = table.pop("two_year_recid") == 1
     del table["is_recid"]  # an arrest at any time: it gives the label away
     parts = in_tenths(len(arrested_again), seed)

@@ -4,7 +4,7 @@ A block is an array with a column for each feature, and the features' names. Wha
 quantiles, is learnt on the training rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,11 @@ def one_hots(name: str, column: Column) -> Block:
     """
     values, codes = np.unique(column, return_inverse=True)
     return _indicators(codes, len(values)), tuple(f"{name}={value}" for value in values)
+
+
+def categories(table: Mapping[str, Column]) -> list[Block]:
+    """The indicators of every column of texts."""
+    return [one_hots(name, column) for name, column in table.items() if column.dtype.kind == "U"]
 
 
 def bins(name: str, column: Column, edges: Sequence[float]) -> Block:

@@ -1,14 +1,15 @@
 """The files that data sets come in: CSVs under gzip, in the package or in a folder the user names.
 
-Those in a folder are known by the SHA-256 of the CSV inside, whoever compressed it: numbers computed on
-a file that was cut or changed would be compared with published ones to no purpose.
+Those in a folder are recognised by the SHA-256 of the CSV inside, whoever compressed it: comparing
+published numbers with those of a truncated or changed file would be pointless.
 """
 
 import csv
 import gzip
 import hashlib
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from io import StringIO
@@ -27,7 +28,7 @@ class DataFile:
     name: str
     holds: str  # the data set, in words
     sha256: str  # of the CSV inside
-    # How to come by it.
+    # How to get it.
     remedy: str = (
         "Name the folder that holds it; its card, ratebound/datasets/data/README.md, says what is in it "
         "and where that comes from."
@@ -66,22 +67,21 @@ def embedded(name: str) -> str:
     return gzip.decompress(file.read_bytes()).decode("ascii")
 
 
-def columns_of(text: str, whole: Collection[str] = (), real: Collection[str] = ()) -> dict[str, Column]:
+def columns_of(text: str) -> dict[str, Column]:
     """The columns of a CSV: of whole numbers, of real ones with NaN for empty cells, else of texts.
 
-    >>> columns_of("age,sex,days\\n39,Male,\\n", whole=("age",), real=("days",))
+    >>> columns_of("age,sex,days\\n39,Male,\\n")
     {'age': array([39]), 'sex': array(['Male'], dtype='<U4'), 'days': array([nan])}
     """
     header, *rows = csv.reader(text.splitlines())
-    table: dict[str, Column] = {}
-    for name, cells in zip(header, zip(*rows, strict=True), strict=True):
-        if name in whole:
-            table[name] = np.array([int(cell) for cell in cells])
-        elif name in real:
-            table[name] = np.array([float(cell or "nan") for cell in cells])
-        else:
-            table[name] = np.array(cells)
-    return table
+    return dict(zip(header, map(_column, zip(*rows, strict=True)), strict=True))
+
+
+def _column(cells: Sequence[str]) -> Column:
+    for number in (int, lambda cell: float(cell or "nan")):
+        with suppress(ValueError):
+            return np.array([number(cell) for cell in cells])
+    return np.array(cells)
 
 
 def numbers_of(text: str, kinds: Mapping[str, str]) -> dict[str, Column]:

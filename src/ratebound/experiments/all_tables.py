@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ratebound.auditing.markup import Markup, document, style, tag
-from ratebound.experiments.reproduced import STAND_IN, Chosen, Reproduced, chosen_text, number
-from ratebound.experiments.table_rows import CALLED, VALUES, Summary
+from ratebound.experiments.reproduced import STAND_IN, Reproduced, chosen_text, number
+from ratebound.experiments.table_rows import CALLED, VALUES, Chosen, Summary
 
 PAPER = "Cotter et al., “Optimization with Non-Differentiable Constraints”"
 NOTE = (
@@ -69,16 +69,12 @@ def _table(table: Reproduced) -> Markup:
 
 def _row(table: Reproduced, summary: Summary, chosen: Sequence[Chosen]) -> Markup:
     published = table.published_row(summary.row)
-    ours = []
-    for place, name in enumerate(VALUES):
-        words: list[object] = [number(getattr(summary.row, name))]
-        if summary.seeds > 1:
-            words.append(tag("small", f"±{number(getattr(summary.deviations, name))}"))
-        ours.append(tag("td", *words, class_=_kind(place)))
-    theirs = [
-        tag("td", "–" if published is None else number(getattr(published, name)), class_=_kind(i, True))
-        for i, name in enumerate(VALUES)
-    ]
+    ours: list[Markup] = []
+    for mean, deviation in zip(summary.row.values(), summary.deviations.values(), strict=True):
+        spread = tag("small", f"±{number(deviation)}") if summary.seeds > 1 else ""
+        ours.append(tag("td", number(mean), spread, class_=_kind(len(ours))))
+    known = ["–"] * len(VALUES) if published is None else map(number, published.values())
+    theirs = [tag("td", value, class_=_kind(i, True)) for i, value in enumerate(known)]
     rates = tag("td", tag("code", chosen_text(chosen)), class_="first")
     return tag("tr", tag("td", summary.row.title, class_="row"), *ours, *theirs, rates)
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ratebound.datasets import load_bank
-from ratebound.experiments.experiment import Data, Experiment, Rates, compiled_on
+from ratebound.experiments.experiment import Experiment, Rates
 from ratebound.experiments.model_kinds import linear
-from ratebound.problem.problem import Problem
-from ratebound.rates.named import error_rate, positive_rate
+from ratebound.rates.named import positive_rate
 
 FIRST_SEED = 845  # whose shares of labels are the published ones
-
-
-def _load(folder: Path | None, seed: int, device: str | None) -> Data:
-    splits = load_bank(folder, seed=FIRST_SEED + seed)
-    parity = [positive_rate(age_group=k) <= positive_rate() + 0.02 for k in range(1, 6)]
-    problem = Problem(error_rate(), parity)
-    return compiled_on(problem, splits, linear(len(splits.feature_names), device))
-
 
 BANK = Experiment(
     name="bank",
     title="Bank Marketing",
     words="will a customer subscribe; five age groups said yes to at most 2% more often than everyone",
-    load=_load,
+    splits=lambda folder, seed: load_bank(folder, seed=FIRST_SEED + seed),
+    promises=lambda splits: [positive_rate(age_group=k) <= positive_rate() + 0.02 for k in range(1, 6)],
+    model=linear,
     shipped="the release that ships, bank-full; the published rows fit the later one: --data FOLDER",
     epochs=80,
     batch_size=2048,

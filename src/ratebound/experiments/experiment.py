@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from ratebound.datasets import Splits
 from ratebound.experiments.model_kinds import Model
 from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.named import error_rate
 
 NOTHING = 1e-12
 FREE = ("unconstrained", "steering-only")  # algorithms without constraints
@@ -30,17 +32,6 @@ class Data:
     validation: Compiled
     test: Compiled
     steering: Compiled | None = None  # error on steering examples alone, for the row trained on them
-
-
-def compiled_on(
-    problem: Problem,
-    splits: Any,
-    model: Model,
-    others: Mapping[str, Population] | None = None,
-) -> Data:
-    """The problem on the three populations of `splits`, each with the same `others` beside it."""
-    parts = {name: compile(problem, getattr(splits, name), **(others or {})) for name in POPULATIONS}
-    return Data(problem, model, **parts)
 
 
 @dataclass(frozen=True)
@@ -69,10 +60,12 @@ class Experiment:
     name: str
     title: str
     words: str  # what is decided, and what is promised
-    load: Callable[[Path | None, int, str | None], Data]  # from a folder, a seed and a device
-    stand_in: bool = False  # the paper's data was never public: this is other data of the same structure
-    needs_folder: bool = False  # whether its files do not ship with the package
-    shipped: str = ""  # where no folder is named and what ships is other data: what it is
+    splits: Callable[[Any, int], Splits]  # from a folder, which only some data sets need, and a seed
+    promises: Callable[[Splits], Sequence[Constraint]]
+    model: Callable[[Splits, str | None], Model]  # on a device
+    # The paper's data was never public: this is other data of the same structure, in a folder.
+    stand_in: bool = False
+    shipped: str = ""  # what ships with the package, if the paper used other data
     epochs: int = 40
     batch_size: int = 512
     keep_every: int | Literal["epoch"] = "epoch"
@@ -81,6 +74,24 @@ class Experiment:
     rates: Rates = field(default_factory=Rates)
     threads: int | None = 1  # more cost small models time, tenfold on a busy machine; None: no limit
     algorithms: tuple[str, ...] = ("unconstrained", "hinge", "swap", "ext")
+
+    def load(self, folder: Path | None, seed: int, device: str | None) -> Data:
+        """Compile the problem on the populations of one split, each with the same others beside it."""
+        self.check(folder)
+        splits = self.splits(folder, seed)
+        problem = Problem(error_rate(), self.promises(splits))
+        parts = {name: compile(problem, getattr(splits, name), **splits.others) for name in POPULATIONS}
+        steering = splits.others.get("steering")
+        alone = None if steering is None else compile(Problem(error_rate()), steering)
+        return Data(problem, self.model(splits, device), **parts, steering=alone)
+
+    def check(self, folder: Path | None) -> None:
+        """Raise if the data is in a folder and none is named."""
+        if self.stand_in and folder is None:
+            raise ValueError(
+                f"the data of {self.name} does not ship with the package: say where its files are with "
+                "--data FOLDER; the data cards say which files, and where they come from"
+            )
 
 
 def player(algorithm: str, rates: list[float]) -> Player:
@@ -92,13 +103,3 @@ def player(algorithm: str, rates: list[float]) -> Player:
     if algorithm == "swap":
         return SwapRegret(rates)
     return ExternalRegret(rates)
-
-
-def needed(folder: Path | None, name: str) -> Path:
-    """The folder a problem's files are in, which must be named."""
-    if folder is None:
-        raise ValueError(
-            f"the data of {name} does not ship with the package: say where its files are with --data "
-            "FOLDER; the data cards say which files and whence"
-        )
-    return folder

@@ -6,6 +6,7 @@ from 0 on.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
-from ratebound.datasets import load_filtering
-from ratebound.datasets.splits import Splits
-from ratebound.experiments.experiment import POPULATIONS, Data, Experiment, Rates, compiled_on, needed
+from ratebound.datasets import Splits, load_filtering
+from ratebound.experiments.experiment import POPULATIONS, Experiment, Rates
 from ratebound.experiments.model_kinds import KEYPOINTS, lattices
 from ratebound.learners.lattice import Lattice
-from ratebound.problem.problem import Problem
-from ratebound.rates.named import error_rate, loss_only_churn
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.named import loss_only_churn
 
 SIZE = (50, 6)  # lattices, and features of each
 EPOCHS, BATCH, RATE = 5, 512, 0.01  # of the regression
 
 
-def _load(folder: Path | None, seed: int, device: str | None) -> Data:
-    splits = load_filtering(needed(folder, "filtering"), seed=seed)
+def _splits(folder: Path, seed: int) -> Splits:
+    splits = load_filtering(folder, seed)
     base = _regression(splits, seed)
     for name in POPULATIONS:
         population = getattr(splits, name)
         population.columns["base"] = _decisions(base, population.features)
+    return splits
+
+
+def _promises(splits: Splits) -> list[Constraint]:
     regions = np.unique(splits.train.column("region")).tolist()
-    churn = [loss_only_churn(versus="base", region=region) <= 0.05 for region in regions]
-    return compiled_on(Problem(error_rate(), churn), splits, lattices(*SIZE, splits.monotone, device))
+    return [loss_only_churn(versus="base", region=region) <= 0.05 for region in regions]
 
 
 def _regression(splits: Splits, seed: int) -> Any:
@@ -70,9 +73,10 @@ FILTERING = Experiment(
     name="filtering",
     title="Filtering",
     words="will a loan be repaid; in ten regions at most 5% of a base model's right decisions lost",
-    load=_load,
+    splits=_splits,
+    promises=_promises,
+    model=partial(lattices, count=SIZE[0], rank=SIZE[1]),
     stand_in=True,
-    needs_folder=True,
     epochs=5,
     batch_size=512,
     keep_every=100,

@@ -1,7 +1,7 @@
-"""Games that have ended, kept in files whose names change with all that a game depends on but the code.
+"""Finished games, kept in files whose names change with everything a game depends on except the code.
 
-A file starts with a line that holds a digest of its name and of the rest: one that was damaged, or given
-another game's name, is told from a whole one before anything else in it is read.
+A file starts with a line that holds a digest of its name and of the rest. So a file that was damaged, or
+renamed to another game's name, is recognised before anything else in it is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARRAYS = ("objectives", "violations", "multipliers", "setting", "round")
 
 
 def print_of(data: Data) -> str:
-    """A digest of the model's kind and size, of the problem in words, and of all rows it is posed on."""
+    """A digest of the model's kind and size, the problem in words, and all of its rows."""
     digest = hashlib.sha256(data.model.words.encode())
     for name in (*POPULATIONS, "steering"):
         compiled = getattr(data, name)
@@ -67,7 +67,7 @@ def write_game(file: Path, trace: Trace, seconds: float) -> None:
 
 
 def read_game(file: Path, data: Data) -> tuple[Trace, float] | None:
-    """The candidates of a game and the seconds it took; None where it must be played (again)."""
+    """The candidates of a game and the seconds it took; None if it must be played (again)."""
     try:
         line, _, content = file.read_bytes().partition(b"\n")
     except FileNotFoundError:

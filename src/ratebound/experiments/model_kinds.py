@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ratebound.base.extras import import_torch
+from ratebound.datasets import Splits
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.torch import Torch
@@ -22,8 +23,9 @@ class Model:
     learner: Callable[[list[float]], Any]  # from learning rates, one a setting
 
 
-def linear(width: int, device: str | None) -> Model:
+def linear(splits: Splits, device: str | None) -> Model:
     """A linear model from zero: in NumPy, or in PyTorch on a device."""
+    width = len(splits.feature_names)
     words = f"linear of {width}"
     if device is None:
         return Model(words, lambda rates: Linear(learning_rate=rates))
@@ -38,8 +40,9 @@ def linear(width: int, device: str | None) -> Model:
     return Model(words, lambda rates: Torch(zero, learning_rate=rates, device=device))
 
 
-def network(width: int, hidden: int, device: str | None) -> Model:
+def network(splits: Splits, device: str | None, hidden: int) -> Model:
     """Two layers with ReLU between them."""
+    width = len(splits.feature_names)
 
     def made() -> Any:
         nn = import_torch().nn
@@ -49,15 +52,11 @@ def network(width: int, hidden: int, device: str | None) -> Model:
     return Model(words, lambda rates: Torch(made, learning_rate=rates, device=device))
 
 
-def lattices(count: int, rank: int, monotone: Mapping[int, int], device: str | None) -> Model:
+def lattices(splits: Splits, device: str | None, count: int, rank: int) -> Model:
     """An ensemble of monotone lattices, each over `rank` of the features."""
-
-    def learner(rates: list[float]) -> Lattice:
-        return Lattice(
-            count, rank, monotone=monotone, learning_rate=rates, keypoints=KEYPOINTS, device=device
-        )
-
+    monotone = splits.monotone
     words = (
         f"{count} lattices of {rank} with {KEYPOINTS} keypoints, monotone in {sorted(monotone.items())}"
     )
-    return Model(words, learner)
+    given: dict[str, Any] = {"keypoints": KEYPOINTS, "monotone": monotone, "device": device}
+    return Model(words, lambda rates: Lattice(count, rank, learning_rate=rates, **given))

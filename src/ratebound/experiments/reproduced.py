@@ -11,8 +11,9 @@ from typing import Any
 
 from ratebound.base.extras import versions
 from ratebound.experiments.experiment import FREE, Experiment
+from ratebound.experiments.published import published
 from ratebound.experiments.running import Played, solved
-from ratebound.experiments.table_rows import CALLED, SOLUTIONS, VALUES, Row, Summary, summarised
+from ratebound.experiments.table_rows import CALLED, SOLUTIONS, VALUES, Chosen, Row, Summary, summarised
 
 STAND_IN = "Stand-in data: the published table is of other data, which was never public."
 RATES = (
@@ -20,22 +21,6 @@ RATES = (
 )
 LIBRARIES = ("ratebound", "numpy", "scipy", "torch")
 TITLE, NUMBER = 20, 8  # widths of columns
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The learning rates a row was chosen with, on validation rows."""
-
-    model: float
-    multipliers: float | None  # None where there are no constraints
-
-    def __str__(self) -> str:
-        """Of the model, then of the multipliers.
-
-        >>> str(Chosen(0.1, 0.00001))
-        '0.1/1e-05'
-        """
-        return f"{self.model:g}" if self.multipliers is None else f"{self.model:g}/{self.multipliers:g}"
 
 
 @dataclass(frozen=True)
@@ -75,35 +60,27 @@ class Reproduced:
 
 def reproduced(
     experiment: Experiment,
-    published: list[Row],
     runs: Sequence[list[Played]],
-    *,
-    seeds: Sequence[int],
-    epochs: int | None = None,
     device: str | None = None,
 ) -> Reproduced:
-    """The table of an experiment that was run once for each seed."""
+    """The table of an experiment that was run once for each seed, from 0 on."""
     tables = [solved(played) for played in runs]
     seconds: dict[str, float] = {}
     for one in (one for played in runs for one in played):
         seconds[one.algorithm] = seconds.get(one.algorithm, 0.0) + one.seconds
-    chosen = [
-        [Chosen(s.model_rate, None if s.row.algorithm in FREE else s.multiplier_rate) for s in same]
-        for same in zip(*tables, strict=True)
-    ]
     return Reproduced(
         name=experiment.name,
         title=experiment.title,
         words=experiment.words,
         stand_in=experiment.stand_in,
-        seeds=list(seeds),
-        epochs=epochs or experiment.epochs,
+        seeds=list(range(len(runs))),
+        epochs=experiment.epochs,
         device=device or "cpu",
         seconds=seconds,
         versions=versions(*LIBRARIES),
-        rows=summarised([[s.row for s in table] for table in tables]),
-        chosen=chosen,
-        published=published,
+        rows=summarised([[row for row, _ in table] for table in tables]),
+        chosen=[[chosen for _, chosen in same] for same in zip(*tables, strict=True)],
+        published=published(experiment.name),
     )
 
 

@@ -1,7 +1,7 @@
 """Running an experiment: every algorithm's settings at once, then four solutions of each.
 
-What is kept of a game is the table of its candidates, without their parameters: all that rows and
-figures need. It is written as soon as a game has ended, so that an interrupted run goes on where it was.
+Of each game only the table of its candidates is kept, without their parameters: that is all that rows
+and figures need. It is written as soon as the game has ended, so an interrupted run resumes from there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # i
 
 from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
 from ratebound.experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
-from ratebound.experiments.table_rows import Row
+from ratebound.experiments.table_rows import Chosen, Row
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep, Rules
 from ratebound.game.trace import Trace
@@ -26,17 +26,11 @@ from ratebound.learners.linear import LinearScorer
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import average, best_iterate, last_iterate, select, shrink
 
-
-def uniform(trace: Trace) -> Mixture:
-    """The T-stochastic solution as the paper's tables show it."""
-    return average(trace, weighting="uniform")
-
-
 # The tables rank as the paper has it: a promise kept with room to spare is better than one just kept.
 RANKING: Literal["literal"] = "literal"
 SOLUTIONS: dict[str, Callable[[Trace], Mixture]] = {
     "m-stoch": shrink,
-    "t-stoch": uniform,
+    "t-stoch": partial(average, weighting="uniform"),
     "best": partial(best_iterate, ranking=RANKING),
     "last": last_iterate,
 }
@@ -50,7 +44,7 @@ class Played:
     trace: Trace
     model_rates: list[float]
     multiplier_rates: list[float]
-    seconds: float  # of playing, also where that was in an earlier run
+    seconds: float  # of playing, even if that was in an earlier run
     resumed: bool  # whether it was
 
 
@@ -61,13 +55,12 @@ def run(
     folder: Path | None = None,
     device: str | None = None,
     keep: Path | None = None,
-    epochs: int | None = None,
     progress: bool | None = None,
 ) -> list[Played]:
     """Every algorithm of an experiment on one split of its data.
 
-    `folder` is where the files are that do not ship with the package; `keep` is where finished games
-    are written, and read from again; `epochs` is for a shorter run than the experiment's own.
+    `folder` holds the files that do not ship with the package. Finished games are written to `keep`, and
+    read from there instead of being played again.
     """
     data = experiment.load(folder, seed, device)
     played_on = (print_of(data), device)
@@ -75,14 +68,14 @@ def run(
     for algorithm in experiment.algorithms:
         pairs = experiment.rates.pairs(algorithm)
         game = (experiment.name, algorithm, seed)
-        name = name_of(game, pairs, _settings(experiment, algorithm, epochs), played_on)
+        name = name_of(game, pairs, _settings(experiment, algorithm), played_on)
         file = None if keep is None else keep / f"{name}{SUFFIX}"
         held = None if file is None else read_game(file, data)
         if held is not None:
             trace, seconds = held
         else:
             started = time.perf_counter()
-            trace = _play(experiment, data, algorithm, pairs, seed, epochs, progress)
+            trace = _play(experiment, data, algorithm, seed, progress)
             seconds = time.perf_counter() - started
             if file is not None:
                 write_game(file, trace, seconds)
@@ -90,15 +83,8 @@ def run(
     return found
 
 
-def _play(
-    experiment: Experiment,
-    data: Data,
-    algorithm: str,
-    pairs: tuple[list[float], list[float]],
-    seed: int,
-    epochs: int | None,
-    progress: bool | None,
-) -> Trace:
+def _play(experiment: Experiment, data: Data, algorithm: str, seed: int, progress: bool | None) -> Trace:
+    model_rates, multiplier_rates = experiment.rates.pairs(algorithm)
     alone = algorithm == "steering-only"
     train = data.steering if alone else data.train
     assert train is not None
@@ -108,9 +94,9 @@ def _play(
     with threadpool_limits(experiment.threads):
         trace = play(
             train,
-            data.model.learner(pairs[0]),
-            player=player(algorithm, pairs[1]),
-            rounds=(epochs or experiment.epochs) * per_epoch,
+            data.model.learner(model_rates),
+            player=player(algorithm, multiplier_rates),
+            rounds=experiment.epochs * per_epoch,
             batch_size=experiment.batch_size,
             rules=Rules(loss=experiment.loss, proxy=_proxy(experiment, algorithm)),
             keep=Keep(keep_every),
@@ -123,10 +109,10 @@ def _play(
     return _without_parameters(_judged_on(data, trace) if alone else trace)
 
 
-def _settings(experiment: Experiment, algorithm: str, epochs: int | None) -> tuple[Any, ...]:
+def _settings(experiment: Experiment, algorithm: str) -> tuple[Any, ...]:
     """What the rules of a game depend on, beside its learning rates."""
     return (
-        epochs or experiment.epochs, experiment.batch_size, experiment.keep_every, experiment.loss,
+        experiment.epochs, experiment.batch_size, experiment.keep_every, experiment.loss,
         _proxy(experiment, algorithm), player(algorithm, experiment.rates.pairs(algorithm)[1]),
     )  # fmt: skip
 
@@ -150,37 +136,23 @@ def _judged_on(data: Data, trace: Trace) -> Trace:
     )
 
 
-@dataclass(frozen=True)
-class Solved:
-    """A row of the table, and the setting that was chosen for it."""
-
-    row: Row
-    setting: int
-    model_rate: float
-    multiplier_rate: float
-
-
-def solved(played: list[Played]) -> list[Solved]:
-    """Of every algorithm four solutions, each of the setting chosen for it."""
+def solved(played: list[Played]) -> list[tuple[Row, Chosen]]:
+    """The table's rows, four solutions of every algorithm, and the learning rates chosen for each."""
     found = []
     for one in played:
         if one.algorithm in FREE:
-            found.append(_solved(one, "last", _least_error(one.trace)))
-            continue
-        for name, solution in SOLUTIONS.items():
-            found.append(_solved(one, name, select(one.trace, solution, ranking=RANKING)))
+            mixtures = {"last": _least_error(one.trace)}
+        else:
+            mixtures = {
+                name: select(one.trace, solution, ranking=RANKING)
+                for name, solution in SOLUTIONS.items()
+            }
+        for name, mixture in mixtures.items():
+            assert mixture.setting is not None
+            multipliers = None if one.algorithm in FREE else one.multiplier_rates[mixture.setting]
+            chosen = Chosen(one.model_rates[mixture.setting], multipliers)
+            found.append((_row(one.algorithm, name, mixture), chosen))
     return found
-
-
-def rows(played: list[Played]) -> list[Row]:
-    """The table's rows."""
-    return [one.row for one in solved(played)]
-
-
-def _solved(one: Played, solution: str, mixture: Mixture) -> Solved:
-    assert mixture.setting is not None
-    row, setting = _row(one.algorithm, solution, mixture), mixture.setting
-    return Solved(row, setting, one.model_rates[setting], one.multiplier_rates[setting])
 
 
 def _least_error(trace: Trace) -> Mixture:

@@ -52,6 +52,22 @@ VALUES = tuple(field.name for field in fields(Row))[2:]
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """The learning rates a row was chosen with, on validation rows."""
+
+    model: float
+    multipliers: float | None  # None where there are no constraints
+
+    def __str__(self) -> str:
+        """Of the model, then of the multipliers.
+
+        >>> str(Chosen(0.1, 0.00001))
+        '0.1/1e-05'
+        """
+        return f"{self.model:g}" if self.multipliers is None else f"{self.model:g}/{self.multipliers:g}"
+
+
+@dataclass(frozen=True)
 class Summary:
     """One row over several seeds."""
 
