@@ -416,7 +416,7 @@ def test_cutting_planes_need_whole_fits():
         (lambda: rb.CuttingPlane(radius=0), "radius takes a number that is above 0"),
         (lambda: rb.CuttingPlane(smoothing=1.0), "smoothing takes a number"),
         (lambda: rb.Grid(0), "points takes a whole number from 1 on"),
-        (lambda: rb.Grid(radius=-1.0), "radius must be positive"),
+        (lambda: rb.Grid(radius=-1.0), "radius takes a number that is above 0"),
         (lambda: rb.Oracle(LogisticRegression(), tolerance=-1.0), "tolerance takes a number"),
     ],
     ids=["radius", "smoothing", "points", "grid radius", "tolerance"],

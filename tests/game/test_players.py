@@ -268,7 +268,7 @@ def test_swap_regret_starts_uniform_or_where_it_is_told():
         (lambda: rb.SwapRegret(learning_rate=[0.1, float("nan")]), "positive"),
         (lambda: rb.SwapRegret(learning_rate=float("inf")), "positive"),
         (lambda: rb.SwapRegret(learning_rate=[]), "learning rate"),
-        (lambda: rb.SwapRegret(optimizer="rmsprop"), "'sgd' or 'adam'"),
+        (lambda: rb.SwapRegret(optimizer="rmsprop"), "optimizer must be one of sgd, adam"),
         (lambda: rb.SwapRegret(learning_rate="theorem"), "sgd"),
         (lambda: rb.ExternalRegret(radius=0), "radius"),
         (lambda: rb.Lagrangian(radius=float("nan")), "radius"),

@@ -86,6 +86,8 @@ def as_learner(model: Any) -> Learner:
     if all(hasattr(model, name) for name in ("fit", "predict", "get_params")):
         families = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
         return Oracle(model) if families.isdisjoint(BOOSTING) else Boosted(model)
+    if isinstance(model, type) and issubclass(model, Learner):
+        raise ValueError(f"model takes a learner, not its class: {model.__name__}(...)")
     if callable(model) and not hasattr(model, "fit"):
         return Torch(model, learning_rate=SEVERAL)
     raise ValueError(

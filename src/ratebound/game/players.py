@@ -19,11 +19,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, count_to, descending, eye, namespace, solve
+from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
 from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
@@ -111,8 +112,7 @@ class Ascending(Player):
     optimizer: Optimizer = "adam"
 
     def __post_init__(self) -> None:
-        if self.optimizer not in ("sgd", "adam"):
-            raise ValueError(f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}")
+        check_word("optimizer", self.optimizer, get_args(Optimizer))
         if not self.needs_bound:
             checked_rates(self.learning_rate)
         elif self.optimizer != "sgd":
@@ -204,8 +204,7 @@ class ExternalRegret(Ascending):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.radius > 0:
-            raise ValueError(f"radius must be positive, got {self.radius}")
+        check_number("radius", self.radius, above=0)
 
     @property
     def reach(self) -> float:
@@ -262,8 +261,8 @@ class SwapRegret(Ascending):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.objective_weight is not None and not 0 < self.objective_weight < 1:
-            raise ValueError(f"objective_weight lies between 0 and 1, got {self.objective_weight}")
+        if self.objective_weight is not None:
+            check_number("objective_weight", self.objective_weight, above=0, below=1)
 
     def bound(self, sizes: Array) -> float:
         """The largest of the bounds on violations."""
