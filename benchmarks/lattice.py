@@ -19,8 +19,8 @@ from _common import machine, markdown
 
 import ratebound as rb
 from ratebound.datasets.adult import CATEGORIES, NUMBERS
+from ratebound.learners._lattice_network import Lattices, Numeric
 from ratebound.learners.lattice import random_subsets
-from ratebound.learners.lattice_network import Lattices, Numeric
 
 SIZES = {
     "Map Intent": (300, 8, 32, 28),

@@ -65,6 +65,15 @@ def test_imports_go_one_way(module):
             assert (part if part in ROOMS else "") in earlier, f"{module} imports {name}"
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_what_is_underscored_belongs_to_its_room_alone(module):
+    path, room = MODULES[module], module.split("/")[0]
+    for name in imported(ast.parse(path.read_text("utf-8")), path):
+        top, *rest = name.split(".")
+        if top == "ratebound" and any(part.startswith("_") for part in rest):
+            assert rest[0] == room, f"{module} imports {name}"
+
+
 @pytest.mark.parametrize("module", [m for m in MODULES if m.split("/")[0] in LIBRARIES])
 def test_words_need_no_library_and_problems_need_arrays_only(module):
     path = MODULES[module]

@@ -7,7 +7,7 @@ from scipy.stats import binom, binomtest, norm
 
 import ratebound as rb
 from ratebound.auditing import audit
-from ratebound.auditing.intervals import clopper_pearson
+from ratebound.auditing._intervals import clopper_pearson
 
 from .conftest import draw, mixture
 

@@ -10,7 +10,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.auditing import audit
-from ratebound.auditing.figures import ticks
+from ratebound.auditing._figures import ticks
 
 from .conftest import draw, mixture
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.estimators import searching
+from ratebound.estimators import _searching as searching
 
 from ..extras import pd
 

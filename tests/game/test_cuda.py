@@ -37,7 +37,7 @@ def start(problem, player, device, settings=2):
 @pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("groups", [3, 40])  # few cells, and more cells than rows of a batch
 def test_the_same_rounds_as_in_numpy(player, groups, monkeypatch):
-    monkeypatch.setattr("ratebound.game.costs.DENSE_ON_GPU", 2**14)
+    monkeypatch.setattr("ratebound.game._costs.DENSE_ON_GPU", 2**14)
     problem = compiled(groups)
     rows = np.random.default_rng(1).integers(0, 4000, size=(50, 256))
     ends = []

@@ -11,7 +11,8 @@ import pytest
 
 import ratebound as rb
 from ratebound.base.arrays import as_like
-from ratebound.game import costs, places
+from ratebound.game import _costs as costs
+from ratebound.game import _places as places
 
 from ..extras import torch
 

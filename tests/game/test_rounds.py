@@ -416,7 +416,7 @@ def test_a_frontier_is_thinned_while_the_game_goes_on(monkeypatch):
     whole = rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1), **options)
     found = []
     for pieces in (1, 7, 1000):
-        monkeypatch.setattr("ratebound.game.keeping.THIN_AFTER", pieces)
+        monkeypatch.setattr("ratebound.game._keeping.THIN_AFTER", pieces)
         found.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1, frontier=True), **options))
     best = rb.shrink(whole)
     for trace in found:

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from ratebound.learners.architecture import ACTIVATIONS, build, describe  # noqa: E402
-from ratebound.learners.torch_scorer import TorchScorer  # noqa: E402
+from ratebound.learners._architecture import ACTIVATIONS, build, describe  # noqa: E402
+from ratebound.learners._torch_scorer import TorchScorer  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners.checking_lightgbm import checked_lightgbm
-from ratebound.learners.checking_xgboost import checked_xgboost
-from ratebound.learners.trees import LIBRARIES
+from ratebound.learners._checking_lightgbm import checked_lightgbm
+from ratebound.learners._checking_xgboost import checked_xgboost
+from ratebound.learners._trees import LIBRARIES
 
 from ..extras import pd
 

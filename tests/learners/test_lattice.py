@@ -15,17 +15,17 @@ from ratebound.learners.lattice import (
     place_keypoints,
     random_subsets,
 )
-from ratebound.solution.group_thresholds import GroupThresholds
+from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution.mixture import Members, member
 from ratebound.solution.onnx import to_onnx
 
 torch = pytest.importorskip("torch")
 
-from ratebound.learners import interpolation  # noqa: E402
-from ratebound.learners.architecture import build, describe  # noqa: E402
-from ratebound.learners.interpolation import coefficients, interpolate  # noqa: E402
-from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
-from ratebound.learners.torch_scorer import TorchScorer  # noqa: E402
+from ratebound.learners import _interpolation as interpolation  # noqa: E402
+from ratebound.learners._architecture import build, describe  # noqa: E402
+from ratebound.learners._interpolation import coefficients, interpolate  # noqa: E402
+from ratebound.learners._lattice_network import Categorical, Lattices, Numeric  # noqa: E402
+from ratebound.learners._torch_scorer import TorchScorer  # noqa: E402
 
 FREE = rb.Problem(rb.error_rate())
 SIGNS = {0: 1, 1: -1}

@@ -8,7 +8,7 @@ from scipy.optimize import isotonic_regression, nnls
 
 torch = pytest.importorskip("torch")
 
-from ratebound.learners.shapes import (  # noqa: E402
+from ratebound.learners._shapes import (  # noqa: E402
     in_order,
     layers_of,
     least_rise,

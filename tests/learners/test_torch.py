@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-import ratebound.learners.torch_scorer as torch_scorer
+import ratebound.learners._torch_scorer as torch_scorer
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.solution.choosing import uniform_from_key
+from ratebound.solution._choosing import uniform_from_key
 
 from ..extras import pd, pl
 

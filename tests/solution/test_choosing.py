@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
-from ratebound.solution.choosing import choose, uniform_from_features, uniform_from_key, voted_scores
+from ratebound.solution._choosing import choose, uniform_from_features, uniform_from_key, voted_scores
 
 from ..extras import pd, pl
 

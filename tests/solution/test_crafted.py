@@ -16,7 +16,7 @@ from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
 from ratebound.commands.tables import Table
-from ratebound.learners import torch_scorer
+from ratebound.learners import _torch_scorer as torch_scorer
 from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import files
 

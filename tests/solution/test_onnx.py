@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners.architecture import ACTIVATIONS
+from ratebound.learners._architecture import ACTIVATIONS
 from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
-from ratebound.solution.choosing import uniform_from_key
+from ratebound.solution._choosing import uniform_from_key
+from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import to_onnx
-from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 PROBLEM = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.9])
@@ -63,7 +63,7 @@ def linear(members, columns=3, **options):
 
 def chain(members, *layers, **options):
     torch = pytest.importorskip("torch", reason="pip install 'ratebound[torch]' to export its modules")
-    from ratebound.learners.torch_scorer import TorchScorer
+    from ratebound.learners._torch_scorer import TorchScorer
 
     scorer = TorchScorer(torch.nn.Sequential(*layers) if len(layers) != 1 else layers[0])
     size = sum(shape.numel() for shape in scorer.shapes.values())

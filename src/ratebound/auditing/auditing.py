@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing._groups import groups
+from ratebound.auditing._intervals import Interval, area, clopper_pearson
+from ratebound.auditing._measure import counted, over_of, rows_behind, scale, total
+from ratebound.auditing._ratios import measured_ratio
+from ratebound.auditing._score import score_interval
+from ratebound.auditing._strata import strata
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
-from ratebound.auditing.groups import groups
-from ratebound.auditing.intervals import Interval, area, clopper_pearson
-from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
-from ratebound.auditing.ratios import measured_ratio
 from ratebound.auditing.report import Audit, Kept, Measured, Objective, Promise, Unit
-from ratebound.auditing.score import score_interval
-from ratebound.auditing.strata import strata
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array

@@ -8,8 +8,8 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ratebound.auditing.groups import Group
-from ratebound.auditing.intervals import Interval
+from ratebound.auditing._groups import Group
+from ratebound.auditing._intervals import Interval
 from ratebound.auditing.wording import as_text, summary
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
@@ -87,7 +87,7 @@ class Audit:
         return f"Audit({summary(self)})"
 
     def _repr_html_(self) -> str:
-        from ratebound.auditing.page import fragment
+        from ratebound.auditing._page import fragment
 
         return fragment(self)
 
@@ -116,7 +116,7 @@ class Audit:
 
     def to_html(self, *, trace: Trace | None = None, title: str = "Audit") -> str:
         """One page that needs nothing else; with a `trace`, also how training got there."""
-        from ratebound.auditing.page import page
+        from ratebound.auditing._page import page
 
         return page(self, trace=trace, title=title)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ratebound.auditing.groups import HEADS, Group
+from ratebound.auditing._groups import HEADS, Group
 from ratebound.base.layout import aligned
 
 if TYPE_CHECKING:  # the report prints itself with these functions

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from ratebound.auditing import Audit, audit
 from ratebound.base.types import Array
+from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
-from ratebound.estimators.searching import Search, found
 from ratebound.game.learner import Learner
 from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.problem.compiling import compile

@@ -19,10 +19,10 @@ import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace, tally
 from ratebound.base.checks import check_whole, check_word
-from ratebound.game.bounding import largest_violations
-from ratebound.game.costs import Costs
-from ratebound.game.estimates import RunningMeans, running_means
-from ratebound.game.places import Places
+from ratebound.game._bounding import largest_violations
+from ratebound.game._costs import Costs
+from ratebound.game._estimates import RunningMeans, running_means
+from ratebound.game._places import Places
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.proxies import PROXIES, Proxy
 from ratebound.game.rules import Rules

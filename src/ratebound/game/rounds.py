@@ -11,15 +11,15 @@ from tqdm import tqdm
 
 from ratebound.base.checks import check_whole
 from ratebound.base.types import Array
-from ratebound.game.answering import Asking
-from ratebound.game.batches import batches
+from ratebound.game._answering import Asking
+from ratebound.game._batches import batches
+from ratebound.game._keeping import Keeper
+from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
-from ratebound.game.keeping import Keeper
 from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.rules import Keep, Rules, Stop
 from ratebound.game.trace import Trace
-from ratebound.game.turns import Turns, taking
 from ratebound.problem.compiled import Compiled
 
 EPOCHS = 40  # by default

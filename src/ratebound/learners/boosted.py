@@ -18,7 +18,7 @@ from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
 from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
-from ratebound.learners.trees import LIBRARIES, Recipe, Trees
+from ratebound.learners._trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
 

@@ -13,11 +13,11 @@ from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import Style
+from ratebound.learners._torch_scorer import TorchScorer, as_tensor, unflatten
 from ratebound.learners.torch import Network
-from ratebound.learners.torch_scorer import TorchScorer, as_tensor, unflatten
 
 if TYPE_CHECKING:
-    from ratebound.learners.lattice_network import Feature, Lattices
+    from ratebound.learners._lattice_network import Feature, Lattices
 
 Pair = tuple[int, int]
 LARGEST = 1e38  # differences of values up to this fit into single precision
@@ -117,7 +117,7 @@ class Lattice(Network):
 
     def network(self, features: Array) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
-        from ratebound.learners.lattice_network import Lattices
+        from ratebound.learners._lattice_network import Lattices
 
         if features.ndim != 2:
             raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
@@ -141,7 +141,7 @@ class Lattice(Network):
         )
 
     def _feature(self, index: int, values: Array) -> Feature:
-        from ratebound.learners.lattice_network import Categorical, Numeric
+        from ratebound.learners._lattice_network import Categorical, Numeric
 
         if index not in self.categorical:
             if np.nanmax(np.abs(values), initial=0.0) > LARGEST:

@@ -13,7 +13,7 @@ from ratebound.base.types import Array
 from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
-from ratebound.learners.descent import Descent, Optimizer, project_onto_norm_ball
+from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ratebound.base.types import Array
 from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
-from ratebound.learners.archives import check_archive
+from ratebound.learners._archives import check_archive
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.base.extras import import_torch
 from ratebound.game.trace import Trace, Values, scores_on
-from ratebound.learners.torch_scorer import TorchScorer
+from ratebound.learners._torch_scorer import TorchScorer
 from ratebound.problem.compiled import Compiled
 
 if TYPE_CHECKING:

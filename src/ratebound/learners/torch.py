@@ -18,9 +18,9 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
-from ratebound.learners.descent import Descent
-from ratebound.learners.stacking import Stacked, stacked_forward
-from ratebound.learners.torch_scorer import (
+from ratebound.learners._descent import Descent
+from ratebound.learners._stacking import Stacked, stacked_forward
+from ratebound.learners._torch_scorer import (
     CHUNK,
     TorchScorer,
     as_tensor,

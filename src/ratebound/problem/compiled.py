@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.digest import digest_of
+from ratebound.problem._digest import digest_of
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population

@@ -21,13 +21,13 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
+from ratebound.problem._split import split
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
 from ratebound.problem.masks import masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
-from ratebound.problem.split import split
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate
 from ratebound.rates.kinds import ANY, YES, Atom, atoms

@@ -17,15 +17,15 @@ from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.rates.subsets import Value
-from ratebound.solution.checking import flag, numbers
-from ratebound.solution.choosing import (
+from ratebound.solution._checking import flag, numbers
+from ratebound.solution._choosing import (
     HALF,
     uniform_from_features,
     uniform_from_key,
     uniform_from_scores,
     voted_scores,
 )
-from ratebound.solution.drawing_graph import chosen_member, hashed_keys
+from ratebound.solution._drawing_graph import chosen_member, hashed_keys
 
 Decided = tuple[dict[str, str], str, str]  # inputs beside the features, probability, decision: (n, 1)
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws

@@ -19,7 +19,7 @@ import numpy as np
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.solution.documents import check_version, read, written
+from ratebound.solution._documents import check_version, read, written
 from ratebound.solution.mixture import Mixture
 
 FORMAT = "ratebound mixture"

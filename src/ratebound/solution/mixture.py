@@ -16,10 +16,10 @@ from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
-from ratebound.solution.choosing import choose, warn_of_shared_keys
+from ratebound.solution._choosing import choose, warn_of_shared_keys
+from ratebound.solution._group_thresholds import GroupThresholds
+from ratebound.solution._record import Record
 from ratebound.solution.deciders import Decider, Draw
-from ratebound.solution.group_thresholds import GroupThresholds
-from ratebound.solution.record import Record
 from ratebound.solution.status import Status, status_of
 
 

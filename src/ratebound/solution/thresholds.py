@@ -30,11 +30,11 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST, Area
 from ratebound.rates.subsets import Value
+from ratebound.solution._group_thresholds import GroupThresholds
+from ratebound.solution._record import Record
 from ratebound.solution.advice import Search
 from ratebound.solution.deciders import Draw
-from ratebound.solution.group_thresholds import GroupThresholds
 from ratebound.solution.mixture import Members, Mixture
-from ratebound.solution.record import Record
 from ratebound.solution.status import status_in
 
 FEW = 20  # groups that are never too many

@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.learners.architecture import build, chain_nodes, describe, measured
+from ratebound.learners._architecture import build, chain_nodes, describe, measured
 
 if TYPE_CHECKING:
     import torch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ratebound.auditing.figures import LINES, bar, trace_figures, whisker, whisker_range
-from ratebound.auditing.groups import HEADS, Group
+from ratebound.auditing._figures import LINES, bar, trace_figures, whisker, whisker_range
+from ratebound.auditing._groups import HEADS, Group
 from ratebound.auditing.markup import Markup, document, style, tag
 from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import group_row, heading, objective_text, promise_row, summary

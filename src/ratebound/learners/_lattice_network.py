@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ratebound.learners.interpolation import coefficients, interpolate
-from ratebound.learners.shapes import Pair, least_rise, project_lattices, project_line, project_order
+from ratebound.learners._interpolation import coefficients, interpolate
+from ratebound.learners._shapes import Pair, least_rise, project_lattices, project_line, project_order
 
 MOST = 20  # inputs of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first

@@ -10,7 +10,7 @@ from ratebound.base.types import Array
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
-from ratebound.solution.checking import flag, numbers
+from ratebound.solution._checking import flag, numbers
 from ratebound.solution.status import Status
 
 PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file as they are

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.learners.checking_trees import Tree, demand, reached, sized, whole, wholes, within
+from ratebound.learners._checking_trees import Tree, demand, reached, sized, whole, wholes, within
 
 LARGEST_CODE = 2**24  # XGBoost knows no category above it
 ROOT = 2**31 - 1  # what it calls the parent of a root

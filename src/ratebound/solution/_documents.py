@@ -13,11 +13,11 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.scorer import Saved, read_scorer
 from ratebound.learners.encoding import Encoding
-from ratebound.solution.checking import numbers, plain, texts
+from ratebound.solution._checking import numbers, plain, texts
+from ratebound.solution._group_thresholds import GroupThresholds
+from ratebound.solution._record import Record
 from ratebound.solution.deciders import Decider, Draw, Vote
-from ratebound.solution.group_thresholds import GroupThresholds
 from ratebound.solution.mixture import Members, Mixture
-from ratebound.solution.record import Record
 
 VERSION = 1
 DECIDERS: dict[str, type[Decider]] = {kind.kind: kind for kind in (Draw, Vote, GroupThresholds)}

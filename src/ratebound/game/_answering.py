@@ -17,13 +17,13 @@ from dataclasses import replace
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game._keeping import Keeper
+from ratebound.game._turns import Turns
 from ratebound.game.answers import no_answers
 from ratebound.game.game import Game
-from ratebound.game.keeping import Keeper
 from ratebound.game.learner import Answering
 from ratebound.game.players import Player
 from ratebound.game.trace import Trace
-from ratebound.game.turns import Turns
 from ratebound.problem.compiled import Compiled
 
 ROUNDING = 1e-10  # gaps up to this are those of linear programs

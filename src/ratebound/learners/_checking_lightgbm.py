@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.learners.checking_trees import WHOLE, Tree, demand, reached, sized, whole, within
+from ratebound.learners._checking_trees import WHOLE, Tree, demand, reached, sized, whole, within
 
 RANGE = re.compile(r"none|\[[^\s:]+:[^\s:]+\]|-?[0-9]+(:-?[0-9]+)*")  # what is said of a feature
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.arrays import Array, namespace
+from ratebound.game._keeping import Keeper
 from ratebound.game.game import Batch, Game, GameState
-from ratebound.game.keeping import Keeper
 from ratebound.game.learner import Growing, Taking
 from ratebound.game.trace import Trace
 

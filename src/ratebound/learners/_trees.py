@@ -18,8 +18,8 @@ import numpy as np
 
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
-from ratebound.learners.checking_lightgbm import checked_lightgbm
-from ratebound.learners.checking_xgboost import checked_xgboost
+from ratebound.learners._checking_lightgbm import checked_lightgbm
+from ratebound.learners._checking_xgboost import checked_xgboost
 
 SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
 

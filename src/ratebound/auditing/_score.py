@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from ratebound.auditing.intervals import Interval
-from ratebound.auditing.strata import Strata
+from ratebound.auditing._intervals import Interval
+from ratebound.auditing._strata import Strata
 from ratebound.base.types import Array
 
 FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, where nothing varies in the sample

@@ -17,8 +17,8 @@ from ratebound.game.scorer import Graph
 from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, column_text, value_text
-from ratebound.solution.checking import plain, texts
-from ratebound.solution.choosing import voted_scores
+from ratebound.solution._checking import plain, texts
+from ratebound.solution._choosing import voted_scores
 from ratebound.solution.deciders import Decided, Decider, Draw, Vote
 
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.arrays import Array, as_like, namespace
-from ratebound.game.places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
+from ratebound.game._places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
 from ratebound.problem.compiled import Block, Compiled, rounded_up
 
 DENSE_ON_CPU = 2**16  # entries up to which a dense matrix is the cheapest
