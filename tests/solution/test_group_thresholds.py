@@ -112,7 +112,7 @@ def test_decisions_are_those_of_a_loop(policy, scores):
     assert (decided[proba[:, 1] == 1]).all()
     assert not decided[proba[:, 1] == 0].any()
     np.testing.assert_array_equal(policy.predict(scores, columns=PEOPLE), decided)
-    for options in ({}, {"key": np.arange(600)}, {"random_state": 1}):
+    for options in ({}, {"key": np.arange(600)}, {"seed": 1}):
         share = policy.predict(scores, columns=PEOPLE, **options).mean()
         assert abs(share - proba[:, 1].mean()) <= 4 * np.sqrt(0.25 / 600)
 

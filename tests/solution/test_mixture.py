@@ -68,7 +68,7 @@ def test_predicting_again_gives_the_same():
     np.testing.assert_array_equal(MIXTURE.predict(X[:5].tolist()), found[:5])
 
 
-@pytest.mark.parametrize("options", [{}, {"key": np.arange(len(X))}, {"random_state": 3}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"key": np.arange(len(X))}, {"seed": 3}], ids=str)
 def test_as_many_yeses_as_expected(options):
     found = MIXTURE.predict(X, **options)
     for share in np.unique(EXPECTED.round(6)):
@@ -100,12 +100,12 @@ def test_another_salt_decides_other_rows():
 
 
 def test_random_states_repeat_and_differ():
-    first, again, other = (MIXTURE.predict(X, random_state=seed) for seed in (0, 0, 1))
+    first, again, other = (MIXTURE.predict(X, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     generator = np.random.default_rng(0)
-    np.testing.assert_array_equal(MIXTURE.predict(X, random_state=generator), first)
-    assert (MIXTURE.predict(X, random_state=generator) != first).any()  # drawn afresh
+    np.testing.assert_array_equal(MIXTURE.predict(X, seed=generator), first)
+    assert (MIXTURE.predict(X, seed=generator) != first).any()  # drawn afresh
 
 
 def test_rows_that_share_a_fate_are_told_of():
@@ -113,7 +113,7 @@ def test_rows_that_share_a_fate_are_told_of():
     with pytest.warns(UserWarning, match=r"500 rows have only 1 different features.*Pass key="):
         MIXTURE.predict(same)
     MIXTURE.predict(same, key=np.arange(500))
-    MIXTURE.predict(same, random_state=0)
+    MIXTURE.predict(same, seed=0)
     MIXTURE.predict(same[:2])  # two alike are no sign of anything
     mixture_of([0.3, 0.3, 0.4], decider=Vote()).predict(same)
 
@@ -126,9 +126,7 @@ def test_a_mixture_keeps_its_shares_whatever_the_units(by):
     rows = rng.random((4000, 3))
     group = rng.choice(["a", "b"], 4000)
     y = 2 * rows[:, 0] + 0.4 * rows[:, 1] * (group == "a") + 0.3 * rng.normal(size=4000) > 1.2
-    model = rb.RateConstrainedClassifier(
-        'positive_rate(group == "a") <= 0.3', model=tree, random_state=0
-    )
+    model = rb.RateConstrainedClassifier('positive_rate(group == "a") <= 0.3', model=tree, seed=0)
     model.fit(rows * by, y, columns={"group": group})
     assert len(model.solution_) > 1
     inside = group == "a"
@@ -197,7 +195,7 @@ def test_a_vote_leaves_nothing_to_chance():
     np.testing.assert_array_equal(expected, X[:, 0] >= 0)
     np.testing.assert_array_equal(vote.predict(X), expected)
     np.testing.assert_array_equal(vote.predict_proba(X), np.column_stack([~expected, expected]))
-    for options in ({"key": np.arange(len(X))}, {"random_state": 0}):
+    for options in ({"key": np.arange(len(X))}, {"seed": 0}):
         np.testing.assert_array_equal(vote.predict(X, **options), expected)
     assert str(vote).startswith("a vote of 3 models: feasible")
     assert str(MIXTURE).splitlines()[0] == "a mixture of 3 models: feasible"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ratebound.datasets.features import Block, Column, bins, categories, quantiles, side_by_side
 from ratebound.datasets.files import columns_of, embedded
-from ratebound.datasets.splits import Rows, Splits, shuffled, split
+from ratebound.datasets.splits import Indices, Splits, shuffled, split
 from ratebound.problem import Population
 
 __all__ = ["load_adult"]
@@ -54,7 +54,7 @@ def load_adult(seed: int = 3) -> Splits:
     return split(everyone, (train_rows, validation_rows, test_rows), names)
 
 
-def _features(table: Mapping[str, Column], train_rows: Rows) -> Block:
+def _features(table: Mapping[str, Column], train_rows: Indices) -> Block:
     """Turn the columns into indicators, (n, 122), and name them.
 
     Values of a category come from all rows, so that every seed has the same features: one country

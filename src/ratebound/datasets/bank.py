@@ -28,7 +28,7 @@ from ratebound.datasets.features import (
     standardised,
 )
 from ratebound.datasets.files import DataFile, columns_of, embedded
-from ratebound.datasets.splits import Rows, Splits, in_tenths, split
+from ratebound.datasets.splits import Indices, Splits, in_tenths, split
 from ratebound.problem import Population
 
 __all__ = ["fetch_bank", "load_bank"]
@@ -115,7 +115,7 @@ def _from_archive(archive: bytes) -> bytes:
     return kept.getvalue().encode("ascii")
 
 
-def _features_of_full(table: Mapping[str, Column], train_rows: Rows) -> Block:
+def _features_of_full(table: Mapping[str, Column], train_rows: Indices) -> Block:
     numbers = np.column_stack([table[name] for name in STANDARDISED])
     return side_by_side(
         [
@@ -126,13 +126,13 @@ def _features_of_full(table: Mapping[str, Column], train_rows: Rows) -> Block:
     )
 
 
-def _features_of_additional(table: Mapping[str, Column], train_rows: Rows) -> Block:
+def _features_of_additional(table: Mapping[str, Column], train_rows: Indices) -> Block:
     used = {name: column for name, column in table.items() if name != "day_of_week"}
     binned = _bins(table, ("age", "duration", "euribor3m"), QUARTILES, train_rows)
     return side_by_side([*categories(used), *binned])
 
 
 def _bins(
-    table: Mapping[str, Column], names: tuple[str, ...], at: tuple[float, ...], train_rows: Rows
+    table: Mapping[str, Column], names: tuple[str, ...], at: tuple[float, ...], train_rows: Indices
 ) -> list[Block]:
     return [bins(name, table[name], quantiles(table[name], train_rows, at)) for name in names]

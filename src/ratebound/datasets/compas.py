@@ -17,7 +17,7 @@ from ratebound.datasets.features import (
     thermometer,
 )
 from ratebound.datasets.files import columns_of, embedded
-from ratebound.datasets.splits import Rows, Splits, in_tenths, split
+from ratebound.datasets.splits import Indices, Splits, in_tenths, split
 from ratebound.problem import Population
 
 __all__ = ["load_compas"]
@@ -57,7 +57,7 @@ def _as_analysed(table: Mapping[str, Column]) -> dict[str, Column]:
     return {name: column[kept] for name, column in table.items()}
 
 
-def _features(table: Mapping[str, Column], train_rows: Rows) -> Block:
+def _features(table: Mapping[str, Column], train_rows: Indices) -> Block:
     """Turn the columns into the 31 features of the published experiment, and name them."""
 
     def edges(name: str, at: tuple[float, ...]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ratebound.datasets.features import Column, Features
 from ratebound.datasets.files import DataFile, numbers_of
-from ratebound.datasets.splits import Rows, Splits, in_tenths, split
+from ratebound.datasets.splits import Indices, Splits, in_tenths, split
 from ratebound.problem import Population
 
 __all__ = ["load_map_intent"]
@@ -56,7 +56,7 @@ def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
 
 
 def _production(
-    features: Features, late: npt.NDArray[np.bool_], carriers: Column, train_rows: Rows
+    features: Features, late: npt.NDArray[np.bool_], carriers: Column, train_rows: Indices
 ) -> npt.NDArray[np.bool_]:
     """Decisions of trees that each carrier has for itself.
 

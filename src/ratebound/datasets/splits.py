@@ -16,7 +16,7 @@ from ratebound.problem import Population
 
 __all__ = ["Splits"]
 
-Rows = npt.NDArray[np.intp]  # indices of rows
+Indices = npt.NDArray[np.intp]  # indices of rows
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Splits:
     monotone: Mapping[int, int] = field(default_factory=dict)  # feature: 1 increasing, -1 decreasing
 
 
-def shuffled(rows: int, seed: int) -> Rows:
+def shuffled(rows: int, seed: int) -> Indices:
     """The indices of `rows` rows in random order.
 
     >>> shuffled(5, seed=0)
@@ -50,7 +50,7 @@ def shuffled(rows: int, seed: int) -> Rows:
     return np.random.RandomState(seed).permutation(rows)
 
 
-def dealt(rows: int, train: int, validation: int, seed: int) -> tuple[Rows, Rows, Rows]:
+def dealt(rows: int, train: int, validation: int, seed: int) -> tuple[Indices, Indices, Indices]:
     """Rows dealt out at random: so many to train, so many to validate, the rest to test.
 
     >>> [part.tolist() for part in dealt(5, train=3, validation=1, seed=0)]
@@ -60,7 +60,7 @@ def dealt(rows: int, train: int, validation: int, seed: int) -> tuple[Rows, Rows
     return order[:train], order[train : train + validation], order[train + validation :]
 
 
-def in_tenths(rows: int, seed: int) -> tuple[Rows, Rows, Rows]:
+def in_tenths(rows: int, seed: int) -> tuple[Indices, Indices, Indices]:
     """Seven tenths of the rows to train, one to validate and two to test, at random.
 
     >>> [len(part) for part in in_tenths(101_249, seed=0)]
@@ -70,7 +70,7 @@ def in_tenths(rows: int, seed: int) -> tuple[Rows, Rows, Rows]:
 
 
 def split(
-    everyone: Population, parts: tuple[Rows, Rows, Rows], names: tuple[str, ...], **more: Any
+    everyone: Population, parts: tuple[Indices, Indices, Indices], names: tuple[str, ...], **more: Any
 ) -> Splits:
     """Cut a population into its three parts, whose features are called `names`."""
     train, validation, test = (everyone.only(rows) for rows in parts)

@@ -68,6 +68,8 @@ def explain(
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to explain")
     compiled = compile(problem, population, **others)
+    for name in known:
+        compiled.first.column(name)  # a slip is an error, not a price that cannot be told
     everything, parts = AnyClassifier.on(compiled), compiled.parts
     least = everything.least(*_asked(compiled, range(len(compiled.constraints))))
     possible = least.violation == 0

@@ -109,8 +109,8 @@ class GroupThresholds(Decider):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return self.then.choices(weights, scores)
 
-    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        return self.then.uniform(features, key, random_state)
+    def uniform(self, features: Any, key: Any, seed: Any) -> Array:
+        return self.then.uniform(features, key, seed)
 
     def alone(self, member: int) -> tuple[GroupThresholds, Array]:
         used = list(dict.fromkeys(self.model[member].tolist()))  # the first group's first

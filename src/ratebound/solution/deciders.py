@@ -67,7 +67,7 @@ class Decider(ABC):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         """Probabilities (H,) and scores (H, n) of what may decide, from the members' (M,) and (M, n)."""
 
-    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
+    def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
         return np.zeros(len(features))
 
@@ -123,9 +123,9 @@ class Draw(Decider):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return weights, scores
 
-    def uniform(self, features: Any, key: Any, random_state: Any) -> Array:
-        if random_state is not None:
-            return np.random.default_rng(random_state).random(len(features))
+    def uniform(self, features: Any, key: Any, seed: Any) -> Array:
+        if seed is not None:
+            return np.random.default_rng(seed).random(len(features))
         if key is not None:
             uniform = uniform_from_key(key, self.salt)
             if len(uniform) != len(features):

@@ -164,21 +164,19 @@ class Mixture:
         weights, scores = self._choices(X, self.features(X), columns)
         return np.minimum(weights @ (scores >= 0), 1.0)
 
-    def predict(
-        self, X: Any, *, columns: Any = None, key: Any = None, random_state: Any = None
-    ) -> Array:
+    def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
         """A decision for each row, the same one for the same row every time.
 
         A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
-        the features, rounded to a small part of what they usually differ by. `random_state` draws
+        the features, rounded to a small part of what they usually differ by. `seed` draws
         members afresh instead. A vote needs neither. Thresholds on bare scores have only these to hash,
         so rows with equal scores are decided alike: give ids.
         """
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
-        uniform = self.decider.uniform(features, key, random_state)
+        uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
-        if key is None and random_state is None:
+        if key is None and seed is None:
             warn_of_shared_keys(weights, chosen, uniform)
         decisive = scores[chosen, np.arange(len(features))]
         return np.asarray(self.classes)[(decisive >= 0).astype(int)]
