@@ -26,7 +26,7 @@ bare:
 		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
 		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
 		--ignore tests/commands/test_output.py --ignore tests/commands/test_killed.py \
-		--ignore src/ratebound/learners/interpolation.py --ignore src/ratebound/learners/lattice_network.py \
+		--ignore src/ratebound/learners/_interpolation.py --ignore src/ratebound/learners/_lattice_network.py \
 		-k "not changed_byte and not cut_short and not own_checks and not whole_program and not explaining_"
 
 # With the lowest versions pyproject.toml declares. Left out: what needs PyTorch, whose old wheels are

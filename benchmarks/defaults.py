@@ -69,7 +69,7 @@ def compas(folder, seed):
     groups += [rb.where(sex="Female"), rb.where(sex="Male")]
     promises = [rb.recall(group) <= rb.recall() + 0.05 for group in groups]
     parts = [(table.iloc[part], y[part], None) for part in (train, test)]
-    return *parts, promises, {"model": "mlp", "hidden": (10,), "features": names}
+    return *parts, promises, {"model": rb.MLP((10,), (0.003, 0.01, 0.03)), "features": names}
 
 
 def equal_odds(groups, slack=0.05):
