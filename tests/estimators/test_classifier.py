@@ -48,6 +48,8 @@ def test_scikit_learns_own_checks():
     "options", [{}, {"player": "external"}, {"model": rb.MLP(hidden=(4,))}], ids=["", "external", "mlp"]
 )
 def test_promises_are_kept_on_every_row_given(rows, options):
+    if "model" in options:
+        pytest.importorskip("torch")
     X, y = table(rows)
     plain = rb.RateConstrainedClassifier(features=["score", "noise"], random_state=0).fit(X, y)
     assert worst(plain, X, y) > 0.05
