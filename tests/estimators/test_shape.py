@@ -8,6 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import ratebound as rb
 
@@ -227,3 +229,28 @@ def test_what_answers_plays_cutting_planes_for_few_rounds_unless_told():
     )
     assert model.trace_.round.max() <= 50
     assert model.status_.feasible
+
+
+def test_a_group_that_is_not_among_the_rows_audited_is_not_measured():
+    names = np.where(np.arange(300) < 30, "c", GROUP)
+    model = rb.RateConstrainedClassifier("statistical_parity(group, ratio=0.5)", random_state=0)
+    model.fit(X, Y, columns={"group": names})
+    report = model.audit(X[30:], Y[30:], columns={"group": names[30:]})
+    assert [promise.verdict == "not measured" for promise in report.promises] == [False, False, True]
+    assert 'no row has group == "c"' in report.promises[2].why
+    assert [group.words for group in report.groups] == ["everyone", 'group == "a"', 'group == "b"']
+    slip = rb.Problem("error_rate()", ['recall(group == "d") >= 0.5'])
+    with pytest.raises(ValueError, match=r'no row has group == "d"'):
+        rb.audit(slip, model, rb.Population(X, Y, columns={"group": names}))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_pipelines_read_tables_of_several_populations(library):
+    frames = pytest.importorskip(library)
+    table = frames.DataFrame({"x": X[:, 0], "z": X[:, 1]})
+    branch = rb.Population(frames.DataFrame({"x": X[:80, 0], "z": X[:80, 1]}), Y[:80])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = rb.RateConstrainedClassifier("recall(on='branch') >= 0.8", model=pipeline, random_state=0)
+    assert model.fit(table, Y, branch=branch).status_.feasible
+    recall = model.solution_.yes_probability(branch.X)[Y[:80]].mean()
+    assert next(iter(model.constraints_.values())) == pytest.approx(0.8 - recall, abs=1e-9)

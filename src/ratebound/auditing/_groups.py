@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ratebound.auditing.decided import Decided
+from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
@@ -42,7 +44,12 @@ def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
     for constraint in problem.constraints:
         for rate in constraint.rates:
             spoken[rate.population].setdefault(rate.subset)
-    return tuple(_group(decided, name, s) for name, subsets in spoken.items() for s in subsets)
+    found = []
+    for name, subsets in spoken.items():
+        for subset in subsets:
+            with suppress(NoSuchValue):  # a promise that is reported as not measured
+                found.append(_group(decided, name, subset))
+    return tuple(found)
 
 
 def _group(decided: Decided, name: str, subset: Subset) -> Group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
+from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -66,7 +68,8 @@ def audit(
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
-    compiled, missing = _measurable(problem, people)
+    known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+    compiled, missing = _measurable(problem, people, known)
     decided = decide(model, people)
     objective, found = measured(compiled, decided, level)
     promises = iter(found)
@@ -82,18 +85,23 @@ def audit(
 
 
 def _measurable(
-    problem: Problem, people: dict[str, Population]
+    problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
 ) -> tuple[Compiled, dict[Constraint, Promise]]:
-    """The problem compiled, without the promises that cannot be measured on these rows; and those."""
+    """The problem compiled, without the promises that cannot be measured on these rows; and those.
+
+    A value that no row has is a slip, unless the model was trained for the promise (`known`).
+    """
     missing: dict[Constraint, Promise] = {}
     try:
         return compile_on(problem, people, called(FIRST)), missing
-    except NoRows:
+    except (NoRows, NoSuchValue):
         pass
     for promise in problem.constraints:
         try:
             compile_on(Problem(problem.minimize, [promise]), people, called(FIRST))
-        except NoRows as error:
+        except (NoRows, NoSuchValue) as error:
+            if isinstance(error, NoSuchValue) and promise not in known:
+                raise
             said = str(promise), promise.name, promise.relation
             missing[promise] = Promise(*said, unit=_unit(promise), why=str(error))
     others = [promise for promise in problem.constraints if promise not in missing]

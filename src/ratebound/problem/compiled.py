@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -129,11 +130,14 @@ class Compiled:
         given = [population.X for population in self.populations.values()]
         if len(given) == 1 and given[0] is not None:
             return given[0]
-        if any(frame_columns(X) for X in given):
+        if not any(frame_columns(X) for X in given):
+            return self.features
+        library = sys.modules[type(given[0]).__module__.partition(".")[0]]  # pandas or polars
+        if len({(type(X), *frame_columns(X)) for X in given}) > 1 or not hasattr(library, "concat"):
             raise ValueError(
-                "several populations of tables cannot be stacked: encode them as arrays of numbers first"
+                "several populations of tables need one kind of table with the same columns"
             )
-        return self.features
+        return library.concat(given)
 
     @cached_property
     def feature_scale(self) -> FeatureScale:

@@ -24,7 +24,7 @@ from ratebound.base.types import Array
 from ratebound.problem._split import split
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
-from ratebound.problem.masks import masker, patterns
+from ratebound.problem.masks import NoSuchValue, masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -113,7 +113,7 @@ class _Book:
             try:
                 self._enter_rate(row, rate, coefficient, per_row)
             except ValueError as error:
-                kind = NoRows if isinstance(error, NoRows) else ValueError
+                kind = type(error) if isinstance(error, NoRows | NoSuchValue) else ValueError
                 name = rate.on or self.first
                 raise kind(f"{rate}: population {name!r}: {error} (in {words})") from None
 

@@ -138,11 +138,15 @@ def _leaf(subset: Subset, population: Population, column: Callable[[str], Values
     return values.ordered(subset.relation, subset.value)
 
 
+class NoSuchValue(ValueError):
+    """A column holds a value that a condition names in no row."""
+
+
 def _equals(name: str, column: Values, value: Value) -> Array:
     _check_kind(name, column, value, alone=False)
     found = column.equal(value)
     if not found.any():
-        raise ValueError(
+        raise NoSuchValue(
             f"no row has {column_text(name)} == {value_text(value)}; the column holds "
             f"{some(distinct(column.values))}"
         )
