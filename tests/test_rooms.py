@@ -17,6 +17,7 @@ ROOMS = [
     "learners",
     "solution",
     "auditing",
+    "certifying",
     "estimators",
     "datasets",
     "",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ratebound.auditing._intervals import Interval, proportion
-from ratebound.auditing._measure import counted, rows_behind, total
 from ratebound.auditing._score import score_interval
 from ratebound.auditing._strata import strata
 from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.auditing.report import Measured, Method
 from ratebound.base.types import Array
 from ratebound.rates.demands import form_of

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ratebound.auditing._intervals import equal_decisions
-from ratebound.auditing._measure import at_of, over_of, scale
 from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import at_of, over_of, scale
 from ratebound.base.types import Array
 from ratebound.problem.masks import patterns
 from ratebound.rates.expressions import Expression

@@ -9,11 +9,11 @@ import numpy as np
 
 from ratebound.auditing._groups import groups
 from ratebound.auditing._intervals import Interval, area, clopper_pearson
-from ratebound.auditing._measure import counted, over_of, rows_behind, scale, total
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._score import score_interval
 from ratebound.auditing._strata import strata
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
+from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Kept, Measured, Objective, Promise, Unit
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
