@@ -76,6 +76,7 @@ from ratebound.rates.named import (
 )
 from ratebound.rates.subsets import Subset, column, where
 from ratebound.rates.text import parse
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
 from ratebound.solution.files import load
@@ -122,6 +123,7 @@ __all__ = [
     "Area",
     "Audit",
     "Boosted",
+    "Certificate",
     "Compiled",
     "Constraint",
     "CuttingPlane",

@@ -15,27 +15,37 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     >>> to_plain(Problem("error_rate()", ["precision() >= 0.8"]))["subject_to"]
     [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
     """
-    promises = [
-        {"left": _side(c.left), "relation": c.relation, "right": _side(c.right), "name": c.name}
-        for c in problem.constraints
-    ]
+    promises = [constraint_to_plain(constraint) for constraint in problem.constraints]
     return {"minimize": _side(problem.minimize), "subject_to": promises}
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
     """The problem that `to_plain` wrote."""
-    promises = []
-    for promise in data["subject_to"]:
-        left, right = _read(promise["left"]), _read(promise["right"])
-        if promise["relation"] not in ("<=", ">="):
-            raise ValueError(f"a promise compares by {promise['relation']!r}, not by <= or >=")
-        if not isinstance(right, Expression) or not isinstance(promise["name"], str):
-            raise ValueError(f"a promise is not written as ours are: {str(promise)[:200]}")
-        promises.append(Constraint(left, promise["relation"], right, promise["name"]))
+    promises = [constraint_from_plain(promise) for promise in data["subject_to"]]
     objective = _read(data["minimize"])
     if not isinstance(objective, Expression):
         raise ValueError(f"{objective} cannot be an objective")
     return Problem(objective, promises)
+
+
+def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:
+    """One promise as JSON has it."""
+    return {
+        "left": _side(constraint.left),
+        "relation": constraint.relation,
+        "right": _side(constraint.right),
+        "name": constraint.name,
+    }
+
+
+def constraint_from_plain(data: dict[str, Any]) -> Constraint:
+    """The promise that `constraint_to_plain` wrote."""
+    left, right = _read(data["left"]), _read(data["right"])
+    if data["relation"] not in ("<=", ">="):
+        raise ValueError(f"a promise compares by {data['relation']!r}, not by <= or >=")
+    if not isinstance(right, Expression) or not isinstance(data["name"], str):
+        raise ValueError(f"a promise is not written as ours are: {str(data)[:200]}")
+    return Constraint(left, data["relation"], right, data["name"])
 
 
 def _side(side: Metric) -> str | dict[str, Any]:

@@ -11,6 +11,7 @@ from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution._checking import flag, numbers
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.status import Status
 
 PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file as they are
@@ -35,6 +36,7 @@ class Record:
         default_factory=lambda: dict(versions("ratebound", "numpy"))
     )  # it was made with
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
+    certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -53,6 +55,7 @@ class Record:
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
         }
 
     @classmethod
@@ -70,12 +73,14 @@ class Record:
                 raise ValueError(f"the {name} in its record is {data[name]!r}")
         if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):
             raise ValueError("its versions or its audit are not a mapping")
+        certificate = data.get("certificate")  # files of before there were any have none
         return cls(
             problem=problem,
             status=_status(data["status"], constraints),
             objectives=objectives,
             violations=violations,
             **{name: data[name] for name in PLAIN},
+            certificate=None if certificate is None else Certificate.from_dict(certificate),
         )
 
 

@@ -87,7 +87,8 @@ def determinize(
     before, after = evaluate(mixture, compiled), evaluate(model, compiled)
     fine = "feasible: every constraint is kept where it was determinized"
     status = status_there(compiled.constraints, after.violations, scale, fine)
-    return Determined(model.recorded(problem=compiled.problem, status=status), before, after, scale)
+    model = model.recorded(problem=compiled.problem, status=status, certificate=None)
+    return Determined(model, before, after, scale)
 
 
 def _voting(mixture: Mixture) -> Mixture:
@@ -95,7 +96,8 @@ def _voting(mixture: Mixture) -> Mixture:
     weights, decider = mixture.decider.voting(mixture.weights)
     learned = mixture.thresholds if len(weights) == len(mixture) else {}
     members = replace(mixture.members, weights=weights, thresholds=learned)
-    return replace(mixture, members=members, decider=decider).recorded(objectives={}, violations={})
+    vote = replace(mixture, members=members, decider=decider)
+    return vote.recorded(objectives={}, violations={}, certificate=None)
 
 
 def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:

@@ -19,6 +19,7 @@ from ratebound.rates.expressions import Constraint
 from ratebound.solution._choosing import choose, warn_of_shared_keys
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.status import Status, status_of
 
@@ -106,6 +107,11 @@ class Mixture:
     def violations(self) -> dict[str, Array]:
         """The expected violation of each constraint (m,), feasible where <= 0, by population."""
         return self.record.violations
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What was certified of it, on rows that it was neither trained nor chosen on."""
+        return self.record.certificate
 
     @property
     def setting(self) -> int | None:
@@ -245,4 +251,5 @@ def member(whole: Mixture, index: int) -> Mixture:
     decider, models = whole.decider.alone(index)
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
-    return replace(whole, members=members, decider=decider).recorded(objectives={}, violations={})
+    alone = replace(whole, members=members, decider=decider)
+    return alone.recorded(objectives={}, violations={}, certificate=None)

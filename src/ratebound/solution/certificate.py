@@ -1,0 +1,212 @@
+"""A certificate: which promises hold where rows come from, at what confidence, and what that rests on.
+
+It travels with a mixture, as its status does. `rb.certify` makes one from rows that the model was
+neither trained nor chosen on; here it is only kept, printed, written and read back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+
+from ratebound.base.layout import aligned
+from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
+from ratebound.rates.expressions import Constraint
+
+HEADS = ("promise", "value", "bound", "p-value", "rows", "rows needed", "")
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """One promise: what was measured, and how sure that makes us that it holds on new rows.
+
+    `p_value` bounds the probability of so good a sample where the promise does not hold; it is 1 where
+    the promise could not be tested, and `why` says the reason.
+    """
+
+    constraint: Constraint
+    value: float | None  # of the left side, as the audit has it
+    bound: float | None  # of the right side
+    p_value: float
+    holds: bool  # with the others where all hold together, otherwise by Holm's correction
+    rows: int  # of the smallest set involved
+    rows_needed: int | None  # of that set, for a chance of 80% at the rates measured; None: no number
+    method: str
+    why: str = ""  # it could not be tested
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.p_value <= 1.0:
+            raise ValueError(f"{self.constraint}: a p-value lies between 0 and 1, got {self.p_value!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only: texts, truth values, finite numbers and None."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return own | {"words": str(self.constraint), "constraint": constraint_to_plain(self.constraint)}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was certified. It holds where all promises do, together, at its confidence; prints as a text.
+
+    >>> import ratebound as rb
+    >>> measured = {"value": 0.95, "bound": 0.9, "rows": 400, "rows_needed": 250, "method": "binomial"}
+    >>> promise = Certified(rb.recall() >= 0.9, p_value=0.0002, holds=True, **measured)
+    >>> print(Certificate(0.95, "one model", {"certified": 1000}, (promise,)))
+    Certificate of one model on 1,000 rows
+    <BLANKLINE>
+    promise           value      bound  p-value  rows  rows needed
+    ─────────────────────────────────────────────────────────────────────
+    recall() >= 0.9  0.9500  >= 0.9000   0.0002   400          250  holds
+    <BLANKLINE>
+    Certified: the promise holds on new rows like these, at 95% confidence.
+    """
+
+    confidence: float
+    model: str  # what was certified, in words
+    populations: dict[str, int]  # rows of each, first of those certified on
+    promises: tuple[Certified, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all promises hold together: the largest p-value is at most 1 - confidence."""
+        return all(promise.p_value <= 1.0 - self.confidence for promise in self.promises)
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one sentence."""
+        count, level = len(self.promises), f"{100 * self.confidence:.4g}% confidence"
+        if not count:
+            return "No promise was made, so there was nothing to certify."
+        if self.holds:
+            which = "the promise holds" if count == 1 else f"all {count} promises hold"
+            return f"Certified: {which} on new rows like these, at {level}."
+        held = sum(promise.holds for promise in self.promises)
+        refused = sum(bool(promise.why) for promise in self.promises)
+        some = f"; {held} of {count} do on their own" if held else ""
+        untested = f"; {refused} could not be tested" if refused else ""
+        all_of = "the promise holds" if count == 1 else "all promises hold"
+        return f"Not certified: these rows do not show at {level} that {all_of}{some}{untested}."
+
+    def __str__(self) -> str:
+        (first, *others) = self.populations.items()
+        also = "".join(f", {name}: {rows:,}" for name, rows in others)
+        lines = [f"Certificate of {self.model} on {first[1]:,} rows{also}"]
+        if self.promises:
+            rows = [list(HEADS), *map(_row, self.promises)]
+            lines += ["", *aligned(rows, right=range(1, 6))]
+            lines += [f"Not tested: {each.constraint}: {each.why}" for each in self.promises if each.why]
+        return "\n".join([*lines, "", self.summary])
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.summary})"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in HEADS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _row(each)) + "</tr>"
+            for each in self.promises
+        )
+        why = "".join(
+            f"<p>Not tested: <code>{escape(str(each.constraint))}</code>: {escape(each.why)}</p>"
+            for each in self.promises
+            if each.why
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        said = f"<p>{escape(self.summary)}</p>"
+        return f'<div class="ratebound-certificate">{said}{table}{why}</div>'
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only; `from_dict` is the way back."""
+        return {
+            "summary": self.summary,
+            "holds": self.holds,
+            "confidence": self.confidence,
+            "model": self.model,
+            "populations": dict(self.populations),
+            "promises": [promise.to_dict() for promise in self.promises],
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
+        """The certificate that `to_dict` wrote, checked: it must say of itself what its numbers say."""
+        populations = data["populations"]
+        if not isinstance(populations, dict) or not populations:
+            raise ValueError("its certificate names no rows")
+        confidence = _number(data["confidence"], "confidence of its certificate")
+        if not 0 < confidence < 1:
+            raise ValueError(f"the confidence of its certificate is {confidence!r}")
+        found = cls(
+            confidence=confidence,
+            model=_text(data["model"]),
+            populations={_text(name): _whole(rows) for name, rows in populations.items()},
+            promises=tuple(_certified(promise) for promise in data["promises"]),
+        )
+        if found.to_dict() != data:
+            raise ValueError("its certificate does not say what its numbers say")
+        return found
+
+
+def _certified(data: dict[str, Any]) -> Certified:
+    found = Certified(
+        constraint=constraint_from_plain(data["constraint"]),
+        value=None if data["value"] is None else _number(data["value"], "value of a promise"),
+        bound=None if data["bound"] is None else _number(data["bound"], "bound of a promise"),
+        p_value=_number(data["p_value"], "p-value of a promise"),
+        holds=data["holds"] is True,
+        rows=_whole(data["rows"]),
+        rows_needed=None if data["rows_needed"] is None else _whole(data["rows_needed"]),
+        method=_text(data["method"]),
+        why=_text(data["why"]),
+    )
+    if found.why and (found.holds or found.p_value < 1):
+        raise ValueError(f"its certificate calls {found.constraint} untested and tested at once")
+    return found
+
+
+def _row(promise: Certified) -> list[str]:
+    needed = promise.rows_needed
+    return [
+        str(promise.constraint),
+        _shown(promise.value),
+        f"{promise.constraint.relation} {_shown(promise.bound)}",
+        _p_shown(promise.p_value),
+        f"{promise.rows:,}",
+        NOTHING if needed is None else f"{needed:,}",
+        "holds" if promise.holds else "not tested" if promise.why else "NOT SHOWN",
+    ]
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value + 0.0:,.4f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def _p_shown(p_value: float) -> str:
+    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"the {what} is {value!r}, not a number")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"its certificate counts {value!r} rows")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"its certificate says {value!r} where words were expected")
+    return value
