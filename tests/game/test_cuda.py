@@ -106,6 +106,31 @@ def test_replayed_rounds_are_those_that_were_recorded(player, settings, monkeypa
     np.testing.assert_allclose(one.watched["again"].objectives, one.objectives, atol=0.001)
 
 
+@pytest.mark.parametrize("settings", [1, 2])
+@pytest.mark.parametrize("judging", [4000, 200])  # rows: drawn in batches, and all in every round
+def test_replayed_rounds_show_the_judge_its_own_rows(settings, judging, monkeypatch):
+    """With a judge too: on the CPU, played on the GPU, and replayed there."""
+    problem = compiled(3)
+    judge = rb.compile(problem.problem, problem.first.only(np.arange(4000)[::-1][:judging]))
+    traces = []
+    for device, recorded in (("cuda", True), ("cuda", False), (None, False)):
+        if not recorded:
+            monkeypatch.setattr("ratebound.learners.torch.TorchFit.recordable", False)
+        learner = rb.MLP((4,), [0.01] * settings, device=device)
+        traces.append(
+            rb.play(
+                problem, learner, player=rb.SwapRegret(0.05), rounds=60, batch_size=256,
+                keep=rb.Keep(20), judge=judge, progress=False,
+            )
+        )  # fmt: skip
+    for other in traces[1:]:
+        np.testing.assert_allclose(traces[0].parameters, other.parameters, rtol=0.05, atol=0.05)
+        np.testing.assert_allclose(traces[0].multipliers, other.multipliers, rtol=0.05, atol=0.05)
+    scores = traces[0].scorer.scores(traces[0].parameters, judge.features)
+    violations = judge.evaluate(scores, traces[0].thresholds)[1]
+    np.testing.assert_allclose(traces[0].violations, violations, atol=2e-2)
+
+
 def test_lattices_are_projected_on_the_device_too():
     problem = compiled(3)
     learner = rb.Lattice(

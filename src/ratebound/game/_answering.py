@@ -7,7 +7,9 @@ no proxy is needed.
 
 An oracle need not be exact, so what counts as the answer to λ is the best, by the Lagrangian at λ, of
 the new fit and the earlier ones of its setting. The multipliers move by the violations of the answer,
-and `rb.average` averages the answers; every fit is kept, as a candidate for the other solutions.
+and `rb.average` averages the answers; every fit is kept, as a candidate for the other solutions. With a
+judge the violations are those on its rows, and the gap says how far the best mixture of the fits made is
+from the best at the multipliers tried.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ ROUNDING = 1e-10  # gaps up to this are those of linear programs
 class Asking(Turns):
     """Rounds of whole fits: the model answers the multipliers, which then move by its answers."""
 
-    def __init__(self, compiled: Compiled, fit: Answering, player: Player, rounds: int) -> None:
+    def __init__(
+        self, compiled: Compiled, fit: Answering, player: Player, rounds: int, judge: Compiled
+    ) -> None:
         _check(compiled, player)
         self.compiled, self.fit, self.player = compiled, fit, player
         constraints = len(compiled.constraints)
         self.answers = no_answers(constraints)
-        bound = Game(compiled, player).bound() if player.needs_bound else None
+        bound = Game(judge, player).bound() if player.needs_bound else None
         self.multipliers = player.start(
             constraints, settings=player.settings, rounds=rounds, bound=bound
         )

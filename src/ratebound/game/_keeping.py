@@ -16,6 +16,7 @@ from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
 
 FEW = 32  # rows on which a fit is compared with its scorer
+JUDGE = "judge"  # what a trace calls the judge's rows among those watched
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
 
 
@@ -29,6 +30,7 @@ class Keeper:
     frontier: bool
     averaging: Averaging
     seed: int
+    judge: Compiled | None = None  # the rows that violations are counted on, if not those trained on
     pieces: list[Trace] = field(default_factory=list)
     latest: Trace | None = None
     diverged: set[int] = field(default_factory=set)
@@ -60,12 +62,15 @@ class Keeper:
             return
         thresholds = {name: learned[sound, j] for j, name in enumerate(self.compiled.learnable)}
         objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
+        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
             name: Values(
                 *other.evaluate(self.fit.watched_scores(other)[sound], thresholds), other.scale[1:]
             )
-            for name, other in self.watch.items()
+            for name, other in others.items()
         }
+        if self.judge is not None:
+            violations = watched[JUDGE].violations
         self.latest = Trace(
             problem=self.compiled.problem,
             constraints=self.compiled.constraints,

@@ -17,11 +17,13 @@ import numpy as np
 
 from ratebound.base.arrays import Array, namespace
 from ratebound.game._keeping import Keeper
-from ratebound.game.game import Batch, Game, GameState
+from ratebound.game._state import Batch, GameState
+from ratebound.game.game import Game
 from ratebound.game.learner import Growing, Taking
 from ratebound.game.trace import Trace
 
 Move = Callable[[Array, Array, Batch], None]  # of the model, in a round
+Draw = tuple[Any, Any]  # rows of a batch, None for all, and the share each stands for
 FIRST = 3  # rounds before recording: libraries set themselves up in them
 
 
@@ -59,18 +61,29 @@ class Taken(Turns):
     """Rounds of batches: the model moves by the gradient of its scores, the multipliers by its rates."""
 
     def __init__(
-        self, game: Game, fit: Taking, state: GameState, batches: Iterator[Any], seed: int
+        self,
+        game: Game,
+        fit: Taking,
+        state: GameState,
+        batches: Iterator[tuple[Draw, ...]],
+        seed: int,
+        judge: Game | None = None,
     ) -> None:
         self.game, self.fit, self.state, self.batches, self.seed = game, fit, state, batches, seed
+        self.judge = judge  # on the rows that the λ-player sees, where they are not the model's
         self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
 
     def take(self) -> None:
         self._take(*next(self.batches))
 
-    def _take(self, rows: Array | None, share: Any) -> None:
-        scores = self.fit.scores(rows)
-        batch = self.game.batch(rows, share)
-        gradient, moved = self.game.round(self.state, scores, batch)
+    def _take(self, own: Draw, shown: Draw | None = None) -> None:
+        judged = None
+        if self.judge is not None and shown is not None:
+            seen = self.fit.judged_scores(self.judge.compiled, shown[0])
+            judged = self.judge.look(self.state, seen, self.judge.batch(*shown))
+        scores = self.fit.scores(own[0])
+        batch = self.game.batch(*own)
+        gradient, moved = self.game.round(self.state, scores, batch, judged)
         self._move(gradient, scores, batch)
         self.state = moved
 
@@ -103,31 +116,34 @@ class Recorded(Taken):
         self.beside = self.torch.cuda.Stream()
         self.taken = 0
         self.graph: Any = None
-        self.rows: Any = None
+        self.places: list[Any] = []  # where each replay finds its rows, None for all
 
-    def _take(self, rows: Array | None, share: Any) -> None:
+    def _take(self, own: Draw, shown: Draw | None = None) -> None:
+        draws = (own,) if shown is None else (own, shown)
         if self.taken < FIRST:
             self.beside.wait_stream(self.torch.cuda.current_stream())
             with self.torch.cuda.stream(self.beside):
-                super()._take(rows, share)
+                super()._take(*draws)
             self.torch.cuda.current_stream().wait_stream(self.beside)
         else:
             if self.graph is None:
-                self._record(rows, share)
-            elif rows is not None:
-                self.rows.copy_(rows)
+                self._record(draws)
+            for place, (rows, _) in zip(self.places, draws, strict=True):
+                if place is not None:
+                    place.copy_(rows)
             self.graph.replay()
         self.taken += 1
 
-    def _record(self, rows: Array | None, share: Any) -> None:
-        self.rows = None if rows is None else rows.clone()
+    def _record(self, draws: tuple[Draw, ...]) -> None:
+        self.places = [None if rows is None else rows.clone() for rows, _ in draws]
+        shares = [share for _, share in draws]
         self.fit.count_on_device()
         counter = self.torch.tensor(float(self.state.multipliers.steps), device=self.game.example.device)
         multipliers = replace(self.state.multipliers, steps=counter)
         before = self.state = replace(self.state, multipliers=multipliers)
         self.graph = self.torch.cuda.CUDAGraph()
         with self.torch.cuda.graph(self.graph):
-            super()._take(self.rows, share)
+            super()._take(*zip(self.places, shares, strict=True))
             for place, value in zip(_tensors(before), _tensors(self.state), strict=True):
                 if place is not value:
                     place.copy_(value)

@@ -11,7 +11,7 @@ The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,31 +23,13 @@ from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
 from ratebound.game._places import Places
+from ratebound.game._state import Batch, GameState, Look, View
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.proxies import PROXIES, Proxy
 from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows drawn for one round: their cells, and how much of the whole each stands for."""
-
-    cells: Array  # (b,)
-    weight: Array | float  # (b,) each row's own weight, or 1
-    share: Array | float  # (b,) or one number: rows of its population per row drawn
-
-
-@dataclass(frozen=True)
-class GameState:
-    """What a game holds between rounds."""
-
-    multipliers: Multipliers
-    means: tuple[tuple[RunningMeans, ...], ...]  # per block: of yeses, or of both sides of a proxy
-    thresholds: Array  # (K, learnable thresholds)
-    threshold_moments: tuple[Array, Array] | None = None
 
 
 class Game:
@@ -104,11 +86,46 @@ class Game:
         xp = namespace(self.example)
         return integers if xp is np else xp.as_tensor(integers, device=self.example.device)
 
-    def start(self, scores: Any, *, rounds: int | None = None) -> GameState:
+    def start(
+        self, scores: Any, *, rounds: int | None = None, thresholds: Array | None = None
+    ) -> GameState:
         """The state before the first round, given scores (n,) or (K, n) on all rows.
 
-        `rounds`, how many there will be, is needed for the theorems' step sizes only.
+        `rounds`, how many there will be, is needed for the theorems' step sizes only. `thresholds`
+        (K, L) are learned with the model; by default they start where budgets on these rows allow.
         """
+        first = self._first(scores)
+        at = self.thresholds(first) if thresholds is None else thresholds
+        multipliers = self.player.start(
+            len(self.compiled.constraints),
+            settings=self.settings,
+            like=self.example,
+            rounds=rounds,
+            bound=self.bound() if self.player.needs_bound else None,
+        )
+        shape = (self.settings, 1 + len(self.compiled.constraints))
+        if not isinstance(multipliers, Multipliers) or multipliers.weights.shape != shape:
+            raise TypeError(
+                f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
+            )
+        means = tuple(
+            tuple(self._exact_means(block, values) for values in self._shown(shifted))
+            for block, shifted in zip(self.blocks, self._shifted(at, first), strict=True)
+        )
+        return GameState(multipliers, means, as_like(at, self.example))
+
+    def thresholds(self, scores: Any) -> Array:
+        """The learnable thresholds (K, L) to start from, given scores (n,) or (K, n) on all rows."""
+        first, compiled = self._first(scores), self.compiled
+        thresholds = np.zeros((self.settings, len(compiled.learnable)))
+        spent = compiled.spend_budgets(first, compiled.budgets)
+        for j, name in enumerate(compiled.learnable):
+            if name in spent:
+                thresholds[:, j] = spent[name][:, 0]
+        return thresholds
+
+    def _first(self, scores: Any) -> Array:
+        """The first scores of every setting, (K, n)."""
         compiled = self.compiled
         first = np.atleast_2d(np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores))
         if first.shape[-1] != len(compiled.cells) or len(first) not in (1, self.settings):
@@ -117,29 +134,7 @@ class Game:
                 f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
                 f"{first.shape}"
             )
-        first = np.broadcast_to(first, (self.settings, first.shape[-1]))
-        thresholds = np.zeros((self.settings, len(compiled.learnable)))
-        spent = compiled.spend_budgets(first, compiled.budgets)
-        for j, name in enumerate(compiled.learnable):
-            if name in spent:
-                thresholds[:, j] = spent[name][:, 0]
-        multipliers = self.player.start(
-            len(compiled.constraints),
-            settings=self.settings,
-            like=self.example,
-            rounds=rounds,
-            bound=self.bound() if self.player.needs_bound else None,
-        )
-        shape = (self.settings, 1 + len(compiled.constraints))
-        if not isinstance(multipliers, Multipliers) or multipliers.weights.shape != shape:
-            raise TypeError(
-                f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
-            )
-        means = tuple(
-            tuple(self._exact_means(block, values) for values in self._shown(shifted))
-            for block, shifted in zip(self.blocks, self._shifted(thresholds, first), strict=True)
-        )
-        return GameState(multipliers, means, as_like(thresholds, self.example))
+        return np.broadcast_to(first, (self.settings, first.shape[-1]))
 
     def _exact_means(self, block: Costs, values: Array) -> RunningMeans:
         """Means to start from, of NumPy values (K, n) on all rows."""
@@ -188,33 +183,55 @@ class Game:
         drawn = np.bincount(where, minlength=len(starts))
         return as_like((sizes / np.maximum(drawn, 1))[where], self.example)
 
-    def round(self, state: GameState, scores: Array, batch: Batch) -> tuple[Array, GameState]:
+    def round(
+        self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None
+    ) -> tuple[Array, GameState]:
         """The gradient with respect to the batch's scores, and the state after the λ-player's step.
 
-        Scores are (b,) or (K, b), and the gradient has their shape and kind.
+        Scores are (b,) or (K, b), and the gradient has their shape and kind. The λ-player sees what the
+        batch shows, or `judged`: the `look` of another game, at rows the model does not descend on.
         """
-        own = self._as_scores(scores).reshape(self.settings, -1)
-        if own.shape[1] != len(batch.cells):
-            raise ValueError(f"{own.shape[1]} scores for a batch of {len(batch.cells)} rows")
-        weights = as_like(state.multipliers.weights, self.example)
-        factor = batch.weight * batch.share
-        gradient, values, means, slopes = None, self.offset, [], []
-        for j, (block, shifted) in enumerate(
-            zip(self.blocks, self._shifted(state.thresholds, own), strict=True)
-        ):
-            places = block.places(batch.cells)
-            slope = self._slope(block, places, weights, shifted) * factor
-            gradient = slope if gradient is None else gradient + slope
-            shown, estimates = self._estimated(state.means[j], block, places, shifted, batch)
-            values = values + shown
-            means.append(estimates)
-            if isinstance(block.at, str):
-                slopes.append(-slope.sum(-1)[:, None])
-        multipliers = self.player.step(state.multipliers, values[:, 1:])
-        moved = GameState(multipliers, tuple(means), state.thresholds, state.threshold_moments)
+        view = self._view(state, scores, batch)
+        gradient, slopes = self._gradient(state, view)
+        shown = judged if judged is not None else self._look(state, view)
+        multipliers = self.player.step(state.multipliers, shown.values[:, 1:])
+        moved = GameState(multipliers, shown.means, state.thresholds, state.threshold_moments)
         if slopes:
             moved = self._move_thresholds(moved, slopes)
         return self._as_given(gradient, scores), moved
+
+    def look(self, state: GameState, scores: Array, batch: Batch) -> Look:
+        """What the scores of a batch show, with the state's means carried on; nobody moves."""
+        return self._look(state, self._view(state, scores, batch))
+
+    def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
+        own = self._as_scores(scores).reshape(self.settings, -1)
+        if own.shape[1] != len(batch.cells):
+            raise ValueError(f"{own.shape[1]} scores for a batch of {len(batch.cells)} rows")
+        places = [block.places(batch.cells) for block in self.blocks]
+        return View(batch, self._shifted(state.thresholds, own), places)
+
+    def _gradient(self, state: GameState, view: View) -> tuple[Array, list[Array]]:
+        """The gradient (K, b) of the θ-player's loss, and that by each learned threshold (K, 1)."""
+        weights = as_like(state.multipliers.weights, self.example)
+        factor = view.batch.weight * view.batch.share
+        gradient, slopes = None, []
+        for block, shifted, places in zip(self.blocks, view.shifted, view.places, strict=True):
+            slope = self._slope(block, places, weights, shifted) * factor
+            gradient = slope if gradient is None else gradient + slope
+            if isinstance(block.at, str):
+                slopes.append(-slope.sum(-1)[:, None])
+        return gradient, slopes
+
+    def _look(self, state: GameState, view: View) -> Look:
+        values, means = self.offset, []
+        for own, block, shifted, places in zip(
+            state.means, self.blocks, view.shifted, view.places, strict=True
+        ):
+            shown, estimates = self._estimated(own, block, places, shifted, view.batch)
+            values = values + shown
+            means.append(estimates)
+        return Look(values, tuple(means))
 
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
         """A positive second derivative of the θ-player's loss by each score, for steps of Newton's kind.

@@ -28,6 +28,7 @@ from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Scorer
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.game.trace import Trace, scores_on
+from ratebound.problem.frames import rows_of
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
@@ -93,6 +94,16 @@ class Taking(Fit):
     @abstractmethod
     def scores(self, rows: Array | None) -> Array:
         """Scores (K, b) of these rows, or of all rows for None."""
+
+    def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
+        """Scores (K, b) of rows it does not train on, or of all of `judge` for None.
+
+        They have no gradient, and leave the scores last given as they were for the next step.
+        """
+        given = judge.inputs if self.scorer.tables else judge.features
+        if rows is not None:
+            given = rows_of(given, np.asarray(rows if self.device is None else rows.cpu()))
+        return self.scorer.scores(self.parameters(), given)
 
     def restore(self, parameters: Array) -> None:
         """Continue from parameters (K, P), as `parameters` gives them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ratebound.base.checks import check_whole
 from ratebound.base.types import Array
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
-from ratebound.game._keeping import Keeper
+from ratebound.game._keeping import JUDGE, Keeper
 from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
@@ -37,6 +38,7 @@ def play(
     keep: Keep | None = None,
     stop: Stop | None = None,
     watch: Mapping[str, Compiled] | None = None,
+    judge: Compiled | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Trace:
@@ -50,10 +52,16 @@ def play(
 
     `rules` sets the rules of the game (`rb.Rules`), `keep` says which iterates are kept (`rb.Keep`), and
     `stop` when to end early (`rb.Stop`). `watch` names other compiled populations, such as a validation
-    set, on which kept iterates are also evaluated. `progress` shows a bar; by default, only on a
-    terminal. An interrupt from the keyboard ends the game and returns the trace so far. All arguments
-    are checked, even those the learner ignores. To continue from a model, pass
-    ``learner.starting_at(trace.parameters[-1])`` as the learner.
+    set, on which kept iterates are also evaluated.
+
+    `judge` is the same problem compiled on other rows, which the model never descends on: the λ-player
+    and the kept violations see those instead, so that a model cannot keep a promise by learning rows by
+    heart (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives are of
+    the model's own rows, and ``trace.watched["judge"]`` has both on the judge's.
+
+    `progress` shows a bar; by default, only on a terminal. An interrupt from the keyboard ends the game
+    and returns the trace so far. All arguments are checked, even those the learner ignores. To continue
+    from a model, pass ``learner.starting_at(trace.parameters[-1])`` as the learner.
 
     >>> import ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -68,6 +76,7 @@ def play(
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
+    _check_judge(compiled, judge, watch)
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
     player, watched = learner.player if player is None else player, dict(watch or {})
     settings = _settings(learner, player)
@@ -79,8 +88,9 @@ def play(
         if epochs is not None:
             raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
         total = player.fits or rounds or learner.rounds or ANSWERS
-        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed)
-        return _played(Asking(compiled, fit, player, total), keeper, total, 1, stop, progress)
+        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, judge)
+        asking = Asking(compiled, fit, player, total, judge or compiled)
+        return _played(asking, keeper, total, 1, stop, progress)
     assert isinstance(fit, Taking)
     if player.by_fits:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
@@ -91,13 +101,25 @@ def play(
     per_epoch = 1 if batch_size is None else max(1, len(compiled.first) // batch_size)
     total = rounds if rounds is not None else (epochs or EPOCHS) * per_epoch
     stride = per_epoch if keep.every == "epoch" else keep.every
-    game = Game(
-        compiled, player, settings=settings, rules=rules, device=fit.device, precision=fit.precision
-    )
-    state = game.start(fit.all_scores(), rounds=total)
-    turns = taking(game, fit, state, batches(compiled, game, batch_size, seed), seed)
-    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed)
+    how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
+    game = Game(compiled, player, **how)
+    shown = None if judge is None else Game(judge, player, **how)
+    turns = _turns(fit, game, shown, total, batch_size, seed)
+    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, judge)
     return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
+
+
+def _turns(
+    fit: Taking, game: Game, shown: Game | None, rounds: int, batch_size: int | None, seed: int
+) -> Turns:
+    """The rounds of a fit that takes batches, from their start; a game `shown` to λ draws its own."""
+    scores, own = fit.all_scores(), batches(game.compiled, game, batch_size, seed)
+    if shown is None:
+        return taking(game, fit, game.start(scores, rounds=rounds), zip(own), seed)
+    judge = shown.compiled
+    state = shown.start(fit.watched_scores(judge), rounds=rounds, thresholds=game.thresholds(scores))
+    both = zip(own, batches(judge, shown, batch_size, seed), strict=True)
+    return taking(game, fit, state, both, seed, shown)
 
 
 def _played(
@@ -145,6 +167,27 @@ def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) 
     named = watch or {}
     if not isinstance(named, Mapping) or not all(isinstance(c, Compiled) for c in named.values()):
         raise TypeError("watch takes compiled populations by name: {'validation': rb.compile(...)}")
+
+
+def _check_judge(compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None) -> None:
+    """Raise unless `judge` is the same problem on rows the same model can read."""
+    if judge is None:
+        return
+    if not isinstance(judge, Compiled):
+        raise TypeError(f"judge takes rb.compile(compiled.problem, other_rows), got {judge!r}")
+    if JUDGE in (watch or {}):
+        raise ValueError("watch: the name 'judge' is that of judge= in a trace, give it another")
+    for own, other in zip_longest(compiled.constraints, judge.constraints):
+        if own != other:
+            raise ValueError(
+                f"judge: its constraints are not those trained for, {other} where training has {own}: "
+                "compile it from compiled.problem, as in rb.compile(compiled.problem, other_rows)"
+            )
+    if compiled.problem.minimize != judge.problem.minimize:
+        raise ValueError(
+            f"judge: it minimizes {judge.problem.minimize} where training minimizes "
+            f"{compiled.problem.minimize}: compile it from compiled.problem"
+        )
 
 
 def _check_numbers(seed: Any, **counts: Any) -> None:

@@ -59,7 +59,7 @@ class Trace:
     problem: Problem
     constraints: tuple[Constraint, ...]  # as compiled: an area has one for each budget too
     objectives: Array  # (N,) on the training population
-    violations: Array  # (N, m), feasible where <= 0
+    violations: Array  # (N, m), feasible where <= 0; on the rows of a judge if there was one
     watched: dict[str, Values]  # the same on other populations
     multipliers: Array  # (N, 1+m) weight of the objective, then of each constraint
     parameters: Array  # (N, P)

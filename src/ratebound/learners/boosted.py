@@ -181,6 +181,9 @@ class BoostedFit(Growing):
             self.watched[id(other)] = other, self.ensembles[0].watch(_readable(other.inputs))
         return self._known_scores(self.watched[id(other)][1])
 
+    def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
+        return self.watched_scores(judge)
+
     def _known_scores(self, watched: Any = None) -> Array:
         return np.stack([trees.known_scores(watched) for trees in self.ensembles]).astype(np.float64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
+
+if TYPE_CHECKING:
+    from ratebound.problem.compiled import Compiled
 
 
 @dataclass(frozen=True)
@@ -106,11 +109,11 @@ class LinearFit(Descending):
             column = int(np.flatnonzero(~np.isfinite(features).all(axis=0))[0])
             raise ValueError(f"feature {column} holds NaN or infinite values: fill or scale them first")
         self.spec, self.scorer, self.precision = spec, LinearScorer(spec.dtype), spec.dtype
-        self.X = np.empty((len(features), features.shape[1] + 1), dtype=spec.dtype)
-        self.X[:, :-1], self.X[:, -1] = features, 1.0
+        self.X = _with_ones(features, spec.dtype)
         self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._buffer = np.empty((0, self.X.shape[1]), dtype=spec.dtype)
+        self._judged: tuple[Compiled, Array] | None = None  # a judge and its rows
 
     def scores(self, rows: Array | None) -> Array:
         """(K, b) scores of these rows, or of all rows."""
@@ -121,6 +124,12 @@ class LinearFit(Descending):
                 self._buffer = np.empty((len(rows), self.X.shape[1]), dtype=self.X.dtype)
             self._batch = self.X.take(rows, axis=0, out=self._buffer, mode="clip")
         return self.weights @ self._batch.T
+
+    def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
+        if self._judged is None or self._judged[0] is not judge:
+            self._judged = judge, _with_ones(judge.features, self.X.dtype)
+        X = self._judged[1]
+        return self.weights @ (X if rows is None else X.take(rows, axis=0)).T
 
     def descend(self, gradient: Array) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
@@ -139,3 +148,10 @@ class LinearFit(Descending):
 
     def all_scores(self) -> Array:
         return self.scorer.scores(self.weights, self.X[:, :-1])
+
+
+def _with_ones(features: Array, dtype: Any) -> Array:
+    """Rows (n, d + 1) whose last feature is 1, for the intercept."""
+    rows = np.empty((len(features), features.shape[1] + 1), dtype=dtype)
+    rows[:, :-1], rows[:, -1] = features, 1.0
+    return rows

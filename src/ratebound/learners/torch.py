@@ -118,7 +118,7 @@ class TorchFit(Descending):
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
         self.X = as_tensor(features).to(self.target)
-        self._watched: dict[int, Any] = {}  # rows of other problems, on the device
+        self._watched: dict[int, tuple[Compiled, Any]] = {}  # other problems, their rows on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         self.shapes = {name: p.shape for name, p in trained.items()}
@@ -175,9 +175,23 @@ class TorchFit(Descending):
         """(K, n) scores of all rows of another compiled problem, computed where the model is."""
         if self.device is None:
             return self.scorer.scores(self.parameters(), other.features)
+        return self._all_scores(self._rows_of(other))
+
+    def judged_scores(self, judge: Compiled, rows: Any) -> torch.Tensor:
+        """(K, b) scores of these rows of another problem, as the model would give them if deployed."""
+        torch, X = import_torch(), self._rows_of(judge)
+        self.module.eval()  # or they would move its running statistics
+        with torch.no_grad():
+            index = None if rows is None else torch.as_tensor(rows, device=self.target)
+            found = self._forward(X if index is None else X.index_select(0, index))
+        self.module.train()
+        return found
+
+    def _rows_of(self, other: Compiled) -> Any:
+        """The rows of another problem where the model is; it is kept, so that its id is not reused."""
         if id(other) not in self._watched:
-            self._watched[id(other)] = as_tensor(other.features).to(self.target)
-        return self._all_scores(self._watched[id(other)])
+            self._watched[id(other)] = other, as_tensor(other.features).to(self.target)
+        return self._watched[id(other)][1]
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) scores of these rows, detached; the graph is kept for `descend`."""

@@ -1,0 +1,48 @@
+"""What goes into a round of the game, what it shows, and what stays between rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ratebound.base.arrays import Array
+from ratebound.game._estimates import RunningMeans
+from ratebound.game._places import Places
+from ratebound.game.players import Multipliers
+
+Means = tuple[tuple[RunningMeans, ...], ...]  # per block: of yeses, or of both sides of a proxy
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows drawn for one round: their cells, and how much of the whole each stands for."""
+
+    cells: Array  # (b,)
+    weight: Array | float  # (b,) each row's own weight, or 1
+    share: Array | float  # (b,) or one number: rows of its population per row drawn
+
+
+@dataclass(frozen=True)
+class View:
+    """A batch with its scores, as each block of a game sees them."""
+
+    batch: Batch
+    shifted: list[Array]  # (K, b) for each block, scores relative to its threshold
+    places: list[Places]  # for each block, where its rows are found
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a batch shows the λ-player."""
+
+    values: Array  # (K, 1+m) estimates of the objective and the violations on all rows
+    means: Means  # after the batch
+
+
+@dataclass(frozen=True)
+class GameState:
+    """What a game holds between rounds; with a judge, the means are of its rows."""
+
+    multipliers: Multipliers
+    means: Means
+    thresholds: Array  # (K, learnable thresholds)
+    threshold_moments: tuple[Array, Array] | None = None
