@@ -24,6 +24,7 @@ PUBLIC = {
     "solution": """Certificate Determined Mixture Status average best_iterate determinize duality_gap
         last_iterate load select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
+    "certifying": "certify",
     "estimators": "Explanation Plan RateConstrainedClassifier Training explain plan",
     "data": "datasets",
 }

@@ -62,7 +62,8 @@ def audit(
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
     (True, 1.0, 'uncertain')
     """
-    _check(problem, model, population, others, level)
+    check_given("audit", problem, model, population, others)
+    check_number("level, a probability such as 0.95,", level, above=0, below=1)
     people = {FIRST: population, **others}
     problem = spelled_out(problem, people, called(FIRST))
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
@@ -87,25 +88,36 @@ def audit(
 def _measurable(
     problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
 ) -> tuple[Compiled, dict[Constraint, Promise]]:
-    """The problem compiled, without the promises that cannot be measured on these rows; and those.
-
-    A value that no row has is a slip, unless the model was trained for the promise (`known`).
-    """
-    missing: dict[Constraint, Promise] = {}
+    """The problem compiled, without the promises that cannot be measured on these rows; and those."""
     try:
-        return compile_on(problem, people, called(FIRST)), missing
+        return compile_on(problem, people, called(FIRST)), {}
     except (NoRows, NoSuchValue):
         pass
+    missing = {
+        promise: Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
+        for promise, why in unmeasurable(problem, people, known, called(FIRST)).items()
+    }
+    others = [promise for promise in problem.constraints if promise not in missing]
+    return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
+
+
+def unmeasurable(
+    problem: Problem, people: dict[str, Population], known: Sequence[Constraint], first: str
+) -> dict[Constraint, str]:
+    """The promises that cannot be measured on these rows, and why.
+
+    A value that no row has is a slip, unless the model was trained for the promise (`known`). Errors
+    call the population that others are told from `first`.
+    """
+    missing: dict[Constraint, str] = {}
     for promise in problem.constraints:
         try:
-            compile_on(Problem(problem.minimize, [promise]), people, called(FIRST))
+            compile_on(Problem(problem.minimize, [promise]), people, first)
         except (NoRows, NoSuchValue) as error:
             if isinstance(error, NoSuchValue) and promise not in known:
                 raise
-            said = str(promise), promise.name, promise.relation
-            missing[promise] = Promise(*said, unit=_unit(promise), why=str(error))
-    others = [promise for promise in problem.constraints if promise not in missing]
-    return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
+            missing[promise] = str(error)
+    return missing
 
 
 def measured(
@@ -244,13 +256,13 @@ def _training(model: Any) -> tuple[float, float] | None:
         return None
 
 
-def _check(problem: Any, model: Any, population: Any, others: dict[str, Any], level: Any) -> None:
+def check_given(asker: str, problem: Any, model: Any, population: Any, others: dict[str, Any]) -> None:
+    """Raise unless `asker` got a problem, populations, and a model that shows what its rates need."""
     if not isinstance(problem, Problem):
-        raise TypeError(f"audit takes a rb.Problem first, got {type(problem).__name__}")
+        raise TypeError(f"{asker} takes a rb.Problem first, got {type(problem).__name__}")
     for name, given in {"the third argument": population, **others}.items():
         if not isinstance(given, Population):
-            raise TypeError(f"audit: {name} must be a rb.Population, got {type(given).__name__}")
-    check_number("level, a probability such as 0.95,", level, above=0, below=1)
+            raise TypeError(f"{asker}: {name} must be a rb.Population, got {type(given).__name__}")
     for rate in problem.rates:
         if not is_mixture(model) and (rate.bins is not None or rate.at not in (None, 0)):
             raise ValueError(

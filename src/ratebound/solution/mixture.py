@@ -178,14 +178,14 @@ class Mixture:
         members afresh instead. A vote needs neither. Thresholds on bare scores have only these to hash,
         so rows with equal scores are decided alike: give ids.
         """
-        features = self.features(X)
-        weights, scores = self._choices(X, features, columns)
-        uniform = self.decider.uniform(features, key, seed)
-        chosen = choose(weights, uniform)
+        decisive, weights, chosen, uniform = self._decisive(X, columns, key, seed)
         if key is None and seed is None:
             warn_of_shared_keys(weights, chosen, uniform)
-        decisive = scores[chosen, np.arange(len(features))]
         return np.asarray(self.classes)[(decisive >= 0).astype(int)]
+
+    def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
+        """The score that decides each row in `predict`, (n,): that of the member its hash chooses."""
+        return self._decisive(X, columns, None, None)[0]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
         """The number in [0, 1) that chooses each row's member in `predict`, (n,)."""
@@ -203,6 +203,14 @@ class Mixture:
         from ratebound.solution.files import save
 
         return save(self if date is None else self.recorded(date=date.isoformat()), path)
+
+    def _decisive(self, X: Any, columns: Any, key: Any, seed: Any) -> tuple[Array, Array, Array, Array]:
+        """Each row's deciding score; the choices' weights, which was chosen, and by what number."""
+        features = self.features(X)
+        weights, scores = self._choices(X, features, columns)
+        uniform = self.decider.uniform(features, key, seed)
+        chosen = choose(weights, uniform)
+        return scores[chosen, np.arange(len(features))], weights, chosen, uniform
 
     def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
         return self.decider.choices(self.weights, self._scores(X, features, columns))

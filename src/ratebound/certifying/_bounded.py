@@ -1,0 +1,95 @@
+"""Tests and bounds for means of values between known ends, valid for any number of rows.
+
+Proportions have binomial tails. Fractions have the bound of Hoeffding and Bentkus: a binomial tail
+times e, or Chernoff's. Other values are bet on: wealth that starts at 1 and is multiplied by
+1 + bet · value does not grow in expectation where the mean is not above 0, so that it ever reaches 1/p
+has probability p at most (Ville; Waudby-Smith and Ramdas, 2024). A bet depends on the rows before it
+only; rows are shuffled, always the same way, since a table's order may follow its labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import bdtrc, xlogy
+
+from ratebound.base.types import Array
+
+AIM = 0.05  # the p-value that bets are sized for
+BOLDEST = 0.75  # of the bet that one row could ruin
+STEPS = 45
+LEAST = 1e-12  # p-values are not told apart below
+
+
+def binomial_tail(successes: int, rows: int, at: float) -> float:
+    """How likely so many successes or more are at a proportion of `at`.
+
+    >>> round(binomial_tail(3, 3, 0.5), 3)
+    0.125
+    """
+    if successes <= 0 or at >= 1:
+        return 1.0
+    return float(bdtrc(successes - 1, rows, at)) if at > 0 else 0.0
+
+
+def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
+    """A bound on how likely so large a mean of `rows` fractions is where they are `at` on average.
+
+    >>> binomial_tail(9, 10, 0.5) < hoeffding_bentkus(0.9, 10, 0.5) < 0.03
+    True
+    """
+    if mean <= at or at >= 1:
+        return 1.0
+    if at <= 0:
+        return 0.0
+    apart = xlogy(mean, mean / at) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - at))
+    whole = math.ceil(rows * mean - 1e-9 * rows)
+    return min(math.exp(-rows * float(apart)), math.e * binomial_tail(whole, rows, at), 1.0)
+
+
+def shuffled(values: Array) -> Array:
+    """The rows in an order that has nothing to do with them."""
+    return values[np.random.default_rng(len(values)).permutation(len(values))]
+
+
+def betting(values: Array, low: float) -> float:
+    """The p-value of a mean above 0, of shuffled values none of which can be below `low` < 0.
+
+    Bets are those that would be best for normal values of the variance seen so far.
+
+    >>> betting(np.array([1.0] * 30), -1.0) < 0.001 < betting(np.array([1.0, -1.0] * 30), -1.0)
+    True
+    """
+    count = np.arange(1, len(values) + 1)
+    first = 0.25 * low * low  # as if one row had been seen before
+    mean = np.cumsum(values) / (count + 1)
+    variance = (first + np.cumsum((values - mean) ** 2)) / (count + 1)
+    before = np.append(first, variance[:-1])
+    bets = np.minimum(np.sqrt(2 * math.log(1 / AIM) / (len(values) * before)), -BOLDEST / low)
+    wealth = np.cumsum(np.log1p(bets * values))
+    return float(min(math.exp(-max(float(wealth.max(initial=0.0)), 0.0)), 1.0))
+
+
+def lower_bound(p_value: Callable[[float], float], low: float, high: float, tail: float) -> float:
+    """The largest number up to which `p_value`, of a mean above it, is at most `tail`."""
+    if p_value(low) > tail:
+        return low
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_value(middle) <= tail else (low, middle)
+    return low
+
+
+def smallest_tail(room: Callable[[float], float]) -> float:
+    """The smallest δ whose lower bound of the room is not below 0; 1 where there is none."""
+    if room(1.0) < 0:
+        return 1.0
+    if room(LEAST) >= 0:
+        return LEAST
+    low, high = math.log(LEAST), 0.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if room(math.exp(middle)) >= 0 else (middle, high)
+    return math.exp(high)

@@ -1,0 +1,123 @@
+"""A promise as a sum of means: rates that are shares of the same rows are one mean over those rows.
+
+What a promise leaves as room is `constant + Σ mean`, kept where it is at least 0. What a row can add
+to a mean is known from the words, and often it is one of two values; then the mean is a proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import counted, over_of, scale
+from ratebound.base.types import Array
+from ratebound.certifying._row_kinds import RowKinds, row_kinds
+from ratebound.rates.expressions import Expression, Rate
+from ratebound.rates.kinds import atoms
+
+ROUNDING = 1e-9  # of values that are sums of a few coefficients
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """The mean of what rows of one set add to the room."""
+
+    population: str
+    rates: tuple[tuple[Rate, float], ...]  # with what each is multiplied by
+    possible: Array  # the values that a row can have, by the words; sorted
+    kinds: RowKinds | None  # of the whole promise on this population
+    inside: Array  # (n,) bool, the rows of the set
+    values: Array  # (rows,) what they add
+    weights: Array | None  # (rows,) None where all rows count the same
+    decided: bool  # whether each row is decided; otherwise its value is an expectation over members
+
+    @property
+    def low(self) -> float:
+        return float(self.possible[0])
+
+    @property
+    def reach(self) -> float:
+        """Between the least and the largest value that a row can have."""
+        return float(self.possible[-1] - self.possible[0])
+
+    @cached_property
+    def mean(self) -> float:
+        return float(np.average(self.values, weights=self.weights))
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the mean, from the rows; weights make a ratio of it."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        return float(weights**2 @ (self.values - self.mean) ** 2 / weights.sum() ** 2)
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether it is a proportion of rows that count the same, each one decided."""
+        return self.weights is None and self.decided and len(self.possible) == 2
+
+    @cached_property
+    def successes(self) -> int:
+        """Of a proportion: rows with the larger value."""
+        return int((self.values > self.possible.mean()).sum())
+
+    @cached_property
+    def over_kinds(self) -> Array:
+        """Which kinds of row are in its set, (kinds,) bool."""
+        assert self.kinds is not None
+        return self.kinds.over(self.rates[0][0])
+
+    @cached_property
+    def value_kinds(self) -> Array:
+        """What each kind of row would add, (kinds,)."""
+        assert self.kinds is not None
+        return _value_kinds(self.kinds, self.rates)
+
+
+def means(decided: Decided, expression: Expression) -> list[Mean]:
+    """The means that a sum of rates is made of, population by population."""
+    found = []
+    for name in dict.fromkeys(rate.population for rate in expression.rates):
+        terms = [(r, c * scale(decided, r)) for r, c in expression.terms if r.population == name]
+        kinds = row_kinds([rate for rate, _ in terms])
+        sets: list[tuple[Array | object, list[tuple[Rate, float]]]] = []
+        for term in terms:
+            over = over_of(atoms(term[0])[0]) if kinds is None else kinds.over(term[0])
+            same = [own for place, own in sets if np.array_equal(np.asarray(place), np.asarray(over))]
+            if same:
+                same[0].append(term)
+            else:
+                sets.append((over, [term]))
+        found += [_mean(decided, name, own, kinds) for _, own in sets]
+    return found
+
+
+def _mean(
+    decided: Decided, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None
+) -> Mean:
+    weight = decided.row_weights(name)
+    inside = decided.mask(name, over_of(atoms(terms[0][0])[0])) & (weight > 0)
+    values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
+    if kinds is None:
+        least, most = (sum(end(c, 0.0) for _, c in terms) for end in (min, max))
+        possible = np.linspace(least, most, 4)  # any value between them, never taken for a proportion
+    else:
+        possible = same_once(_value_kinds(kinds, terms)[kinds.over(terms[0][0])])
+    unequal = decided.populations[name].weights is not None and np.ptp(weight[weight > 0]) > 0
+    own = weight[inside] if unequal else None
+    return Mean(name, tuple(terms), possible, kinds, inside, values, own, decided.deterministic)
+
+
+def _value_kinds(kinds: RowKinds, terms: Sequence[tuple[Rate, float]]) -> Array:
+    found: Array = np.sum([c * kinds.counted(rate) for rate, c in terms], axis=0)
+    return found
+
+
+def same_once(values: Array) -> Array:
+    """The values in order, those that differ by rounding once; 0 is exactly 0."""
+    size = ROUNDING * max(1.0, float(np.abs(values).max(initial=0.0)))
+    ordered = np.unique(np.where(np.abs(values) < size, 0.0, values))
+    return ordered[np.append(True, np.diff(ordered) > size)]

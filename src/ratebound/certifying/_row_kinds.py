@@ -1,0 +1,122 @@
+"""Which rows are possible, from the words of a promise alone.
+
+Two groups are disjoint, or one lies inside the other, because of what their conditions say, never
+because a sample happens to look so. So every combination of truth values that the conditions allow is
+drawn up: a row holds one value of a column, passes a low threshold where it passes a high one, and has
+a label or not. What the words leave open is taken to be possible.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ratebound.auditing.measure import at_of, over_of
+from ratebound.base.types import Array
+from ratebound.rates.expressions import Rate
+from ratebound.rates.kinds import ANY, NO, atoms
+from ratebound.rates.subsets import Compare, In, Subset, holds, leaves
+
+MOST = 200_000  # combinations; where the words allow more, nothing is concluded from them
+ORDERS = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class RowKinds:
+    """Every kind of row: whether it meets each condition, and what is decided at each threshold."""
+
+    conditions: dict[Subset, Array]  # (kinds,) bool
+    decisions: dict[float | str, Array]  # (kinds,) bool, yes at each threshold
+
+    def over(self, rate: Rate) -> Array:
+        """Which kinds of row a rate is a share of, (kinds,) bool."""
+        return self._inside(over_of(atoms(rate)[0]))
+
+    def counted(self, rate: Rate) -> Array:
+        """Which kinds of row it counts, as numbers (kinds,)."""
+        yes = self.decisions[at_of(rate)]
+        found = np.zeros(len(yes))
+        for atom in atoms(rate):
+            decided = True if atom.predicted is ANY else ~yes if atom.predicted is NO else yes
+            found += self._inside(atom.given) & decided
+        return found
+
+    def _inside(self, subset: Subset) -> Array:
+        found = holds(subset, self.conditions.__getitem__)
+        size = len(next(iter(self.decisions.values())))
+        return np.broadcast_to(np.asarray(found, dtype=bool), (size,))
+
+
+def row_kinds(rates: Sequence[Rate]) -> RowKinds | None:
+    """The kinds of row that `rates`, of one population, can tell apart; None where they are too many.
+
+    >>> from ratebound import recall
+    >>> female, male = recall(sex="Female").rates + recall(sex="Male").rates
+    >>> kinds = row_kinds([female, male])
+    >>> bool((kinds.over(female) & kinds.over(male)).any())
+    False
+    """
+    found = [leaf for rate in rates for atom in atoms(rate) for subset in (atom.given, over_of(atom))
+             for leaf in leaves(subset)]  # fmt: skip
+    conditions = list(dict.fromkeys(found))
+    columns: dict[str, list[Compare | In]] = {}
+    alone = []
+    for condition in conditions:
+        if isinstance(condition, Compare | In):
+            columns.setdefault(condition.column, []).append(condition)
+        else:
+            alone.append(condition)
+    axes: list[list[dict[object, bool]]] = [_values(each) for each in columns.values()]
+    axes += [[{condition: False}, {condition: True}] for condition in alone]
+    axes.append(_decisions(dict.fromkeys(at_of(rate) for rate in rates)))
+    if float(np.prod([float(len(axis)) for axis in axes])) > MOST:
+        return None
+    rows = list(product(*axes))
+    said = {key: np.array([part[key] for part in parts]) for parts in zip(*rows, strict=True)
+            for key in parts[0]}  # fmt: skip
+    thresholds = {at_of(rate) for rate in rates}
+    return RowKinds(
+        {condition: said[condition] for condition in conditions},
+        {at: said["at", at] for at in thresholds},
+    )
+
+
+def _values(conditions: Iterable[Compare | In]) -> list[dict[object, bool]]:
+    """What the conditions on one column say of each value it may hold.
+
+    Values are told apart by their place in the order: at one that is named, or between two of them.
+    """
+    conditions = list(conditions)
+    named = {v for c in conditions for v in (c.values if isinstance(c, In) else (c.value,))}
+    ordered = sorted(named, key=lambda value: (isinstance(value, str), value))
+    place = {value: 2 * index + 1 for index, value in enumerate(ordered)}
+
+    def said(condition: Compare | In, at: int) -> bool:
+        if isinstance(condition, In):
+            return any(place[value] == at for value in condition.values)
+        return bool(ORDERS[condition.relation](at, place[condition.value]))
+
+    between = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in conditions)
+    places = range(2 * len(ordered) + 1) if between else [0, *place.values()]
+    return [{condition: said(condition, at) for condition in conditions} for at in places]
+
+
+def _decisions(thresholds: Iterable[float | str]) -> list[dict[object, bool]]:
+    """What may be decided: a score that passes a number passes those below it."""
+    thresholds = list(thresholds)
+    numbers = sorted(at for at in thresholds if not isinstance(at, str))
+    names = [at for at in thresholds if isinstance(at, str)]
+    found: list[dict[object, bool]] = []
+    for count in range(len(numbers) + 1):
+        for learned in product((False, True), repeat=len(names)):
+            said: dict[object, bool] = {("at", at): i < count for i, at in enumerate(numbers)}
+            said.update({("at", at): yes for at, yes in zip(names, learned, strict=True)})
+            found.append(said)
+    return found

@@ -1,0 +1,191 @@
+"""The certificate: every promise of a problem, tested on rows that the model has not seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing.auditing import check_given, unmeasurable
+from ratebound.auditing.decided import Decided, decide
+from ratebound.auditing.measure import counted, rows_behind, total
+from ratebound.base.checks import check_number
+from ratebound.certifying._means import means
+from ratebound.certifying._tests import Aim, Finding, tested
+from ratebound.problem.compiling import NoRows, compile_on
+from ratebound.problem.counts import counting, rows_counted
+from ratebound.problem.masks import NoSuchValue
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
+from ratebound.rates.demands import demands, is_even
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.solution.certificate import Certificate, Certified
+from ratebound.solution.mixture import Mixture
+
+CERTIFIED = "certified"  # what the first population is called
+MOST_ROWS = 10**12  # where more would be needed, no number of rows is called enough
+
+
+def certify(
+    problem: Problem,
+    model: Any,
+    population: Population,
+    *,
+    confidence: float = 0.95,
+    in_expectation: bool = False,
+    **others: Population,
+) -> Certificate:
+    """Whether `model` keeps the promises of `problem` on new rows, shown on rows it has not seen.
+
+    It takes what `rb.audit` takes. The rows must be drawn, independently, from where the model is used;
+    it must not have been trained on them, nor chosen by them. Then a certificate holds that should not
+    with probability ``1 - confidence`` at most, however few rows there are: every test is exact or
+    errs on the safe side, and `docs/certificates.md` says which is used where. A promise that none of
+    them can test is refused, with the reason in its `why`.
+
+    A mixture is certified on the decisions that it makes, by its hash of each row; with
+    `in_expectation`, on the expectation over its members.
+
+    >>> import ratebound as rb
+    >>> class Always:
+    ...     def predict(self, X):
+    ...         return [1] * len(X)
+    >>> people = rb.Population([[0.0]] * 60, [1] * 50 + [0] * 10)
+    >>> found = certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
+    >>> found.holds, round(found.promises[0].p_value, 4)
+    (True, 0.0052)
+    """
+    check_given("certify", problem, model, population, others)
+    check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
+    people = {FIRST: population, **others}
+    problem = spelled_out(problem, people, CERTIFIED)
+    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
+    if isinstance(trained_for, Problem):
+        problem = counting(problem, rows_counted(trained_for))
+    known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+    missing = _missing(problem, people, known)
+    decided = decide(model, people) if in_expectation else deployed(model, people)
+    aim = Aim(1.0 - confidence, len(problem.constraints))
+    found = [
+        _refused(constraint, missing[constraint])
+        if constraint in missing
+        else _certified(constraint, decided, aim)
+        for constraint in problem.constraints
+    ]
+    return Certificate(
+        confidence=confidence,
+        model=decided.words + (", in expectation" if not decided.deterministic else ""),
+        populations={CERTIFIED if n == FIRST else n: len(each) for n, each in people.items()},
+        promises=_judged(found, aim.delta),
+    )
+
+
+def deployed(model: Any, people: dict[str, Population]) -> Decided:
+    """The decisions that a model makes: of a mixture, those of the members that its hash chooses."""
+    found = decide(model, people)
+    if found.deterministic:
+        return found
+    model = getattr(model, "solution_", model)
+    if not isinstance(model, Mixture):
+        raise TypeError(
+            f"{type(model).__name__} has {len(found.weights)} members and does not say which of them "
+            "decides a row: certify what it does on average, in_expectation=True"
+        )
+    scores = {
+        name: model.decisive_scores(each.X, columns=each.columns)[None] for name, each in people.items()
+    }
+    return Decided(people, scores, np.ones(1), {}, f"{found.words}, on the decisions that it makes")
+
+
+def room_of(constraint: Constraint) -> Expression:
+    """What a promise leaves to its bound: kept where it is at least 0. A ratio is cross-multiplied."""
+    (demand,) = demands(constraint)
+    return -demand.expression
+
+
+def _missing(
+    problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
+) -> dict[Constraint, str]:
+    try:
+        compile_on(problem, people, CERTIFIED)
+    except (NoRows, NoSuchValue):
+        return unmeasurable(problem, people, known, CERTIFIED)
+    return {}
+
+
+def _certified(constraint: Constraint, decided: Decided, aim: Aim) -> Certified:
+    if why := _untestable(constraint, decided):
+        return _refused(constraint, why)
+    room = room_of(constraint)
+    finding = tested(means(decided, room), room.constant, aim)
+    value, rows = _measured(constraint, decided)
+    return Certified(
+        constraint=constraint,
+        value=value,
+        bound=total(decided, constraint.right),
+        p_value=finding.p_value,
+        holds=False,
+        rows=rows,
+        rows_needed=_needed(finding, total(decided, room), rows),
+        method=finding.method,
+        why=finding.why,
+    )
+
+
+def _untestable(constraint: Constraint, decided: Decided) -> str:
+    if isinstance(constraint.left, Area):
+        return (
+            "for an area under the curve there is no exact test here; rb.audit gives an interval, which "
+            "is not a certificate"
+        )
+    for rate in room_of(constraint).rates:
+        if isinstance(rate.at, str) and rate.at not in decided.thresholds:
+            return (
+                f"at={rate.at!r} is no one threshold of the model: each of its members has its own, or "
+                "it has not learned any; certify one member, or write a number"
+            )
+    return ""
+
+
+def _refused(constraint: Constraint, why: str) -> Certified:
+    return Certified(constraint, None, None, 1.0, False, 0, None, "none", why)
+
+
+def _measured(constraint: Constraint, decided: Decided) -> tuple[float | None, int]:
+    """The value of the left side, and the rows of the smallest set involved."""
+    metric = constraint.left
+    if not isinstance(metric, Ratio):
+        assert isinstance(metric, Expression)
+        return total(decided, metric), rows_behind(decided, room_of(constraint).rates)
+    below = total(decided, metric.denominator)
+    value = total(decided, metric.numerator) / below if below > 0 else None
+    if not is_even(metric):
+        return value, rows_behind(decided, room_of(constraint).rates)
+    return value, int((_counted(decided, metric.denominator.rates) > 0).sum())
+
+
+def _counted(decided: Decided, rates: Sequence[Rate]) -> Any:
+    return np.sum([counted(decided, rate) for rate in rates], axis=0)
+
+
+def _needed(finding: Finding, room: float, rows: int) -> int | None:
+    """Rows of the smallest set that would do, were all sets to grow alike and the rates to stay."""
+    if finding.why or room <= 0 or not math.isfinite(finding.spread):
+        return None
+    needed = max(rows, 1) * (finding.spread / room) ** 2
+    return max(math.ceil(needed), 1) if needed < MOST_ROWS else None
+
+
+def _judged(found: Sequence[Certified], delta: float) -> tuple[Certified, ...]:
+    """Each promise's own verdict: with all others where all hold together, otherwise by Holm."""
+    together = all(promise.p_value <= delta for promise in found)
+    order = sorted(range(len(found)), key=lambda i: found[i].p_value)
+    held, still = set(), True
+    for place, index in enumerate(order):
+        still = still and (together or found[index].p_value <= delta / (len(found) - place))
+        held |= {index} if still and not found[index].why else set()
+    return tuple(replace(promise, holds=i in held) for i, promise in enumerate(found))
