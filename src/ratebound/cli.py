@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ratebound.base.choices import EXPERIMENTS, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, MODELS, PLAYERS, SOLUTIONS
 
 BAD_INPUT, FAILED, INTERRUPTED, CLOSED, TERMINATED = 2, 3, 130, 141, 143
 EXAMPLE = """example:
@@ -169,11 +169,26 @@ def _add_train(commands: Any) -> None:
     add = train.add_argument
     add("--out", metavar="FOLDER", help="where to write model.safetensors, report.html and audit.json")
     add("--holdout", type=float, metavar="SHARE", help="share of the rows to hold out (default 0.2)")
+    add(
+        "--confidence",
+        type=_probability,
+        metavar="P",
+        help=f"how likely all promises should hold on new rows (default {CONFIDENCE}), or none",
+    )
+    add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
     add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
     add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
     add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
     add("--quiet", action="store_true", help="print one line at the end, and no progress")
+
+
+def _probability(text: str) -> float | str:
+    """A number, or a word that is checked with everything else that was asked for."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _add_explain(commands: Any) -> None:

@@ -35,7 +35,7 @@ PARTS = {
 
 @pytest.mark.parametrize("function", [rb.play, rb.RateConstrainedClassifier])
 def test_few_parameters(function):
-    assert len(inspect.signature(function).parameters) <= 12
+    assert len(inspect.signature(function).parameters) <= 13
 
 
 @pytest.mark.parametrize("name", PARTS)

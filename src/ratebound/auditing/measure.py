@@ -45,8 +45,15 @@ def total(decided: Decided, expression: Expression) -> float:
 
 def rows_behind(decided: Decided, rates: Iterable[Rate]) -> int:
     """Rows, unweighted, of the smallest set that one of `rates` is a share of."""
+    return smallest_behind(decided, rates)[0]
+
+
+def smallest_behind(decided: Decided, rates: Iterable[Rate]) -> tuple[int, Subset]:
+    """The smallest set that one of `rates` is a share of, after its number of rows, unweighted."""
     among = [(rate.population, rows) for rate in rates for rows in counted_over(rate)]
-    return min(int(decided.mask(*place).sum()) for place in among)
+    sizes = [int(decided.mask(*place).sum()) for place in among]
+    smallest = min(range(len(sizes)), key=sizes.__getitem__)
+    return sizes[smallest], among[smallest][1]
 
 
 def over_of(atom: Atom) -> Subset:

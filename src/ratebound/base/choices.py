@@ -10,3 +10,4 @@ PLAYERS = ("auto", "swap", "external", "lagrangian")
 SOLUTIONS = ("shrink", "best", "average", "last")
 PROXIES = ("hinge", "logistic", "sigmoid")
 EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering")
+CONFIDENCE = 0.9  # the default probability with which promises are to hold on new rows

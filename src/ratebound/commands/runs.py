@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.choices import MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import CONFIDENCE, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
 
 
@@ -29,6 +29,8 @@ class Run:
     known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
     population: dict[str, Path] = field(default_factory=dict)  # others that promises speak of: on="..."
+    confidence: float | None = CONFIDENCE  # that the promises hold on new rows; None for these rows
+    certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
     seed: int = 0
     epochs: int | None = None
@@ -81,6 +83,11 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "known": ("a list of columns' names", _is_texts),
     "weight": ("a column's name", _is_text),
     "population": ("a table of names and files, as in steering = 'experts.csv'", _is_files),
+    "confidence": (
+        "a probability between 0 and 1, or 'none'",
+        lambda v: v == "none" or (_is_number(v) and 0 < v < 1),
+    ),
+    "certify": ("a share of the rows between 0 and 1", lambda v: _is_number(v) and 0 < v < 1),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
@@ -139,6 +146,8 @@ def _value(key: str, value: Any) -> Any:
         return Path(value)
     if key in ("require", "features", "exclude", "known"):
         return (value,) if isinstance(value, str) else tuple(value)
+    if key == "confidence":
+        return None if value == "none" else value
     if key == "population":
         return {name: Path(path) for name, path in value.items()}
     return value

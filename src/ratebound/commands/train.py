@@ -37,7 +37,8 @@ def train(run: Run) -> int:
     _tell(report, model, len(fitting.first), run)
     if model.trace_.interrupted:
         return INTERRUPTED
-    return 0 if report.kept else 1
+    certificate = solution.record.certificate
+    return 0 if report.kept and (certificate is None or certificate.holds) else 1
 
 
 def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
@@ -63,6 +64,8 @@ def _fitted(fitting: Compiled, features: list[str], run: Run) -> Any:
         solution=run.solution,
         features=features,
         known=run.known,
+        confidence=run.confidence,
+        certify=run.certify,
         training=Training(epochs=run.epochs, max_time=run.max_time),
         verbose=not run.quiet,
         random_state=run.seed,
@@ -85,4 +88,6 @@ def _tell(report: Audit, model: Any, trained_on: int, run: Run) -> None:
         return
     print(f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n")
     print(f"Training on {trained_on:,} rows: {model.status_}")
+    if (certificate := model.solution_.record.certificate) is not None:
+        print(f"\n{certificate}\n")
     print(f"Written to {run.out}: {', '.join(FILES)}")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ratebound.base.types import Array
+from ratebound.estimators._aiming import as_sure, from_safest
+from ratebound.estimators._margins import Errors, errors_of
 from ratebound.estimators.choices import Training
 from ratebound.game.learner import Learner
 from ratebound.game.moving import with_moved_thresholds
@@ -21,7 +26,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate
-from ratebound.solution.mixture import Mixture
+from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.prices import prices
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
@@ -30,6 +35,8 @@ from ratebound.solution.thresholds import priced_thresholds
 KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
+PLAIN_TIME = 0.25  # share of the time that may go into that
+CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 FEWEST = 1000  # rounds in batches by default, even if data is small
 
 
@@ -42,14 +49,47 @@ class Search:
     pairs: tuple[Learner, Player]  # with their settings paired one to one
     solve: Callable[[Trace], Mixture]
     known: Sequence[str] | None
+    confidence: float | None  # that all promises hold on new rows; None for these rows alone
+    certify: float | None  # share of all rows that was set aside for a certificate; none are here
     training: Training
     seed: int
     progress: bool | None
+
+    def margins(self, errors: Errors) -> Array:
+        """The margins (m,) to train for, where violations have these standard errors."""
+        if self.certify is not None:
+            return errors.to_be_certified(self.confidence or CERTIFIED, self.certify)
+        assert self.confidence is not None
+        return errors.margins(self.confidence)
 
     @property
     def batch_size(self) -> int | None:
         """Rows per round; None where there are so few that every round takes all of them."""
         return None if len(self.everyone.first) <= SMALL else self.training.batch_size
+
+    @property
+    def moves(self) -> bool:
+        """Whether thresholds move: the other solutions use iterates as they were played, and known
+        groups have thresholds anyway."""
+        chosen = self.known is None and self.solve in (shrink, best_iterate)
+        return chosen and bool(self.everyone.constraints)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How much of `max_time` is left."""
+
+    max_time: float | None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None where there is no end."""
+        return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
+
+    def part(self, share: float) -> float | None:
+        """A share of what is left."""
+        return None if self.left is None else share * self.left
 
 
 @dataclass(frozen=True)
@@ -57,50 +97,94 @@ class Found:
     """The result of a search: a solution, the iterates of its setting, and the whole trace."""
 
     solution: Mixture
+    prices: Array  # (m,) of each constraint
+    safer: tuple[tuple[Mixture, Array], ...]  # other solutions and prices, the safest first, to certify
     own: Trace
     trace: Trace
-    prices: Array  # (m,) of each constraint
 
 
 def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
-    training, everyone = search.training, search.everyone
+    clock, everyone = Clock(search.training.max_time), search.everyone
+    aims = bool(everyone.constraints) and (search.confidence or search.certify) is not None
+    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.moves or aims else None
+    margins = np.zeros(len(everyone.constraints))
+    if aims:
+        assert plain is not None
+        first = mixture(plain, np.arange(len(plain)) == np.argmin(plain.objectives))
+        margins = search.margins(errors_of(first, everyone))
+    if plain is not None and plain.interrupted:  # its thresholds are all there is to move
+        trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
+    else:
+        trace, own = _trained(search, margins, clock)
+    candidates = own
+    if search.moves and plain is not None and not trace.interrupted:
+        candidates = beside(candidates, plain)
+    solve = partial(_solved, search, candidates)
+    if aims and search.confidence is not None:
+        solution, paid = as_sure(solve, everyone, search.confidence, margins)
+    else:
+        solution, paid = solve(0.0 * margins)
+    safer: tuple[tuple[Mixture, Array], ...] = ()
+    if aims and search.certify is not None:
+        safer = from_safest(solve, everyone, search.margins(errors_of(solution, everyone)))
+    return Found(solution, paid, safer, own, trace)
+
+
+def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace]:
+    """The iterates of every setting, trained for promises with `margins` (m,) to spare; and of the best.
+
+    Violations are those of the promises themselves.
+    """
+    training = search.training
     learner, player = search.pairs
     patience = training.patience or learner.patience
     several = max(learner.settings, player.settings) > 1 or patience is not None
     train, validation = _validated(
-        everyone, training.validation_fraction if several else 0.0, search.seed
+        search.everyone, training.validation_fraction if several else 0.0, search.seed
     )
     rounds = _rounds(search, train)
-    watch = {} if validation is None else {"validation": validation}
+    tight = train.tightened(margins)
+    watch = {} if validation is None else {"validation": validation.tightened(margins)}
     on = "train" if validation is None else "validation"
-    started = time.monotonic()
     trace = _play(
         search,
-        train,
+        tight,
         learner,
         player=player,
         rounds=rounds,
         keep=Keep(max(1, rounds // KEPT)),
         watch=watch,
-        stop=Stop(training.max_time, None if patience is None else Stalled(patience, on=on)),
+        stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
     )
-    # Other solutions use iterates as they were played, and known groups have thresholds anyway.
-    movable = search.known is None and search.solve in (shrink, best_iterate)
-    moves = movable and bool(everyone.constraints)
-    searched = with_moved_thresholds(trace, train, watch=watch, at_most=FEW) if moves else trace
-    own = trace.of_setting(select(searched, search.solve, on=on).setting)
+    searched = with_moved_thresholds(trace, tight, watch=watch, at_most=FEW) if search.moves else trace
+    setting = select(searched, search.solve, on=on).setting
+    trace = _relaxed(trace, margins)
+    own = trace.of_setting(setting)
     # The promises must hold on all rows given to `fit`.
-    candidates = own if validation is None else judged_on(own, everyone)
-    left = None if training.max_time is None else training.max_time - (time.monotonic() - started)
-    if moves and not trace.interrupted and (left is None or left > 0):
-        candidates = beside(candidates, _trained_plainly(search, int(own.round.max()), left))
+    return trace, own if validation is None else judged_on(own, search.everyone)
+
+
+def _relaxed(trace: Trace, margins: Array) -> Trace:
+    """A trace that was judged with margins, as it is without them."""
+    watched = {
+        name: replace(values, violations=values.violations - margins)
+        for name, values in trace.watched.items()
+    }
+    return replace(trace, violations=trace.violations - margins, watched=watched)
+
+
+def _solved(search: Search, candidates: Trace, margins: Array) -> tuple[Mixture, Array]:
+    """The solution among the candidates that keeps the promises with `margins`, and their prices.
+
+    Its status and violations are those of the promises with margins.
+    """
+    tight = search.everyone.tightened(margins)
+    candidates = replace(candidates, violations=candidates.violations + margins)
     if search.known is not None:
-        solution, paid = priced_thresholds(candidates, everyone, search.known)
-    else:
-        candidates = with_moved_thresholds(candidates, everyone) if moves else candidates
-        solution, paid = search.solve(candidates), prices(candidates)
-    return Found(solution, own, trace, paid)
+        return priced_thresholds(candidates, tight, search.known)
+    moved = with_moved_thresholds(candidates, tight) if search.moves else candidates
+    return search.solve(moved), prices(moved)
 
 
 def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:
@@ -115,16 +199,19 @@ def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> T
     )
 
 
-def _trained_plainly(search: Search, rounds: int, max_time: float | None) -> Trace:
+def _trained_plainly(search: Search, max_time: float | None) -> Trace:
     """The same model trained only to minimize errors, and evaluated by the problem's own rates.
 
     Most people would first try this model and move its threshold. As one of the candidates it ensures
     that no promise costs more than that.
     """
     errors = compile(Problem(error_rate()), search.everyone.first)
+    rounds = _rounds(search, search.everyone)
     keep = Keep(max(1, rounds // KEPT_PLAIN))
     plain = _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time))
-    return judged_on(plain, search.everyone)
+    weights = np.zeros((len(plain), 1 + len(search.everyone.constraints)))
+    weights[:, 0] = 1.0
+    return replace(judged_on(plain, search.everyone), multipliers=weights)
 
 
 def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:

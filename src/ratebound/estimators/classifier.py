@@ -14,15 +14,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ratebound.auditing import Audit, audit
+from ratebound.base.checks import check_number
 from ratebound.base.types import Array
-from ratebound.estimators._searching import Search, found
+from ratebound.estimators._certified import cheapest_certified
+from ratebound.estimators._searching import CERTIFIED, Found, Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.game.learner import Learner
 from ratebound.learners.encoding import Encoding, fit_encoding
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
+from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
 
@@ -82,6 +88,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     """
 
     solution_: Mixture
+    certificate_: Certificate
     __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
 
     def __init__(
@@ -95,6 +102,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         features: Sequence[str] | None = None,
         known: Sequence[str] | None = None,
         positive_label: Any = None,
+        confidence: float | None = None,
+        certify: float | None = None,
         training: Training | None = None,
         verbose: bool = False,
         random_state: Any = None,
@@ -107,6 +116,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.features = features
         self.known = known
         self.positive_label = positive_label
+        self.confidence = confidence
+        self.certify = certify
         self.training = training
         self.verbose = verbose
         self.random_state = random_state
@@ -129,16 +140,18 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         learner, solve, training = self._checked_parameters()
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
-        encoding = fit_encoding(X, weights, self.features, learner.style)
-        people = self._population(encoding.transform(X), labels, X, columns, weights)
-        seen = self._seen(others, encoding)
-        everyone = compile(Problem(self.objective, self.constraints), people, **seen)
+        self._check_labels(others)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        people = {FIRST: self._population(X, labels, columns, weights), **others}
+        problem, fitting, aside = self._set_aside(people, seed)
+        first = fitting[FIRST]
+        encoding = fit_encoding(first.X, first.weights, self.features, learner.style)
+        everyone = compile(problem, **_encoded(fitting, encoding))
         if self.known is not None:
             known_groups(self.known, everyone)  # so that errors are raised before training
-        learner = learner.prepared(encoding.names, encoding.codes, len(people))
+        learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         result = found(
             Search(
                 everyone=everyone,
@@ -146,25 +159,29 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
                 solve=solve,
                 known=self.known,
+                confidence=self.confidence,
+                certify=self.certify,
                 training=training,
                 seed=seed,
                 progress=None if self.verbose else False,
             )
         )
-        chosen = replace(
-            result.solution,
-            encoding=encoding,
-            classes=self._no_and_yes(),
-            decider=result.solution.decider.salted(seed),
-        )
-        self.solution_ = chosen.recorded(setting=result.own.settings[0], seed=seed)
+
+        def finished(solution: Mixture) -> Mixture:
+            decider = solution.decider.salted(seed)
+            whole = replace(solution, encoding=encoding, classes=self._no_and_yes(), decider=decider)
+            return whole.recorded(setting=result.own.settings[0], seed=seed)
+
+        self.solution_, prices = finished(result.solution), result.prices
+        if aside is not None:
+            self.solution_, prices = self._certified(result, finished, aside)
         self.status_, self.trace_ = self.solution_.status, result.trace
         weights = result.own.multipliers[-1]
         self.constraints_, self.prices_, self.multipliers_ = (
             dict(zip(everyone.labels, values.tolist(), strict=True))
             for values in (
                 self.solution_.violations["train"],
-                result.prices,
+                prices,
                 weights[1:] / max(weights[0], 1e-12),
             )
         )
@@ -177,6 +194,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given or (), Iterable):
                 raise TypeError(f"{name} takes a list of columns, as in ['sex'], got {given!r}")
+        if self.confidence is not None:
+            check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
+        if self.certify is not None:
+            check_number("certify, a share of the rows such as 0.3,", self.certify, above=0, below=1)
         training = Training() if self.training is None else self.training
         if not isinstance(training, Training):
             raise TypeError(f"training takes rb.Training(...), got {training!r}")
@@ -212,7 +233,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if unknown:
             raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")
         weights = None if sample_weight is None else _check_sample_weight(unmasked(sample_weight), X)
-        people = self._population(X, labels == self._yes(), X, columns, weights)
+        people = self._population(X, labels == self._yes(), columns, weights)
         self._check_labels(others)
         return audit(self.solution_.problem, self.solution_, people, **others)
 
@@ -221,16 +242,28 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.solution_.save(path)
 
-    def _seen(self, others: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:
-        """The other populations as the model sees them."""
-        self._check_labels(others)
-        seen = {}
-        for name, other in others.items():
-            try:
-                seen[name] = other.seen_through(encoding.transform)
-            except ValueError as error:
-                raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
-        return seen
+    def _set_aside(
+        self, people: dict[str, Population], seed: int
+    ) -> tuple[Problem, dict[str, Population], Compiled | None]:
+        """The problem and the rows to train on, and the same problem on rows to certify on, if any."""
+        problem = Problem(self.objective, self.constraints)
+        if self.certify is None:
+            return problem, people, None
+        try:
+            fitting, aside = parted(compile(problem, **people), self.certify, seed)
+        except ValueError as error:
+            raise ValueError(f"certify={self.certify}: {error}") from None
+        return fitting.problem, fitting.populations, aside
+
+    def _certified(
+        self, result: Found, finished: Callable[[Mixture], Mixture], aside: Compiled
+    ) -> tuple[Mixture, Array]:
+        """The cheapest solution that could be certified and its prices; else the one aimed at."""
+        level = self.confidence or CERTIFIED
+        safer = [finished(solution) for solution, _ in result.safer]
+        place, self.certificate_ = cheapest_certified(safer, finished(result.solution), aside, level)
+        chosen, prices = (result.solution, result.prices) if place is None else result.safer[place]
+        return finished(chosen).recorded(certificate=self.certificate_), prices
 
     def _check_labels(self, others: Mapping[str, Population]) -> None:
         for name, other in others.items():
@@ -299,14 +332,25 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         takes_nan = get_tags(self).input_tags.allow_nan
         return validate_data(self, X, reset=False, ensure_all_finite="allow-nan" if takes_nan else True)
 
-    def _population(
-        self, model_X: Any, labels: Array, X: Any, columns: Any, weights: Array | None
-    ) -> Population:
+    def _population(self, X: Any, labels: Array, columns: Any, weights: Array | None) -> Population:
         spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
         # Labels go by their names, so that an existing model's decisions may be spelled as they are.
         no, yes = self._no_and_yes()
         named = np.where(labels, yes, no)
-        return Population(model_X, named, columns=spoken_of, weights=weights, positive=yes)
+        return Population(X, named, columns=spoken_of, weights=weights, positive=yes)
+
+
+def _encoded(people: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:
+    """The populations as the model sees them."""
+    seen = {}
+    for name, each in people.items():
+        try:
+            seen[name] = each.seen_through(encoding.transform)
+        except ValueError as error:
+            if name == FIRST:
+                raise
+            raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
+    return seen
 
 
 def _heaviest(mixture: Mixture) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -163,6 +163,10 @@ class Compiled:
     def learnable(self) -> tuple[str, ...]:
         """The names of thresholds that are learned with the model."""
         return tuple(block.at for block in self.blocks if isinstance(block.at, str))
+
+    def tightened(self, margins: Array) -> Compiled:
+        """The same rows and words, with `margins` (m,) to spare asked of every constraint."""
+        return replace(self, offset=self.offset + np.concatenate([[0.0], margins]))
 
     def unpacked(self, cells: Any) -> Array:
         """Membership of `cells` as (len(cells), slices) zeros and ones."""

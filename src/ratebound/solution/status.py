@@ -24,6 +24,7 @@ class Status:
     broken: tuple[Constraint, ...]  # by this solution, the worst first
     conflict: tuple[Constraint, ...]  # that no mixture of the candidates can keep together
     message: str
+    confidence: float | None = None  # that all hold on new rows, about; None where that was not asked
 
     def __str__(self) -> str:
         return self.message

@@ -1,0 +1,66 @@
+"""How sums of rates vary from sample to sample, together: the influence of every row on each of them.
+
+One more row moves a rate by how far it lies from it, over the weight of the rows that the rate is a
+share of. So a group inside everyone is not taken to be independent of everyone, weights count, and a
+mixture varies less in expectation than the decisions drawn from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import counted, over_of, scale
+from ratebound.base.types import Array
+from ratebound.rates.demands import Demand
+from ratebound.rates.expressions import Rate
+from ratebound.rates.kinds import atoms
+
+
+def covariance(decided: Decided, demands: Sequence[Demand]) -> Array:
+    """The covariance (m, m) of what is demanded, each measured on as many rows as there are here.
+
+    Two rows are imagined beside those of each rate, one that it counts and one that it does not: ten
+    right decisions of ten are not certainty.
+
+    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound.auditing.decided import decided_by
+    >>> people = Population(None, [1] * 100)
+    >>> decided = decided_by({"train": people}, {"train": np.repeat([1.0, -1.0], 50)}, "a model")
+    >>> demands = Problem("error_rate()", [recall() >= 0.4]).demands
+    >>> round(float(covariance(decided, demands)[0, 0]) ** 0.5, 3)  # (.5 * .5 / 100) ** .5 is .05
+    0.05
+    """
+    shares = list(dict.fromkeys((rate, d.per_row) for d in demands for rate in d.expression.rates))
+    of_shares = np.zeros((len(shares), len(shares)))
+    for name in decided.populations:
+        own = [place for place, (rate, _) in enumerate(shares) if rate.population == name]
+        if own:
+            of_shares[np.ix_(own, own)] = _of_shares(decided, [shares[place] for place in own])
+    places = {share: place for place, share in enumerate(shares)}
+    coefficients = np.zeros((len(demands), len(shares)))
+    for row, demand in enumerate(demands):
+        for rate, coefficient in demand.expression.terms:
+            coefficients[row, places[rate, demand.per_row]] = coefficient
+    found: Array = coefficients @ of_shares @ coefficients.T
+    return found
+
+
+def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]]) -> Array:
+    """The covariance (R, R) of rates of one population; counts may be per row of their subset."""
+    name = shares[0][0].population
+    weight = decided.row_weights(name)
+    moved, imagined = np.empty((len(shares), len(weight)), dtype=np.float32), np.empty(len(shares))
+    for place, (rate, per_row) in enumerate(shares):
+        over = decided.mask(name, rate.subset if per_row else over_of(atoms(rate)[0]))
+        among, times = float(weight[over].sum()), 1.0 if per_row else scale(decided, rate)
+        hits = counted(decided, rate)
+        value = float(weight @ hits) / among
+        moved[place] = times * weight * (hits - value * over) / among
+        typical = float(weight[over] @ weight[over]) / among  # a row's weight among those counted
+        imagined[place] = (times * typical / among) ** 2 * ((1 - value) ** 2 + value**2)
+    found: Array = (moved @ moved.T).astype(float)
+    found[np.diag_indices(len(shares))] += imagined
+    return found

@@ -1,0 +1,151 @@
+"""Aiming at new rows: the cheapest solution that keeps every promise with room to spare.
+
+Margins that cannot be kept, or that cost more than deciding alike for everyone, are given up in part,
+all by the same share; the status then says which probability is left, and what more rows would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.auditing.decided import decide
+from ratebound.auditing.measure import smallest_behind
+from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.types import Array
+from ratebound.estimators._margins import SMALLEST, Errors, errors_of
+from ratebound.problem.compiled import Compiled
+from ratebound.rates.subsets import EVERYONE
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.status import Status
+
+FOLLOWED = 2  # times that margins follow a solution
+CLOSE = 0.05  # relative change of margins that is not worth another solution
+HALVINGS = 5  # of the share of the margins that can be kept
+NEAR = 0.02  # how much less than asked for is near enough
+SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
+LEFT = 0.05  # share of a margin below which there is no room to speak of
+KEPT = "feasible: every constraint is kept on the training rows"
+
+
+Solve = Callable[[Array], tuple[Mixture, Array]]  # the best solution at margins (m,), and its prices
+
+
+def as_sure(
+    solve: Solve, everyone: Compiled, confidence: float, margins: Array
+) -> tuple[Mixture, Array]:
+    """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
+
+    Where margins of the size it takes cannot be kept, or make decisions worse than deciding alike for
+    everyone, the largest common share of them is. Errors depend a little on the solution, so margins,
+    which start as given, follow it.
+    """
+    for _ in range(FOLLOWED):
+        solution, paid, share = _at_largest_share(solve, everyone, margins)
+        errors, used = errors_of(solution, everyone), share * margins
+        margins = errors.margins(confidence)
+        if share == 1.0 and (np.abs(margins - used) <= CLOSE * used).all():
+            break
+    solution = _without_margins(solution, used)
+    room = -solution.violations["train"]
+    status = replace(solution.status, confidence=errors.confidence(-room))
+    aim = _Aim(everyone, solution, errors, confidence, room)
+    status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
+    return solution.recorded(status=status), paid
+
+
+def from_safest(solve: Solve, everyone: Compiled, margins: Array) -> tuple[tuple[Mixture, Array], ...]:
+    """Solutions with their prices, from the safest to the cheapest, at falling shares of the margins.
+
+    What cannot be kept, or is worse than deciding alike for everyone, is not among them.
+    """
+    found: list[tuple[Mixture, Array]] = []
+    for share in SHARES:
+        solution, paid = solve(share * margins)
+        if _worth_it(solution, everyone):
+            found.append((_without_margins(solution, share * margins), paid))
+    return tuple(found)
+
+
+def _without_margins(solution: Mixture, margins: Array) -> Mixture:
+    """A solution that was found and judged with margins, as it is without them."""
+    status, violations = solution.status, solution.violations["train"] - margins
+    if margins.any() and status.feasible:  # what is kept with margins is kept
+        status = replace(status, message=KEPT)
+    return solution.recorded(status=status, violations={"train": violations})
+
+
+def _at_largest_share(solve: Solve, everyone: Compiled, margins: Array) -> tuple[Mixture, Array, float]:
+    """The solution at the largest share of the margins that can be kept and is worth it; the share."""
+    whole = solve(margins)
+    if _worth_it(whole[0], everyone):
+        return *whole, 1.0
+    best, low, high = solve(0.0 * margins), 0.0, 1.0
+    if _worth_it(best[0], everyone):
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            tried = solve(middle * margins)
+            if _worth_it(tried[0], everyone):
+                best, low = tried, middle
+            else:
+                high = middle
+    return *best, low
+
+
+def _worth_it(solution: Mixture, everyone: Compiled) -> bool:
+    """Whether a solution keeps what it should, and costs no more than deciding alike for everyone."""
+    rows, given = len(everyone.cells), _zeros(everyone)
+    alike, _ = everyone.evaluate(np.outer([-1.0, 1.0], np.ones(rows)), given)
+    return solution.status.feasible and solution.objectives["train"] <= float(alike.min()) + TOLERANCE
+
+
+def _zeros(everyone: Compiled) -> dict[str, float]:
+    return {name: 0.0 for name in everyone.learnable if name not in everyone.budgets}
+
+
+@dataclass(frozen=True, eq=False)
+class _Aim:
+    """What was aimed at, and what a solution makes of it."""
+
+    everyone: Compiled
+    solution: Mixture
+    errors: Errors
+    confidence: float
+    room: Array  # (m,) to spare on the training rows
+
+    def words(self, status: Status) -> str:
+        """How likely the promises hold on new rows, and what it would take if that is too little."""
+        reached = status.confidence
+        assert reached is not None
+        said = f"On new rows like these all hold together with a probability of about {reached:.0%}"
+        if reached >= self.confidence - NEAR:
+            return f"{said}."
+        return f"{said}, where {self.confidence:.0%} were asked for{self._remedy(status)}."
+
+    def _remedy(self, status: Status) -> str:
+        """How many more rows of which group would buy the rest."""
+        if not status.feasible:
+            return ""
+        wanted = self.errors.margins(self.confidence)
+        short = int(np.argmax(wanted / np.maximum(self.room, SMALLEST)))
+        if self.room[short] <= LEFT * wanted[short]:  # no number of rows makes room where there is none
+            return (
+                f": {self.everyone.constraints[short]} has no room to spare at a price worth paying; "
+                "relax it, or use a stronger model"
+            )
+        times = (wanted[short] / self.room[short]) ** 2
+        decided = decide(self.solution, self.everyone.populations)
+        rows, group = smallest_behind(decided, self.everyone.problem.demands[short].expression.rates)
+        which = "" if group == EVERYONE else f" where {group}"
+        return (
+            f": for {self.everyone.constraints[short]} that would take about {_round(rows * times)} rows"
+            f"{which}, in place of {rows:,}"
+        )
+
+
+def _round(rows: float) -> str:
+    """A number of rows to two digits, as nobody knows more."""
+    digits = max(int(np.floor(np.log10(max(rows, 1.0)))) - 1, 0)
+    return f"{round(rows / 10**digits) * 10**digits:,}"

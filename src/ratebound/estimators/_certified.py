@@ -1,0 +1,49 @@
+"""The cheapest certified model: candidates tested from the safest on, to the first that fails.
+
+Each is tested at the full level, since a later one is looked at only where all before it passed. The
+rows to certify on come in here and nowhere else, and by then the candidates and their order are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ratebound.problem.compiled import Compiled
+from ratebound.solution.certificate import Certificate
+from ratebound.solution.mixture import Mixture
+
+
+def cheapest_certified(
+    candidates: Sequence[Mixture], otherwise: Mixture, aside: Compiled, confidence: float
+) -> tuple[int | None, Certificate]:
+    """Which candidate passed last, and its certificate; None, and that of `otherwise`, where none did.
+
+    P-values are never below those of the tests before, so one that failed is not forgotten.
+    """
+    passed: tuple[int, Certificate] | None = None
+    earlier: Certificate | None = None
+    for place, candidate in enumerate(candidates):
+        earlier = _tested(candidate, aside, confidence, earlier)
+        if not earlier.holds:
+            break
+        passed = place, earlier
+    return passed or (None, _tested(otherwise, aside, confidence, earlier))
+
+
+def _tested(
+    model: Mixture, aside: Compiled, confidence: float, earlier: Certificate | None
+) -> Certificate:
+    """The certificate of a model on the rows set aside, after `earlier` tests on the same rows."""
+    from ratebound.certifying.certify import certify  # type: ignore[import-not-found]
+
+    own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
+    if earlier is None:
+        return own
+    promises = tuple(
+        replace(
+            promise, p_value=max(promise.p_value, before.p_value), holds=promise.holds and before.holds
+        )
+        for promise, before in zip(own.promises, earlier.promises, strict=True)
+    )
+    return replace(own, promises=promises)
