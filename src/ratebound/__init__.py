@@ -13,7 +13,7 @@ from ratebound.game.grid import Grid
 from ratebound.game.learner import Answering, Descending, Fit, Growing, Learner
 from ratebound.game.players import ExternalRegret, Lagrangian, Multipliers, Player, SwapRegret
 from ratebound.game.rounds import play
-from ratebound.game.rules import Keep, Rules, Stop
+from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners.boosted import Boosted
@@ -134,6 +134,7 @@ __all__ = [
     "Expression",
     "ExternalRegret",
     "Fit",
+    "Folds",
     "Game",
     "Goal",
     "Grid",

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game._folding import Folded
 from ratebound.game._keeping import Keeper
 from ratebound.game._turns import Turns
 from ratebound.game.answers import no_answers
@@ -35,13 +36,20 @@ class Asking(Turns):
     """Rounds of whole fits: the model answers the multipliers, which then move by its answers."""
 
     def __init__(
-        self, compiled: Compiled, fit: Answering, player: Player, rounds: int, judge: Compiled
+        self,
+        compiled: Compiled,
+        fit: Answering,
+        player: Player,
+        rounds: int,
+        *,
+        judge: Compiled | None = None,
+        folds: Folded | None = None,
     ) -> None:
         _check(compiled, player)
-        self.compiled, self.fit, self.player = compiled, fit, player
+        self.compiled, self.fit, self.player, self.folds = compiled, fit, player, folds
         constraints = len(compiled.constraints)
         self.answers = no_answers(constraints)
-        bound = Game(judge, player).bound() if player.needs_bound else None
+        bound = Game(judge or compiled, player).bound() if player.needs_bound else None
         self.multipliers = player.start(
             constraints, settings=player.settings, rounds=rounds, bound=bound
         )
@@ -52,7 +60,10 @@ class Asking(Turns):
             self.multipliers = self.player.after(self.multipliers, self.answers)
         costs = _costs(self.compiled, self.multipliers.weights)
         weights = 1.0 if self.compiled.weights is None else self.compiled.weights
-        self.fit.answer(each[self.compiled.cells] * weights for each in costs)
+        counted = np.ones((1, 1)) if self.folds is None else self.folds.factors[:, self.folds.of]
+        self.fit.answer(
+            each[self.compiled.cells] * weights * factors for each in costs for factors in counted
+        )
 
     def weighed(self) -> tuple[Array, Array]:
         """Weights whose product with the values of a trace is the Lagrangian."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game._folding import Folded
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.trace import Trace, Values, joined, on_frontier
@@ -31,6 +32,7 @@ class Keeper:
     averaging: Averaging
     seed: int
     judge: Compiled | None = None  # the rows that violations are counted on, if not those trained on
+    folds: Folded | None = None  # where rows are judged by the models that did not see them
     pieces: list[Trace] = field(default_factory=list)
     latest: Trace | None = None
     diverged: set[int] = field(default_factory=set)
@@ -55,6 +57,8 @@ class Keeper:
         parameters, scores = self.fit.parameters(), self.fit.all_scores()
         if self.latest is None:
             self._check_fit(parameters, scores, len(multipliers))
+        if self.folds is not None:
+            parameters, scores = self.folds.whole(parameters), self.folds.out_of_fold(scores)
         finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
         sound = np.flatnonzero(np.logical_and.reduce(finite))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
@@ -65,7 +69,7 @@ class Keeper:
         others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
             name: Values(
-                *other.evaluate(self.fit.watched_scores(other)[sound], thresholds), other.scale[1:]
+                *other.evaluate(self._watched_scores(other)[sound], thresholds), other.scale[1:]
             )
             for name, other in others.items()
         }
@@ -94,9 +98,14 @@ class Keeper:
         if self.frontier and len(self.pieces) > THIN_AFTER:
             self.pieces = [_thinned(joined(self.pieces))]
 
+    def _watched_scores(self, other: Compiled) -> Array:
+        scores = self.fit.watched_scores(other)
+        return scores if self.folds is None else self.folds.whole(scores)
+
     def _check_fit(self, parameters: Array, scores: Array, settings: int) -> None:
         """Raise where a fit does not keep to its type: its models would not be those deployed."""
         name, rows = type(self.fit).__name__, len(self.compiled.cells)
+        settings *= 1 if self.folds is None else self.folds.count + 1
         if np.ndim(parameters) != 2 or len(parameters) != settings:
             raise ValueError(
                 f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"

@@ -194,18 +194,14 @@ class Game:
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
         shown = judged if judged is not None else self._look(state, view)
-        multipliers = self.player.step(state.multipliers, shown.values[:, 1:])
-        moved = GameState(multipliers, shown.means, state.thresholds, state.threshold_moments)
-        if slopes:
-            moved = self._move_thresholds(moved, slopes)
-        return self._as_given(gradient, scores), moved
+        return self._as_given(gradient, scores), self._moved(state, shown, slopes)
 
     def look(self, state: GameState, scores: Array, batch: Batch) -> Look:
         """What the scores of a batch show, with the state's means carried on; nobody moves."""
         return self._look(state, self._view(state, scores, batch))
 
     def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
-        own = self._as_scores(scores).reshape(self.settings, -1)
+        own = self._as_scores(scores).reshape(len(state.multipliers.weights), -1)
         if own.shape[1] != len(batch.cells):
             raise ValueError(f"{own.shape[1]} scores for a batch of {len(batch.cells)} rows")
         places = [block.places(batch.cells) for block in self.blocks]
@@ -238,8 +234,8 @@ class Game:
 
         Of the shape and kind of the scores; what stands in where a proxy has none is said in `proxies`.
         """
-        own = self._as_scores(scores).reshape(self.settings, -1)
         weights = as_like(state.multipliers.weights, self.example)
+        own = self._as_scores(scores).reshape(len(weights), -1)
         found: Array = 0.0
         for block, shifted in zip(self.blocks, self._shifted(state.thresholds, own), strict=True):
             for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
@@ -308,12 +304,16 @@ class Game:
                 shifted.append(scores - block.at if block.at else scores)
         return shifted
 
-    def _move_thresholds(self, state: GameState, slopes: list[Array]) -> GameState:
+    def _moved(self, state: GameState, shown: Look, slopes: list[Array]) -> GameState:
+        """The state after both the multipliers and the learned thresholds have moved."""
+        multipliers = self.player.step(state.multipliers, shown.values[:, 1:])
+        moved = replace(state, multipliers=multipliers, means=shown.means)
+        if not slopes:
+            return moved
         gradient = namespace(slopes[0]).concatenate(slopes, -1)
-        steps = state.multipliers.steps
-        direction, moments = adam_direction(gradient, state.threshold_moments, steps)
+        direction, moments = adam_direction(gradient, state.threshold_moments, multipliers.steps)
         thresholds = state.thresholds - self.rules.threshold_rate * direction
-        return replace(state, thresholds=thresholds, threshold_moments=moments)
+        return replace(moved, thresholds=thresholds, threshold_moments=moments)
 
     def _as_scores(self, scores: Array) -> Array:
         shares_memory = namespace(self.example) is np and namespace(scores) is not np

@@ -14,12 +14,13 @@ from ratebound.base.checks import check_whole
 from ratebound.base.types import Array
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
+from ratebound.game._folding import Folded, FoldedGame, folded
 from ratebound.game._keeping import JUDGE, Keeper
 from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
 from ratebound.game.players import Player
-from ratebound.game.rules import Keep, Rules, Stop
+from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 
@@ -38,7 +39,7 @@ def play(
     keep: Keep | None = None,
     stop: Stop | None = None,
     watch: Mapping[str, Compiled] | None = None,
-    judge: Compiled | None = None,
+    judge: Compiled | Folds | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Trace:
@@ -57,7 +58,8 @@ def play(
     `judge` is the same problem compiled on other rows, which the model never descends on: the λ-player
     and the kept violations see those instead, so that a model cannot keep a promise by learning rows by
     heart (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives are of
-    the model's own rows, and ``trace.watched["judge"]`` has both on the judge's.
+    the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
+    ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
 
     `progress` shows a bar; by default, only on a terminal. An interrupt from the keyboard ends the game
     and returns the trace so far. All arguments are checked, even those the learner ignores. To continue
@@ -76,11 +78,12 @@ def play(
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
-    _check_judge(compiled, judge, watch)
+    others, folds = _judges(compiled, judge, watch, seed)
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
     player, watched = learner.player if player is None else player, dict(watch or {})
-    settings = _settings(learner, player)
-    fit = learner.start(compiled, settings, seed)
+    settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
+    side_by_side = learner if folds is None else learner.repeated(models)
+    fit = side_by_side.start(compiled, settings * models, seed)
     if not isinstance(fit, learner.fit):
         name, kind = type(learner).__name__, type(fit).__name__
         raise TypeError(f"{name}.start gave a {kind}, where {name}.fit says rb.{learner.fit.__name__}")
@@ -88,13 +91,17 @@ def play(
         if epochs is not None:
             raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
         total = player.fits or rounds or learner.rounds or ANSWERS
-        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, judge)
-        asking = Asking(compiled, fit, player, total, judge or compiled)
+        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
+        asking = Asking(compiled, fit, player, total, judge=others, folds=folds)
         return _played(asking, keeper, total, 1, stop, progress)
     assert isinstance(fit, Taking)
     if player.by_fits:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
     if learner.initial is not None:
+        if folds is not None:
+            raise ValueError(
+                "judge=rb.Folds(...): a model to start from has seen all rows: leave it out"
+            )
         fit.restore(_as_parameters(learner.initial, fit.parameters().shape))
     if isinstance(fit, Growing):
         batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
@@ -102,10 +109,10 @@ def play(
     total = rounds if rounds is not None else (epochs or EPOCHS) * per_epoch
     stride = per_epoch if keep.every == "epoch" else keep.every
     how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
-    game = Game(compiled, player, **how)
-    shown = None if judge is None else Game(judge, player, **how)
+    game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
+    shown = None if others is None else Game(others, player, **how)
     turns = _turns(fit, game, shown, total, batch_size, seed)
-    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, judge)
+    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
     return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
 
 
@@ -114,6 +121,7 @@ def _turns(
 ) -> Turns:
     """The rounds of a fit that takes batches, from their start; a game `shown` to λ draws its own."""
     scores, own = fit.all_scores(), batches(game.compiled, game, batch_size, seed)
+    scores = scores[:: len(scores) // game.settings]  # models of one setting start alike
     if shown is None:
         return taking(game, fit, game.start(scores, rounds=rounds), zip(own), seed)
     judge = shown.compiled
@@ -169,12 +177,16 @@ def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) 
         raise TypeError("watch takes compiled populations by name: {'validation': rb.compile(...)}")
 
 
-def _check_judge(compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None) -> None:
-    """Raise unless `judge` is the same problem on rows the same model can read."""
-    if judge is None:
-        return
+def _judges(
+    compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None, seed: int
+) -> tuple[Compiled | None, Folded | None]:
+    """Other rows to judge on, or folds of the same, whichever `judge` asks for; else an error."""
+    if judge is None or isinstance(judge, Folds):
+        return None, None if judge is None else folded(compiled, judge.count, seed)
     if not isinstance(judge, Compiled):
-        raise TypeError(f"judge takes rb.compile(compiled.problem, other_rows), got {judge!r}")
+        raise TypeError(
+            f"judge takes rb.compile(compiled.problem, other_rows) or rb.Folds(5), got {judge!r}"
+        )
     if JUDGE in (watch or {}):
         raise ValueError("watch: the name 'judge' is that of judge= in a trace, give it another")
     for own, other in zip_longest(compiled.constraints, judge.constraints):
@@ -188,6 +200,7 @@ def _check_judge(compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None
             f"judge: it minimizes {judge.problem.minimize} where training minimizes "
             f"{compiled.problem.minimize}: compile it from compiled.problem"
         )
+    return judge, None
 
 
 def _check_numbers(seed: Any, **counts: Any) -> None:

@@ -1,4 +1,4 @@
-"""Three groups of options of a game: its rules, which iterates to keep, and when to end early."""
+"""Groups of options of a game: its rules, its judge, which iterates to keep, when to end early."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ class Rules(Adjustable):
         check_word("estimate", self.estimate, get_args(Estimate))
         check_whole("window", self.window)
         check_number("threshold_rate", self.threshold_rate, above=0)
+
+
+@dataclass(frozen=True)
+class Folds(Adjustable):
+    """Cross-fitting as the judge of a game: each row is judged by a model that did not see it.
+
+    One model is trained on all rows and one without each of `count` folds, side by side and at the same
+    multipliers. The λ-player, and the objectives and violations of a trace, see the scores out of fold;
+    its models are those of all rows.
+
+    >>> Folds(count=4)
+    Folds(count=4)
+    """
+
+    count: int = 5
+
+    def __post_init__(self) -> None:
+        check_whole("count", self.count, least=2)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,11 @@ class Network(Stepping):
         check_number("l2", self.l2, least=0)
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
-        if self.settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
+        self.check_settings(self.settings)
+
+    def check_settings(self, settings: int) -> None:
+        """Raise where so many models cannot be trained side by side."""
+        if settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
             raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
 
     @abstractmethod
@@ -57,6 +61,7 @@ class Network(Stepping):
 
     def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
         torch, features = import_torch(), rows.features
+        self.check_settings(settings)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             module = self.network(features)

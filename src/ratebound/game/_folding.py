@@ -1,0 +1,116 @@
+"""Cross-fitting: folds as settings side by side, each row judged by the model that did not see it.
+
+For every setting of the game the fit trains one model on all rows and one without each fold, all at the
+same multipliers. The λ-player sees the rates of the scores out of fold, and a trace keeps those; what is
+deployed is the model of all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.game._state import Batch, GameState, Look
+from ratebound.game.game import FLATTEST, Game
+from ratebound.problem.compiled import Compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Which fold each row is in, and the models side by side: one without each fold, then the whole."""
+
+    count: int
+    of: Array  # (n,) from 0 on
+    factors: Array  # (count + 1, count): what a row of each fold counts for in each model
+
+    def out_of_fold(self, scores: Array) -> Array:
+        """Of scores (K · (count + 1), n), those by the model that did not see the row: (K, n)."""
+        return _out_of_fold(scores, self.count, self.of)
+
+    def whole(self, values: Array) -> Array:
+        """Of values (K · (count + 1), ...), those of the models of all rows: (K, ...)."""
+        return values[self.count :: self.count + 1]
+
+
+def folded(compiled: Compiled, count: int, seed: int) -> Folded:
+    """Folds with the same share of every cell, to rounding, chosen by chance."""
+    random = np.random.default_rng(seed)
+    cells = compiled.cells
+    order = np.lexsort((random.random(len(cells)), cells))
+    of = np.empty(len(cells), dtype=np.intp)
+    of[order] = (np.arange(len(cells)) + random.integers(count)) % count
+    weights = np.ones(len(cells)) if compiled.weights is None else compiled.weights
+    sizes = np.bincount(of, weights, count)
+    if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:
+        raise ValueError(f"{len(cells):,} rows are too few for {count} folds: take fewer")
+    without = (1 - np.eye(count)) * (sizes.sum() / (sizes.sum() - sizes))[:, None]
+    return Folded(count, of, np.vstack([without, np.ones(count)]))
+
+
+def _out_of_fold(scores: Array, count: int, of: Array) -> Array:
+    stacked = scores.reshape(-1, count + 1, scores.shape[-1])
+    if namespace(scores) is np:
+        return np.take_along_axis(stacked, of[None, None], axis=1)[:, 0]
+    return stacked.gather(1, of.expand(len(stacked), 1, -1))[:, 0]
+
+
+@dataclass(frozen=True)
+class FoldedBatch(Batch):
+    """A batch whose rows know their fold."""
+
+    fold: Array  # (b,)
+
+
+class FoldedGame(Game):
+    """A game of K settings against K · (folds + 1) models."""
+
+    def __init__(self, compiled: Compiled, player: Any, folds: Folded, **how: Any) -> None:
+        super().__init__(compiled, player, **how)
+        self.folds = folds
+        self.fold = self.on_device(folds.of)
+        self.factors = as_like(folds.factors, self.example)
+
+    def batch(self, rows: Array | None, share: Array | float | None = None) -> FoldedBatch:
+        own = super().batch(rows, share)
+        fold = self.fold if rows is None else self.fold[rows]
+        return FoldedBatch(own.cells, own.weight, own.share, fold)
+
+    def round(
+        self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None
+    ) -> tuple[Array, GameState]:
+        assert isinstance(batch, FoldedBatch)
+        own = self._as_scores(scores)
+        shown = judged or self.look(state, _out_of_fold(own, self.folds.count, batch.fold), batch)
+        every = self._everyone(state)
+        gradient, slopes = self._gradient(every, self._view(every, own, batch))
+        moved = self._moved(state, shown, [self.folds.whole(slope) for slope in slopes])
+        return self._as_given(gradient * self._counted(batch, len(own)), scores), moved
+
+    def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
+        assert isinstance(batch, FoldedBatch)
+        found = super().curvature(self._everyone(state), scores, batch)
+        return (found * self._counted(batch, len(scores))).clip(min=FLATTEST)
+
+    def _counted(self, batch: FoldedBatch, models: int) -> Array:
+        """What each row of the batch counts for in each model, (models, b)."""
+        factors = self.factors[:, batch.fold]
+        settings = models // len(factors)
+        return factors if settings == 1 else namespace(factors).concatenate([factors] * settings, 0)
+
+    def _everyone(self, state: GameState) -> GameState:
+        """The state as every model sees it, each setting's for all its models."""
+        times = self.folds.count + 1
+        weights = _repeated(as_like(state.multipliers.weights, self.example), times)
+        return replace(
+            state,
+            multipliers=replace(state.multipliers, weights=weights),
+            thresholds=_repeated(state.thresholds, times),
+        )
+
+
+def _repeated(values: Array, times: int) -> Array:
+    """Each line of values (K, ...) so many times, one after the other."""
+    return values.repeat(times, 0) if namespace(values) is np else values.repeat_interleave(times, 0)

@@ -1,0 +1,218 @@
+"""Cross-fitting: a row is judged by a model that did not see it, as by models trained one by one."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import ratebound as rb
+from ratebound.game._folding import folded
+
+from ..extras import lightgbm, torch, xgboost
+
+rng = np.random.default_rng(4)
+X = rng.normal(size=(600, 3))
+GROUP = np.where(X[:, 1] + rng.normal(size=600) > 0.4, "a", "b")
+Y = X @ [1.0, 0.8, -0.5] + 0.7 * rng.normal(size=600) > 0
+PROMISES = [rb.recall(group="b") >= 0.98 * rb.recall(), rb.positive_rate() <= 0.45]
+PROBLEM = rb.Problem(rb.error_rate(), PROMISES)
+FREE = rb.Problem(rb.error_rate())
+STILL = rb.ExternalRegret(1e-30)  # multipliers that do not move
+COUNT = 3
+
+
+def compiled(problem=PROBLEM, rows=slice(None), labels=Y, weights=None):
+    weights = None if weights is None else weights[rows]
+    return rb.compile(
+        problem, rb.Population(X[rows], labels[rows], columns={"group": GROUP[rows]}, weights=weights)
+    )
+
+
+def normed():
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
+
+
+def lgb():
+    return rb.Boosted(lightgbm.LGBMClassifier(n_estimators=12, num_leaves=8, verbosity=-1))
+
+
+def xgb():
+    return rb.Boosted(xgboost.XGBClassifier(n_estimators=12, max_depth=3))
+
+
+TAKING = {
+    "linear": lambda: rb.Linear(0.05),
+    "linear, settings": lambda: rb.Linear((0.01, 0.1)),
+    "mlp": lambda: rb.MLP((4,), 0.05),
+    "mlp, settings": lambda: rb.MLP((4,), (0.01, 0.05)),
+    "lattice": lambda: rb.Lattice(2, 2, keypoints=5),
+    "lightgbm": lgb,
+    "xgboost": xgb,
+}
+ANSWERING = {
+    "logistic": lambda: rb.Oracle(LogisticRegression()),
+    "tree": lambda: rb.Oracle(DecisionTreeClassifier(max_depth=3, random_state=0)),
+}
+LEARNERS = TAKING | ANSWERING
+
+
+def play(learner, train, judge=rb.Folds(COUNT), **options):  # noqa: B008  # frozen
+    how = {} if learner in ANSWERING else {"batch_size": 64, "keep": rb.Keep(4)}
+    how = {"rounds": 12, "progress": False} | how | options
+    return rb.play(train, LEARNERS[learner](), judge=judge, **how)
+
+
+# --- folds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_every_cell_has_its_share_in_every_fold(count):
+    train = compiled()
+    folds = folded(train, count, seed=1)
+    for cell in range(train.cell_count):
+        sizes = np.bincount(folds.of[train.cells == cell], minlength=count)
+        assert sizes.max() - sizes.min() <= 1
+    weights = rng.uniform(0.5, 2, 600)
+    folds = folded(compiled(weights=weights), count, seed=1)
+    for without in range(count):
+        rest = folds.of != without
+        counted = folds.factors[without][folds.of]
+        assert (counted[~rest] == 0).all()
+        assert (counted * weights).sum() == pytest.approx(weights.sum())
+    assert (folds.factors[-1] == 1).all()
+
+
+def test_too_many_folds():
+    with pytest.raises(ValueError, match="5 rows are too few for 7 folds"):
+        play("linear", compiled(FREE, slice(5)), rb.Folds(7))
+    with pytest.raises(ValueError, match="count takes a whole number from 2 on"):
+        rb.Folds(1)
+
+
+# --- against models trained one by one -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["linear", "mlp", "logistic", "tree"])
+def test_objectives_are_those_of_models_without_the_fold(learner):
+    train = compiled(FREE)
+    folds = folded(train, COUNT, seed=0)
+    options = {} if learner in ANSWERING else {"batch_size": None, "keep": rb.Keep(12)}
+    trace = play(learner, train, **options)
+    wrong = np.empty(600)
+    for fold in range(COUNT):
+        rest, held = np.flatnonzero(folds.of != fold), np.flatnonzero(folds.of == fold)
+        alone = play(learner, compiled(FREE, rest), None, **options)
+        scores = alone.scorer.scores(alone.parameters[-1:], X[held])[0]
+        wrong[held] = (scores >= 0) != Y[held]
+    assert trace.objectives[-1] == pytest.approx(wrong.mean(), abs=2 / 600)
+    whole = play(learner, train, None, **options)
+    scores = [each.scorer.scores(each.parameters, X) for each in (trace, whole)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+    assert trace.objectives[-1] != whole.objectives[-1]
+
+
+@pytest.mark.parametrize("learner", TAKING)
+def test_deployed_is_the_model_of_all_rows(learner):
+    """At multipliers that stand still, it is the model that would be trained without a judge."""
+    train = compiled(weights=rng.uniform(0.5, 2, 600))
+    one, other = (play(learner, train, judge, player=STILL) for judge in (rb.Folds(COUNT), None))
+    scores = [trace.scorer.scores(trace.parameters, X) for trace in (one, other)]
+    np.testing.assert_allclose(*scores, atol=1e-3)
+    assert one.settings == other.settings
+    assert not np.array_equal(one.objectives, other.objectives)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_labels_of_a_fold_do_not_reach_the_model_that_judges_it(learner, monkeypatch):
+    """Flip them all, and what was wrong there is right, to the last row."""
+    folds = folded(compiled(FREE), COUNT, seed=0)
+    monkeypatch.setattr("ratebound.game.rounds.folded", lambda *_: folds)
+    inside = {"inside": folds.of == 1}
+    problem = rb.Problem(rb.error_rate(), [rb.error_rate(inside=True) <= 1])
+    wrong = []
+    for labels in (Y, Y ^ inside["inside"]):
+        train = rb.compile(problem, rb.Population(X, labels, columns=inside))
+        player = rb.Grid(1) if learner in ANSWERING else STILL
+        wrong.append(1 + play(learner, train, player=player).violations[:, 0])
+    np.testing.assert_allclose(wrong[1], 1 - wrong[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_is_cross_fitted(learner):
+    train, watched = compiled(rows=slice(0, 400)), compiled(rows=slice(400, 600))
+    trace = play(learner, train, watch={"new": watched})
+    scores = trace.scorer.scores(trace.parameters, X[400:])
+    np.testing.assert_array_equal(trace.watched["new"].violations, watched.evaluate(scores)[1])
+    assert trace.violations.shape == (len(trace), 2)
+    mixture = rb.shrink(trace)
+    assert mixture.predict(X).shape == (600,)
+    again = play(learner, train, watch={"new": watched})
+    np.testing.assert_array_equal(trace.violations, again.violations)
+    np.testing.assert_array_equal(trace.multipliers, again.multipliers)
+
+
+def test_learned_thresholds_are_shared():
+    train = compiled(rb.Problem(rb.error_rate(), [rb.roc_auc(bins=3) >= 0.9]))
+    trace = play("linear", train, rounds=60)
+    assert len(trace.thresholds) == 3
+    assert trace.violations[-1, 0] < trace.violations[0, 0] + 0.1
+
+
+# --- what it is for ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "rounds"),
+    [
+        (lambda: rb.Boosted(lightgbm.LGBMClassifier(num_leaves=8, verbosity=-1)), 60),
+        (lambda: rb.Oracle(RandomForestClassifier(10, random_state=0)), 5),
+    ],
+    ids=["trees", "forest"],
+)
+def test_rates_out_of_fold_are_those_of_new_rows(learner, rounds):
+    """Half of the labels are noise, which trees learn by heart: on their own rows rates say nothing."""
+    random = np.random.default_rng(0)
+    features, group = random.normal(size=(3600, 6)), np.where(random.random(3600) < 0.5, "a", "b")
+    labels = np.where(group == "a", features[:, 0] > 0, random.random(3600) < 0.5)
+    features = np.column_stack([features, group == "a"])
+    problem = rb.Problem(rb.error_rate(), [rb.recall(group="b") >= 0.8])
+
+    def part(rows):
+        population = rb.Population(features[rows], labels[rows], columns={"group": group[rows]})
+        return rb.compile(problem, population)
+
+    train, test = part(slice(600)), part(slice(600, None))
+    player = rb.ExternalRegret(0.1)
+    off = []
+    for judge in (None, rb.Folds(4)):
+        trace = rb.play(
+            train,
+            learner(),
+            player=player,
+            judge=judge,
+            rounds=rounds,
+            watch={"new": test},
+            progress=False,
+        )
+        off.append(np.abs(trace.violations - trace.watched["new"].violations)[-4:].mean())
+    assert off[1] < 0.08
+    assert off[1] < off[0] / 2
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def test_models_that_cannot_stand_side_by_side_are_refused():
+    with pytest.raises(ValueError, match="train one setting at a time"):
+        rb.play(compiled(), rb.Torch(normed), judge=rb.Folds(2), rounds=2)
+    own = rb.Torch(rb.MLP((2,)).network(X), optimizer=lambda given: torch.optim.SGD(given, 0.1))
+    with pytest.raises(ValueError, match="one setting at a time"):
+        rb.play(compiled(), own, judge=rb.Folds(2), rounds=2)
+
+
+def test_a_model_that_has_seen_all_rows_is_no_start():
+    trace = play("linear", compiled(), None)
+    with pytest.raises(ValueError, match="has seen all rows"):
+        rb.play(compiled(), rb.Linear().starting_at(trace.parameters[-1]), judge=rb.Folds(2))
