@@ -21,8 +21,8 @@ PUBLIC = {
     "game": """Answering CuttingPlane Descending ExternalRegret Fit Folds Game Grid Growing Keep
         Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
     "learners": "Boosted Lattice Linear MLP Oracle Torch check_monotone trace_of",
-    "solution": """Certificate Determined Mixture Status average best_iterate determinize duality_gap
-        last_iterate load select shrink thresholds""",
+    "solution": """Certificate Determined Mixture Price Status average best_iterate determinize
+        duality_gap last_iterate load price select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "certifying": "certify",
     "estimators": "Explanation Plan RateConstrainedClassifier Training explain plan",

@@ -82,6 +82,8 @@ from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.price import Price
+from ratebound.solution.prices import price
 from ratebound.solution.solutions import (
     average,
     best_iterate,
@@ -150,6 +152,7 @@ __all__ = [
     "Plan",
     "Player",
     "Population",
+    "Price",
     "Problem",
     "Rate",
     "RateConstrainedClassifier",
@@ -214,6 +217,7 @@ __all__ = [
     "predicted_negatives",
     "predicted_positives",
     "prevalence",
+    "price",
     "ratio",
     "recall",
     "register_scorer",

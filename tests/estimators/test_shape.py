@@ -81,7 +81,7 @@ def test_searches_reach_into_the_parts(model, tried):
         assert name in found.best_params_
     assert found.best_score_ > 0.65
     assert found.best_params_.get("model__learning_rate") != 1e-6
-    assert found.best_params_.get("model__estimator__C") != 1e-9
+    assert len(set(found.cv_results_["mean_test_score"])) > 1  # what is tried makes a difference
     assert model == clone(model) or isinstance(model, rb.Oracle)  # and leave them as they were
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.base.linear_program import mixture_prices
-from ratebound.solution.thresholds import priced_thresholds
+from ratebound.solution.thresholds import pool_on, thresholds_on
 
 
 def best_objective(f, G):
@@ -81,17 +81,17 @@ def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
     promise, bound, step = PROMISES[name]
     people = rb.Population(X, y, columns={"group": group})
 
-    def solved(at):
+    def solved(at, solve=thresholds_on):
         problem = rb.Problem(rb.error_rate(), [promise(at)])
-        return priced_thresholds(X[:, 0] + 0.8 * X[:, 2], rb.compile(problem, people), known)
+        return solve(X[:, 0] + 0.8 * X[:, 2], rb.compile(problem, people), known)
 
-    policy, (price,) = solved(bound)
-    relaxed, tightened = (solved(bound + sign * step)[0].objectives["train"] for sign in (1, -1))
-    here = policy.objectives["train"]
+    (price,) = solved(bound, pool_on).paid()
+    relaxed, tightened = (solved(bound + sign * step).objectives["train"] for sign in (1, -1))
+    here = solved(bound).objectives["train"]
     assert price > 0
     assert (here - relaxed) / abs(step) <= price + 1e-9  # the objective is convex in the bound
     assert price <= (tightened - here) / abs(step) + 1e-9
-    nearby = solved(bound + 1e-4 * step)[0].objectives["train"]
+    nearby = solved(bound + 1e-4 * step).objectives["train"]
     assert (here - nearby) / abs(1e-4 * step) == pytest.approx(price, rel=1e-3)
 
 

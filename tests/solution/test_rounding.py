@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 import ratebound as rb
-from ratebound.solution.prices import prices
+from ratebound.game.pool import pool_of_candidates
 
 
 def small_rows(seed=118):
@@ -76,7 +76,7 @@ def test_a_solver_that_fails_leaves_the_best_iterate(no_solver, promises):
     else:
         assert mixture.violations["train"].max() == worst.min()
     assert "(it is lost): a better mixture may exist" in mixture.status.message
-    assert np.isnan(prices(trace)).all()
+    assert np.isnan(pool_of_candidates(trace).paid()).all()
 
 
 def test_a_solver_that_fails_leaves_thresholds_that_keep_the_promise(no_solver):

@@ -30,7 +30,7 @@ LEFT = 0.05  # share of a margin below which there is no room to speak of
 KEPT = "feasible: every constraint is kept on the training rows"
 
 
-Solve = Callable[[Array], tuple[Mixture, Array]]  # the best solution at margins (m,), and its prices
+Solve = Callable[[Array], Mixture]  # the best solution at margins (m,)
 
 
 def as_sure(
@@ -38,12 +38,13 @@ def as_sure(
 ) -> tuple[Mixture, Array]:
     """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
 
+    And the margins (m,) it was found at.
     Where margins of the size it takes cannot be kept, or make decisions worse than deciding alike for
     everyone, the largest common share of them is. Errors depend a little on the solution, so margins,
     which start as given, follow it.
     """
     for _ in range(FOLLOWED):
-        solution, paid, share = _at_largest_share(solve, everyone, margins)
+        solution, share = _at_largest_share(solve, everyone, margins)
         errors, used = errors_of(solution, everyone), share * margins
         margins = errors.margins(confidence)
         if share == 1.0 and (np.abs(margins - used) <= CLOSE * used).all():
@@ -53,19 +54,19 @@ def as_sure(
     status = replace(solution.status, confidence=errors.confidence(-room))
     aim = _Aim(everyone, solution, errors, confidence, room)
     status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
-    return solution.recorded(status=status), paid
+    return solution.recorded(status=status), used
 
 
 def from_safest(solve: Solve, everyone: Compiled, margins: Array) -> tuple[tuple[Mixture, Array], ...]:
-    """Solutions with their prices, from the safest to the cheapest, at falling shares of the margins.
+    """Solutions and their margins, from the safest to the cheapest, at falling shares of `margins`.
 
     What cannot be kept, or is worse than deciding alike for everyone, is not among them.
     """
     found: list[tuple[Mixture, Array]] = []
     for share in SHARES:
-        solution, paid = solve(share * margins)
+        solution = solve(share * margins)
         if _worth_it(solution, everyone):
-            found.append((_without_margins(solution, share * margins), paid))
+            found.append((_without_margins(solution, share * margins), share * margins))
     return tuple(found)
 
 
@@ -77,21 +78,21 @@ def _without_margins(solution: Mixture, margins: Array) -> Mixture:
     return solution.recorded(status=status, violations={"train": violations})
 
 
-def _at_largest_share(solve: Solve, everyone: Compiled, margins: Array) -> tuple[Mixture, Array, float]:
+def _at_largest_share(solve: Solve, everyone: Compiled, margins: Array) -> tuple[Mixture, float]:
     """The solution at the largest share of the margins that can be kept and is worth it; the share."""
     whole = solve(margins)
-    if _worth_it(whole[0], everyone):
-        return *whole, 1.0
+    if _worth_it(whole, everyone):
+        return whole, 1.0
     best, low, high = solve(0.0 * margins), 0.0, 1.0
-    if _worth_it(best[0], everyone):
+    if _worth_it(best, everyone):
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             tried = solve(middle * margins)
-            if _worth_it(tried[0], everyone):
+            if _worth_it(tried, everyone):
                 best, low = tried, middle
             else:
                 high = middle
-    return *best, low
+    return best, low
 
 
 def _worth_it(solution: Mixture, everyone: Compiled) -> bool:

@@ -15,8 +15,9 @@ from ratebound.estimators._aiming import as_sure, from_safest
 from ratebound.estimators._margins import Errors, errors_of
 from ratebound.estimators.choices import Training
 from ratebound.game.learner import Learner
-from ratebound.game.moving import with_moved_thresholds
+from ratebound.game.moving import moved_together, pool_of_moved, with_moved_thresholds
 from ratebound.game.players import Player
+from ratebound.game.pool import Pool, pool_of_candidates
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep, Rules, Stop
 from ratebound.game.settings import SMALL
@@ -27,10 +28,9 @@ from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.prices import prices
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
-from ratebound.solution.thresholds import priced_thresholds
+from ratebound.solution.thresholds import pool_on, thresholds_on
 
 KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
@@ -97,10 +97,11 @@ class Found:
     """The result of a search: a solution, the iterates of its setting, and the whole trace."""
 
     solution: Mixture
-    prices: Array  # (m,) of each constraint
-    safer: tuple[tuple[Mixture, Array], ...]  # other solutions and prices, the safest first, to certify
+    margins: Array  # (m,) that it keeps
+    safer: tuple[tuple[Mixture, Array], ...]  # others and their margins, the safest first, to certify
     own: Trace
     trace: Trace
+    pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
 
 
 def found(search: Search) -> Found:
@@ -122,13 +123,14 @@ def found(search: Search) -> Found:
         candidates = beside(candidates, plain)
     solve = partial(_solved, search, candidates)
     if aims and search.confidence is not None:
-        solution, paid = as_sure(solve, everyone, search.confidence, margins)
+        solution, used = as_sure(solve, everyone, search.confidence, margins)
     else:
-        solution, paid = solve(0.0 * margins)
+        used = 0.0 * margins
+        solution = solve(used)
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if aims and search.certify is not None:
         safer = from_safest(solve, everyone, search.margins(errors_of(solution, everyone)))
-    return Found(solution, paid, safer, own, trace)
+    return Found(solution, used, safer, own, trace, partial(_pool, search, candidates))
 
 
 def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace]:
@@ -174,17 +176,29 @@ def _relaxed(trace: Trace, margins: Array) -> Trace:
     return replace(trace, violations=trace.violations - margins, watched=watched)
 
 
-def _solved(search: Search, candidates: Trace, margins: Array) -> tuple[Mixture, Array]:
-    """The solution among the candidates that keeps the promises with `margins`, and their prices.
+def _solved(search: Search, candidates: Trace, margins: Array) -> Mixture:
+    """The solution among the candidates that keeps the promises with `margins`.
 
     Its status and violations are those of the promises with margins.
     """
     tight = search.everyone.tightened(margins)
     candidates = replace(candidates, violations=candidates.violations + margins)
     if search.known is not None:
-        return priced_thresholds(candidates, tight, search.known)
-    moved = with_moved_thresholds(candidates, tight) if search.moves else candidates
-    return search.solve(moved), prices(moved)
+        return thresholds_on(candidates, tight, search.known)
+    return search.solve(moved_together(candidates, tight) if search.moves else candidates)
+
+
+def _pool(search: Search, candidates: Trace, margins: Array) -> Pool:
+    """What `_solved` chooses from at these margins."""
+    tight = search.everyone.tightened(margins)
+    candidates = replace(candidates, violations=candidates.violations + margins)
+    if search.known is not None:
+        pool = pool_on(candidates, tight, search.known)
+    elif search.moves:
+        pool = pool_of_moved(candidates, tight)
+    else:
+        pool = pool_of_candidates(candidates)
+    return replace(pool, margins=margins)
 
 
 def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:

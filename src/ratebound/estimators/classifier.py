@@ -172,16 +172,18 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             whole = replace(solution, encoding=encoding, classes=self._no_and_yes(), decider=decider)
             return whole.recorded(setting=result.own.settings[0], seed=seed)
 
-        self.solution_, prices = finished(result.solution), result.prices
+        solution, margins = finished(result.solution), result.margins
         if aside is not None:
-            self.solution_, prices = self._certified(result, finished, aside)
+            solution, margins = self._certified(result, finished, aside)
+        pool = result.pool(margins)
+        self.solution_ = solution.recorded(pool=pool)
         self.status_, self.trace_ = self.solution_.status, result.trace
         weights = result.own.multipliers[-1]
         self.constraints_, self.prices_, self.multipliers_ = (
             dict(zip(everyone.labels, values.tolist(), strict=True))
             for values in (
                 self.solution_.violations["train"],
-                prices,
+                pool.paid(),
                 weights[1:] / max(weights[0], 1e-12),
             )
         )
@@ -258,12 +260,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _certified(
         self, result: Found, finished: Callable[[Mixture], Mixture], aside: Compiled
     ) -> tuple[Mixture, Array]:
-        """The cheapest solution that could be certified and its prices; else the one aimed at."""
+        """The cheapest solution that could be certified and its margins; else the one aimed at."""
         level = self.confidence or CERTIFIED
         safer = [finished(solution) for solution, _ in result.safer]
         place, self.certificate_ = cheapest_certified(safer, finished(result.solution), aside, level)
-        chosen, prices = (result.solution, result.prices) if place is None else result.safer[place]
-        return finished(chosen).recorded(certificate=self.certificate_), prices
+        chosen, margins = (result.solution, result.margins) if place is None else result.safer[place]
+        return finished(chosen).recorded(certificate=self.certificate_), margins
 
     def _check_labels(self, others: Mapping[str, Population]) -> None:
         for name, other in others.items():

@@ -31,7 +31,7 @@ from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
-from ratebound.solution.thresholds import priced_thresholds
+from ratebound.solution.thresholds import thresholds_on
 
 CERTAIN = 1e6  # a score beyond any threshold
 
@@ -156,7 +156,7 @@ def _by_thresholds(
     if plain is None:
         return None, "there is no model to set them for"
     try:
-        found, _ = priced_thresholds(plain, compiled, known)
+        found = thresholds_on(plain, compiled, known)
     except ValueError as error:
         return None, str(error)
     outcome = evaluate(found, compiled)

@@ -28,7 +28,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import known_groups, priced_thresholds
+from ratebound.solution.thresholds import known_groups, thresholds_on
 
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
 WHAT = {  # from the simplest to deploy to the least simple
@@ -168,9 +168,9 @@ def _policies(
     trained = fitted(fitting, **options)
     return {
         AS_IT_IS: plain.solution_,
-        THRESHOLDS: priced_thresholds(plain.solution_, fitting, known)[0],
+        THRESHOLDS: thresholds_on(plain.solution_, fitting, known),
         TRAINING: trained.solution_,
-        HYBRID: priced_thresholds(_iterates(trained), fitting, known)[0],
+        HYBRID: thresholds_on(_iterates(trained), fitting, known),
     }
 
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.game.threshold_program import best_policy, rank
+from ratebound.game.pool import Pool, pool_of_candidates, pool_of_thresholds
+from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank
 from ratebound.game.trace import Trace, Values, joined, judged_on, scores_on
 from ratebound.problem.compiled import Compiled
 
@@ -50,19 +51,44 @@ def with_moved_thresholds(
     >>> moved.status.feasible, round(moved.objectives["train"], 6)
     (True, 0.45)
     """
-    if any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks):
+    if _is_fixed(compiled):
         return trace
     whole = trace.iterates
     pieces = [replace(whole, at=np.zeros(len(whole)))]
     for setting in whole.settings:
-        pieces += _moved(whole.of_setting(setting), compiled, dict(watch or {}), at_most)
+        own, scores, rankings = _ranked(whole.of_setting(setting), compiled, at_most)
+        pieces += _moved(own, scores, rankings, best_policy(rankings), dict(watch or {}))
     return joined(pieces)
 
 
-def _moved(
-    own: Trace, compiled: Compiled, watch: dict[str, Compiled], at_most: int | None
-) -> list[Trace]:
-    """What the best mixture of one setting's iterates, at thresholds other than 0, is made of."""
+def moved_together(trace: Trace, compiled: Compiled) -> Trace:
+    """`with_moved_thresholds` of all settings as one.
+
+    None of the mixtures of any iterates at any thresholds is better than `rb.shrink` finds among these.
+    """
+    if _is_fixed(compiled):
+        return trace
+    whole = trace.iterates
+    own, scores, rankings = _ranked(whole, compiled, None)
+    kept = replace(whole, at=np.zeros(len(whole)), watched={})
+    return joined([kept, *_moved(own, scores, rankings, best_policy(rankings), {})])
+
+
+def pool_of_moved(trace: Trace, compiled: Compiled) -> Pool:
+    """What `moved_together` chooses from, and would at other bounds."""
+    if _is_fixed(compiled):
+        return pool_of_candidates(trace)
+    _, _, rankings = _ranked(trace.iterates, compiled, None)
+    return pool_of_thresholds(rankings, best_policy(rankings))
+
+
+def _is_fixed(compiled: Compiled) -> bool:
+    """Whether a rate has a threshold of its own, so that the others cannot move without it."""
+    return any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks)
+
+
+def _ranked(own: Trace, compiled: Compiled, at_most: int | None) -> tuple[Trace, Array, list[Ranking]]:
+    """The iterates to be moved, their scores (N, n), and the order in which each puts the rows."""
     count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
@@ -74,7 +100,14 @@ def _moved(
         rank(compiled, row.astype(float), everyone, apart(row), offset)
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
-    used = best_policy(rankings).columns
+    return own, scores, rankings
+
+
+def _moved(
+    own: Trace, scores: Array, rankings: list[Ranking], policy: Policy, watch: dict[str, Compiled]
+) -> list[Trace]:
+    """What the best mixture of these iterates, at thresholds other than 0, is made of."""
+    compiled, used = rankings[0].compiled, policy.columns
     at = np.array([rankings[b].at[i] for b, i in zip(used.model, used.candidate, strict=True)])
     # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
     far = 2 * np.abs(scores).max(axis=1)[used.model].astype(float) + 1

@@ -40,6 +40,7 @@ from ratebound.problem.compiled import Compiled
 
 FIRST = 256  # columns to begin with, in all
 CHUNK = 2**22  # numbers of one array of columns x cells
+AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,10 +293,28 @@ def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Col
     return reduce(Columns.plus, parts)
 
 
-def _begin(rankings: Sequence[Ranking]) -> Columns:
+def columns_around(rankings: Sequence[Ranking], policy: Policy) -> Columns:
+    """The policy's columns, those at ever larger distances from them, and many spread over each group.
+
+    At other bounds nearly the best policy is made of these: between two thresholds of a model it may
+    choose at random, which costs little where they are close.
+    """
+    steps = np.append(0, 2 ** np.arange(16))
+    used, pairs = policy.columns, set[tuple[int, int]]()
+    for model, candidate, group in zip(used.model, used.candidate, used.group, strict=True):
+        first, end = rankings[model].first[group : group + 2]
+        near = np.clip(np.append(candidate - steps, candidate + steps), first, end - 1)
+        pairs |= {(int(model), int(each)) for each in near}
+    spread = _begin(rankings, AROUND)
+    pairs -= set(zip(spread.model.tolist(), spread.candidate.tolist(), strict=True))
+    model, candidate = np.array(sorted(pairs), dtype=int).reshape(-1, 2).T
+    return spread.plus(_columns(rankings, model, candidate)) if len(pairs) else spread
+
+
+def _begin(rankings: Sequence[Ranking], columns: int = FIRST) -> Columns:
     """Yes to no one and to everyone, and a few thresholds spread over each group."""
     groups = len(rankings[0].first) - 1
-    inner = FIRST // (len(rankings) * groups)
+    inner = columns // (len(rankings) * groups)
     model, candidate = [], []
     for index, ranking in enumerate(rankings):
         ends = ranking.first[:-1], ranking.first[1:] - 1

@@ -7,11 +7,14 @@ from typing import Any
 
 from ratebound.base.extras import versions
 from ratebound.base.types import Array
+from ratebound.game.pool import Pool
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution._checking import flag, numbers
+from ratebound.solution._pricing import all_prices
 from ratebound.solution.certificate import Certificate
+from ratebound.solution.price import Price
 from ratebound.solution.status import Status
 
 PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file as they are
@@ -37,11 +40,18 @@ class Record:
     )  # it was made with
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
+    prices: tuple[Price, ...] = ()  # of its promises, as they were read from a file
+    pool: Pool | None = None  # what it was chosen from, where it was not read from a file
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """The problem's constraints as compiled: an area has one for each budget too."""
         return tuple(demand.words for demand in self.problem.demands)
+
+    @property
+    def priced(self) -> tuple[Price, ...]:
+        """What its promises cost, computed where there is a pool to do so."""
+        return self.prices if self.pool is None else all_prices(self.pool, self.problem)
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data; `from_json` is the way back."""
@@ -56,6 +66,7 @@ class Record:
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "prices": [price.to_dict() for price in self.priced],
         }
 
     @classmethod
@@ -81,6 +92,7 @@ class Record:
             violations=violations,
             **{name: data[name] for name in PLAIN},
             certificate=None if certificate is None else Certificate.from_dict(certificate),
+            prices=tuple(Price.from_dict(price) for price in data.get("prices", ())),
         )
 
 

@@ -97,7 +97,7 @@ def _voting(mixture: Mixture) -> Mixture:
     learned = mixture.thresholds if len(weights) == len(mixture) else {}
     members = replace(mixture.members, weights=weights, thresholds=learned)
     vote = replace(mixture, members=members, decider=decider)
-    return vote.recorded(objectives={}, violations={}, certificate=None)
+    return vote.recorded(objectives={}, violations={}, certificate=None, prices=(), pool=None)
 
 
 def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:

@@ -260,4 +260,4 @@ def member(whole: Mixture, index: int) -> Mixture:
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
     alone = replace(whole, members=members, decider=decider)
-    return alone.recorded(objectives={}, violations={}, certificate=None)
+    return alone.recorded(objectives={}, violations={}, certificate=None, prices=(), pool=None)

@@ -1,28 +1,95 @@
-"""What each promise costs: the objective that relaxing it would gain."""
+"""What promises cost: a parametric linear program over what the best mixture is chosen from."""
 
 from __future__ import annotations
 
-from ratebound.base.linear_program import mixture_prices
-from ratebound.base.types import Array
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.spelling import nearest
+from ratebound.game.pool import Pool
 from ratebound.game.trace import Trace
+from ratebound.problem.counts import counting, rows_counted
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.solution._pricing import price_in
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.price import Price
+from ratebound.solution.solutions import values_on
 
 
-def prices(trace: Trace) -> Array:
-    """The price of each constraint (m,): what `rb.shrink`'s objective falls by, per unit it is relaxed.
+def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Price:
+    """What a promise costs: the best objective as a function of its bound, all other promises kept.
 
-    A unit is the constraint's own: of ``positive_rate() <= 0.3`` a relaxation by .01, at a price of .7,
-    gains .007; of ``predicted_positives() <= 1800`` the price is that of one row. Ratios have the units
-    of their cross-multiplied form, as their violations do: rows right per row of the subset, for
-    precision. Relaxing by more gains at most as much per unit. A constraint that is kept with room to
-    spare has the price 0, and all have NaN where they cannot be kept together.
+    `model` is a trace, a fitted estimator, or a model that an estimator has saved. `constraint` is one
+    of its promises, in words or by its name. For a trace, `on` names the rows that the program is about:
+    "train", or a watched population. The same mixtures are then judged on all the others.
 
-    >>> import numpy as np
-    >>> import ratebound as rb
+    An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
+    its `prices_` are about all of these; a trace has the iterates as they were kept.
+
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> import ratebound as rb
     >>> people = rb.Population(X, X[:, 0] > 0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=100, batch_size=None)
-    >>> prices(trace).round(6)
-    array([1.])
+    >>> found = price(trace, "positive_rate() <= 0.3")
+    >>> print(found.sentence)
+    Lowering the bound from 0.3 to 0.29 would cost 0.0100 of error_rate(); 0.31 would gain 0.0100.
+    >>> round(found.price, 6), round(found.at(0.4), 6)
+    (1.0, 0.1)
     """
-    return mixture_prices(trace.objectives, trace.violations, trace.scale)
+    if isinstance(model, Trace):
+        promise, own = find(model.problem, constraint), values_on(model, on)
+        elsewhere = {name: values_on(model, name) for name in ("train", *model.watched) if name != on}
+        pool = Pool(
+            own.objectives,
+            own.violations,
+            np.zeros(len(model), dtype=int),
+            own.scale,
+            watched={name: values.objectives for name, values in elsewhere.items()},
+        )
+        return price_in(pool, model.problem, promise)
+    mixture = getattr(model, "solution_", model)
+    if not isinstance(mixture, Mixture):
+        raise TypeError(f"price takes a trace, a fitted estimator or a saved model, got {model!r}")
+    if on != "train":
+        raise ValueError(f"a model knows its prices on the rows trained on, not on {on!r}: give a trace")
+    promise = find(mixture.problem, constraint)
+    if mixture.record.pool is not None:
+        return price_in(mixture.record.pool, mixture.problem, promise)
+    wanted = mixture.problem.constraints[promise]
+    for found in mixture.record.prices:
+        if found.constraint == wanted:
+            return found
+    raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
+
+
+def find(problem: Problem, constraint: Constraint | str) -> int:
+    """Which of a problem's promises is meant, counted from 0, by its words or its name.
+
+    >>> find(Problem("error_rate()", ["recall() >= 0.9", "precision() >= 0.8"]), "precision() >= .8")
+    1
+    """
+    promises = problem.constraints
+    named = [i for i, promise in enumerate(promises) if str(constraint) in (str(promise), promise.name)]
+    if named:
+        return named[0]
+    try:
+        (wanted,) = Problem(problem.minimize, [constraint]).constraints
+    except (ValueError, TypeError):
+        wanted = None
+    for form in () if wanted is None else (wanted, _counted(wanted, problem)):
+        if form in promises:
+            return promises.index(form)
+    words = {str(promise) for promise in promises}
+    known = "".join(f"\n  {each}" for each in sorted(words))
+    raise ValueError(
+        f"{constraint} is not among the promises{nearest(str(constraint), words)} There are:{known}"
+    )
+
+
+def _counted(constraint: Constraint, problem: Problem) -> Constraint:
+    """The constraint with its counts out of as many rows as the problem's."""
+    asked = Problem(problem.minimize, [constraint])
+    return counting(asked, rows_counted(problem)).constraints[0]

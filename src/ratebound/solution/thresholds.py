@@ -11,13 +11,13 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.moving import apart
+from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.threshold_program import (
     Policy,
     Ranking,
     best_policy,
     least_of_policies,
-    policy_prices,
     rank,
 )
 from ratebound.game.trace import NO_SETTING, Trace, scores_on
@@ -82,17 +82,26 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
-    return priced_thresholds(scores, compile(problem, train, **others), known)[0]
+    return thresholds_on(scores, compile(problem, train, **others), known)
 
 
-def priced_thresholds(scores: Any, compiled: Compiled, known: Sequence[str]) -> tuple[Mixture, Array]:
-    """`thresholds`, and the price of each constraint (m,), as `prices` gives it of mixtures."""
+def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixture:
+    """`thresholds` for a problem that is compiled already."""
     columns, groups, group = known_groups(known, compiled)
     base = _base(scores, compiled, list(compiled.populations))
-    rankings = [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
-    policy = best_policy(rankings)
-    found = _mixture(compiled, base, columns, groups, rankings, policy)
-    return found, policy_prices(rankings, policy)
+    rankings = _ranked(compiled, base, group)
+    return _mixture(compiled, base, columns, groups, rankings, best_policy(rankings))
+
+
+def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
+    """What `thresholds_on` chooses from, and would at other bounds, and the price of each constraint."""
+    group = known_groups(known, compiled)[2]
+    rankings = _ranked(compiled, _base(scores, compiled, list(compiled.populations)), group)
+    return pool_of_thresholds(rankings, best_policy(rankings))
+
+
+def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Ranking]:
+    return [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
 
 
 # --- what is asked ---------------------------------------------------------------------------------

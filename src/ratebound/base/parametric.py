@@ -1,0 +1,214 @@
+"""The best objective as a function of one bound: a parametric linear program.
+
+With columns of objectives f and violations H in units, F(r) is the least f·p of weights p that sum to 1
+in their groups, keep all constraints but one, and break that one by at most r, its room. F falls in r,
+is convex and piecewise linear: each program's dual gives a line below F that touches it at r.
+
+So two points and their lines enclose F between a chord and a wedge, and the next program is solved at
+the tip of the highest wedge. Its members and tight constraints stay the best while no weight falls below
+0 and no other constraint is broken, which gives the two ends of a piece of F. What is left on either
+side of it are smaller wedges, so that there are about as many programs as pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ratebound.base.linear_program import NEARBY, TOLERANCE, least_program
+from ratebound.base.solver import SOLVER, Unsolved, Vertex, solve, weights_of
+from ratebound.base.types import Array
+
+PROGRAMS = 200  # solved for one curve at most; what is then left is drawn straight
+WELL = 1e9  # the condition of a system that is well solved
+CLOSED = 1e-9  # a wedge that is no higher, relative to the range of the objective, is none
+ADDED = 24  # columns added to a program at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """F where it bends: straight in between, constant after the last, infeasible before the first."""
+
+    rooms: Array  # (B,) ascending, in units; empty where the other constraints cannot be kept
+    objectives: Array  # (B,) falling
+    weights: Array  # (B, k) of the best mixture at each
+    price: float  # what more room would gain at room 0, per unit; NaN where room 0 is infeasible
+    exact: bool  # whether these are all the breakpoints
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A solved program: where, what, the line that touches F there, and who reaches it."""
+
+    room: float
+    objective: float
+    price: float  # F falls at most so steeply to the left, at least so steeply to the right
+    weights: Array  # (k,)
+
+    def line(self, room: float) -> float:
+        """The height at `room` of the line that touches F here."""
+        return self.objective - self.price * (room - self.room)
+
+
+class Program:
+    """Programs that differ in the room of constraint `index` alone, over the few columns they need.
+
+    A column that is left out helps where its reduced cost is negative; those are added until none is.
+    """
+
+    def __init__(self, f: Array, H: Array, groups: Array, index: int) -> None:
+        self.f, self.H, self.groups, self.index = f, H, groups, index
+        self.active = np.zeros(len(f), dtype=bool)
+
+    def least_room(self) -> float | None:
+        """The least room at which all constraints can be kept; None where the others cannot be."""
+        one = np.arange(self.H.shape[1]) == self.index
+        others = np.where(one, np.inf, 0.0)
+        most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
+        vertex = least_program(self.H, others, 1.0 - one, most, self.groups)
+        if vertex.x[-1] * most > TOLERANCE:
+            return None
+        right = np.where(one, np.inf, TOLERANCE / 2)
+        vertex = solve(self.H[:, self.index], self.H.T, right, self.groups)
+        self.active |= weights_of(vertex, self.groups) > 0
+        return float(self.H[:, self.index] @ weights_of(vertex, self.groups))
+
+    def piece(self, room: float) -> tuple[Point, Point]:
+        """The ends of the piece of F at `room`; the same point twice where its members do not say."""
+        found, vertex = self._solved(room)
+        members, tight = np.flatnonzero(found.weights), np.flatnonzero(vertex.prices > 0)
+        group = self.groups[members]
+        sums = group == np.arange(group.max() + 1)[:, None]
+        H = self.H[members]
+        system = np.vstack([H[:, tight].T, sums])
+        if len(system) != len(members) or np.linalg.cond(system) > WELL:
+            return found, found
+        by_room = np.append((tight == self.index).astype(float), np.zeros(len(sums)))
+        moves = np.linalg.solve(system, by_room)  # the weights, per unit of room
+        loose = np.setdiff1d(np.arange(H.shape[1]), tight)
+        rises = np.append(-moves, moves @ H[:, loose])
+        left = np.append(found.weights[members], TOLERANCE / 2 - found.weights[members] @ H[:, loose])
+        left = np.maximum(left, 0.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            ahead = np.where(rises > 0, left / rises, np.inf).min()
+            back = np.where(rises < 0, left / rises, -np.inf).max()
+        if not np.isfinite([ahead, back]).all():
+            return found, found
+        back, ahead = (_moved(found, members, moves, by) for by in (back, ahead))
+        return back, ahead
+
+    def at(self, room: float) -> Point:
+        """F and its line at `room`."""
+        return self._solved(room)[0]
+
+    def _solved(self, room: float) -> tuple[Point, Vertex]:
+        one = np.arange(self.H.shape[1]) == self.index
+        right = np.where(one, room, TOLERANCE / 2)
+        while True:
+            used = np.flatnonzero(self.active)
+            vertex = solve(self.f[used], self.H[used].T, right, self.groups[used])
+            if not self._add(vertex):
+                break
+        weights = np.zeros(len(self.f))
+        weights[used] = weights_of(vertex, self.groups[used])
+        price = float(vertex.prices[self.index])
+        return Point(room, float(weights @ self.f), price, weights), vertex
+
+    def _add(self, vertex: Vertex) -> bool:
+        """Add the columns that would help most; whether there are any."""
+        costs = self.f + self.H @ vertex.prices
+        size = np.abs(self.f).max() + np.abs(self.H).max(axis=0, initial=0.0) @ vertex.prices
+        helps = np.where(self.active, 0.0, costs - vertex.sums[self.groups])
+        best = np.argsort(helps, kind="stable")[:ADDED]
+        best = best[helps[best] < -10 * SOLVER * size]
+        self.active[best] = True
+        return len(best) > 0
+
+
+def curve(f: Array, H: Array, groups: Array, index: int, programs: int = PROGRAMS) -> Curve:
+    """The best objective of mixtures by the room of constraint `index`, all others kept.
+
+    `f` are the columns' objectives (k,), `H` their violations (k, m) in units, and `groups` (k,) numbers
+    from 0 the groups in which weights sum to 1. At most `programs` are solved.
+
+    >>> f, H = np.array([0.0, 1.0, 3.0]), np.array([[0.5], [0.0], [-0.5]])
+    >>> found = curve(f, H, np.zeros(3, dtype=int), 0)
+    >>> found.rooms, found.objectives, round(found.price, 6)
+    (array([-0.5,  0. ,  0.5]), array([3., 1., 0.]), 2.0)
+    """
+    program = Program(f, H, groups, index)
+    nothing = Curve(np.empty(0), np.empty(0), np.empty((0, len(f))), np.nan, True)
+    try:
+        least = program.least_room()
+        if least is None:
+            return nothing
+        first, last = program.at(least), program.at(np.inf)
+        price = np.nan
+        if least <= TOLERANCE:
+            price = program.at(max(least, 0.0) + NEARBY).price
+        ends = float(H[:, index] @ last.weights)
+        last = Point(max(ends, least), last.objective, 0.0, last.weights)
+        points, exact = _points(program, first, last, programs)
+    except Unsolved:
+        return nothing
+    kept = points if not exact else _corners(points)
+    rooms, objectives = (np.array([getattr(p, name) for p in kept]) for name in ("room", "objective"))
+    return Curve(rooms, objectives, np.stack([p.weights for p in kept]), price, exact)
+
+
+def _points(program: Program, first: Point, last: Point, programs: int) -> tuple[list[Point], bool]:
+    """Solved programs from `first` to `last`, and whether F is straight between any two of them."""
+    least = CLOSED * max(first.objective - last.objective, CLOSED)
+    done, open_ = [first, last], [(first, last)]
+    for _ in range(programs):
+        wedges = [_wedge(*pair) for pair in open_]
+        open_ = [pair for pair, (height, _) in zip(open_, wedges, strict=True) if height > least]
+        if not open_:
+            break
+        wedges = [wedge for wedge in wedges if wedge[0] > least]
+        highest = int(np.argmax([height for height, _ in wedges]))
+        (left, right), room = open_.pop(highest), wedges[highest][1]
+        start, end = program.piece(room)
+        done += [start, end]
+        if start.objective - left.line(start.room) > least:
+            open_.append((left, start))
+        if end.objective - right.line(end.room) > least:
+            open_.append((end, right))
+    return sorted(done, key=lambda point: point.room), not open_
+
+
+def _moved(point: Point, members: Array, moves: Array, by: float) -> Point:
+    """The point of the same piece whose room is larger by `by`."""
+    weights = point.weights.copy()
+    weights[members] = np.maximum(weights[members] + by * moves, 0.0)
+    return Point(point.room + by, point.line(point.room + by), point.price, weights)
+
+
+def _wedge(left: Point, right: Point) -> tuple[float, float]:
+    """How far the chord of two points is above the tip of their lines, and the room at the tip."""
+    width, slopes = right.room - left.room, left.price - right.price
+    if width <= 0 or slopes <= 0:
+        return 0.0, left.room
+    ahead = (left.objective - right.objective - right.price * width) / slopes
+    ahead = min(max(ahead, 0.0), width)
+    chord = left.objective + (right.objective - left.objective) * ahead / width
+    return chord - left.line(left.room + ahead), left.room + ahead
+
+
+def _corners(points: list[Point]) -> list[Point]:
+    """The points where F bends; those on a straight line between two others are left out."""
+    found = points[:1]
+    spread = max(points[0].objective - points[-1].objective, 0.0)
+    if spread <= TOLERANCE:
+        return found
+    for point, after in zip(points[1:], [*points[2:], None], strict=True):
+        if after is None:
+            found.append(point)
+            continue
+        before = found[-1]
+        share = (point.room - before.room) / max(after.room - before.room, 1e-300)
+        chord = before.objective + share * (after.objective - before.objective)
+        if abs(chord - point.objective) > 10 * CLOSED * spread + TOLERANCE:
+            found.append(point)
+    return found

@@ -1,0 +1,196 @@
+"""The price of a promise: the objective by its bound, in numbers and in a sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.layout import aligned
+from ratebound.base.types import Array
+from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import is_count
+from ratebound.solution._checking import flag, numbers
+
+STEP = 0.01  # of a rate: how far a bound is moved to say what that costs
+TABLE = (-5, -2, -1, 0, 1, 2, 5)  # steps from the present bound at which the table has rows
+NO_PRICE = 1e-9  # what is no more is nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Price:
+    """What a promise costs: the best objective by its bound, all other promises kept.
+
+    The bound is the number on the promise's right side. Where that has rates, as in
+    ``recall(sex == "Female") >= 0.95 * recall()``, it is what is added to them: 0 as written here.
+    The objective is straight between two of `bounds`. Beyond the loosest it stays the same; a bound
+    tighter than the tightest cannot be kept together with the other promises.
+
+    >>> import ratebound as rb
+    >>> price = Price(rb.recall() >= 0.9, "error_rate()", np.array([0.8, 1.0]), np.array([0.1, 0.3]),
+    ...               here=(0.9, 0.2), slope=1.0)
+    >>> print(price.sentence)
+    Raising the bound from 0.9 to 0.91 would cost 0.0100 of error_rate(); 0.89 would gain 0.0100.
+    >>> round(price.at(0.95), 6), price.at(0.5), price.at(1.1)
+    (0.25, 0.1, inf)
+    """
+
+    constraint: Constraint
+    objective: str  # what is minimised, in words
+    bounds: Array  # (B,) ascending; empty where no bound can be kept with the other promises
+    objectives: Array  # (B,) the best at each
+    here: tuple[float, float]  # the present bound, and the best objective there; inf where infeasible
+    slope: float  # of the objective at the present bound, towards looser bounds; NaN where infeasible
+    judged: dict[str, Array] = field(default_factory=dict)  # (B,) of the same mixtures on other rows
+    exact: bool = True  # whether it bends nowhere but at `bounds`; otherwise it lies at or below
+
+    @property
+    def price(self) -> float:
+        """What loosening the bound gains, per unit: the estimator's ``prices_``."""
+        return abs(self.slope)
+
+    @property
+    def tightest(self) -> float:
+        """The tightest bound that can be kept; NaN where none can."""
+        return float(self.bounds[-1 if self._rises else 0]) if len(self.bounds) else math.nan
+
+    def at(self, bound: float) -> float:
+        """The best objective at another bound; infinite where it cannot be kept with the others."""
+        return self._read(self.objectives, bound)
+
+    def judged_at(self, bound: float, on: str) -> float:
+        """The objective on the rows called `on` of the mixture that is the best at this bound."""
+        return self._read(self.judged[on], bound)
+
+    def _read(self, values: Array, bound: float) -> float:
+        if not len(self.bounds):
+            return math.inf
+        beyond = bound - self.tightest if self._rises else self.tightest - bound
+        if beyond > NO_PRICE * max(1.0, abs(self.tightest)):
+            return math.inf
+        return float(np.interp(bound, self.bounds, values))
+
+    @property
+    def _rises(self) -> bool:
+        """Whether a higher bound is a tighter one."""
+        return self.constraint.relation == ">="
+
+    @property
+    def step(self) -> float:
+        """How far the bound is moved to say what that costs: a hundredth, of a count about as much."""
+        if not any(map(is_count, self.constraint.rates)) or abs(self.here[0]) < 1:
+            return STEP
+        return float(f"{max(1.0, STEP * abs(self.here[0])):.1g}")
+
+    @property
+    def sentence(self) -> str:
+        """What moving the bound a little would cost and gain."""
+        bound, objective = self.here
+        if not len(self.bounds):
+            return "It has no price: the other promises cannot be kept together, whatever its bound."
+        if not math.isfinite(objective):
+            tightest = (
+                f"{self._said(self.tightest)}, at {self.at(self.tightest):.4f} of {self.objective}"
+            )
+            return f"It cannot be kept with the others. The tightest bound that can is {tightest}."
+        tight = self.step if self._rises else -self.step
+        cost, gain = self.at(bound + tight) - objective, objective - self.at(bound - tight)
+        up, down = ("Raising", "lowering") if self._rises else ("Lowering", "raising")
+        moved = f"{up} the bound {self._moved(tight)}"
+        if math.isinf(cost):
+            room = abs(self.tightest - bound)
+            moved += " is impossible beside the other promises"
+            moved += "" if room < NO_PRICE else f" (the tightest is {self._said(self.tightest)})"
+        else:
+            moved += f" would cost {_amount(cost)} of {self.objective}"
+        gained = f"gain {_amount(gain)}" if gain > NO_PRICE else "gain nothing"
+        back = f"{down} it as much" if self._relative else f"{bound - tight:.6g}"
+        return f"{moved}; {back} would {gained}."
+
+    @property
+    def _relative(self) -> bool:
+        """Whether the right side has rates, so that a bound is what is added to them."""
+        return bool(self.constraint.right.terms)
+
+    def _said(self, bound: float) -> str:
+        return f"{self.constraint.right - self.constraint.right.constant + float(f'{bound:.4g}')}"
+
+    def _moved(self, by: float) -> str:
+        bound = self.here[0]
+        return f"by {abs(by):.6g}" if self._relative else f"from {bound:.6g} to {bound + by:.6g}"
+
+    def __str__(self) -> str:
+        rows = [["bound", self.objective, "change", *(f"on {name}" for name in self.judged)]]
+        for bound in self._shown():
+            value = self.at(bound)
+            if math.isinf(value):
+                rows.append([f"{bound:.6g}", "cannot be kept", "", *("" for _ in self.judged)])
+                continue
+            others = [f"{self.judged_at(bound, name):.4f}" for name in self.judged]
+            rows.append([f"{bound:.6g}", f"{value:.4f}", f"{value - self.here[1]:+.4f}", *others])
+            if math.isinf(self.here[1]):
+                rows[-1][2] = ""
+        table = aligned(rows, right=range(len(rows[0]))) if len(rows) > 1 else []
+        note = "Added to the right side." if self._relative and table else ""
+        return "\n".join([f"The price of {self.constraint}", "", *table, *filter(None, [note]), "",
+                          self.sentence])  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Price({self.constraint}: {self.sentence})"
+
+    def _shown(self) -> list[float]:
+        """The bounds of the table: some steps around the present one, and what is first infeasible."""
+        if not len(self.bounds):
+            return []
+        around = [round(self.here[0] + k * self.step, 12) for k in TABLE]
+        if math.isinf(self.here[1]):
+            return sorted({round(float(b), 6) for b in self.bounds[:: max(1, len(self.bounds) // 6)]})
+        past = [b for b in around if math.isinf(self.at(b))]
+        last = (min(past) if self._rises else max(past)) if past else None
+        return [b for b in around if b not in past or b == last]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only; `from_dict` is the way back."""
+        return {
+            "constraint": constraint_to_plain(self.constraint),
+            "objective": self.objective,
+            "bounds": self.bounds.tolist(),
+            "objectives": self.objectives.tolist(),
+            "here": [value if math.isfinite(value) else None for value in self.here],
+            "slope": self.slope if math.isfinite(self.slope) else None,
+            "judged": {name: values.tolist() for name, values in self.judged.items()},
+            "exact": self.exact,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Price:
+        """The price that `to_dict` wrote, checked."""
+        size = (len(data["bounds"]),)
+        bounds = numbers(data["bounds"], size, "bounds of a price")
+        if (np.diff(bounds) < 0).any():
+            raise ValueError("the bounds of a price are not in order")
+        bound, objective = (math.inf if value is None else float(value) for value in data["here"])
+        return cls(
+            constraint_from_plain(data["constraint"]),
+            str(data["objective"]),
+            bounds,
+            numbers(data["objectives"], size, "objectives of a price"),
+            (bound, objective),
+            math.nan if data["slope"] is None else float(data["slope"]),
+            {str(n): numbers(v, size, "judged objectives") for n, v in data["judged"].items()},
+            flag(data["exact"]),
+        )
+
+
+def _amount(value: float) -> str:
+    """A difference of objectives: four digits after the point, more where it would be none.
+
+    >>> _amount(0.0123), _amount(0.00000456), _amount(0.0)
+    ('0.0123', '4.6e-06', 'nothing')
+    """
+    if abs(value) <= NO_PRICE:
+        return "nothing"
+    return f"{value:,.4f}" if abs(value) >= 0.00005 else f"{value:.2g}"

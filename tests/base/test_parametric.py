@@ -1,0 +1,79 @@
+"""The best objective by one bound, against another solver at many bounds and by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from ratebound.base.parametric import curve
+
+
+def best(f, H, groups, index, room):
+    """By interior points; infinite where nothing keeps all constraints."""
+    right = np.where(np.arange(H.shape[1]) == index, room, 0.0)
+    sums = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
+    solved = linprog(f, H.T, right, sums, np.ones(len(sums)), method="highs-ipm")
+    return solved.fun if solved.status == 0 else np.inf
+
+
+def drawn(seed, count, m, group_count):
+    rng = np.random.default_rng(seed)
+    groups = np.append(np.arange(group_count), rng.integers(group_count, size=count))
+    return rng.normal(size=len(groups)), rng.normal(size=(len(groups), m)) - 0.3, groups
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5), st.integers(1, 3))
+def test_it_is_what_another_solver_finds_at_every_bound(seed, count, m, group_count):
+    f, H, groups = drawn(seed, count, m, group_count)
+    found = curve(f, H, groups, 0)
+    if not len(found.rooms):
+        assert best(f, H, groups, 0, 100.0) == np.inf
+        return
+    assert found.exact
+    rooms = np.linspace(found.rooms[0] + 1e-6, found.rooms[-1] + 0.5, 9)
+    expected = [best(f, H, groups, 0, room) for room in rooms]
+    np.testing.assert_allclose(np.interp(rooms, found.rooms, found.objectives), expected, atol=1e-6)
+    assert best(f, H, groups, 0, found.rooms[0] - 1e-4) == np.inf
+    slopes = np.diff(found.objectives) / np.diff(found.rooms)
+    assert (slopes < 1e-9).all()  # it falls
+    assert (np.diff(slopes) > -1e-6).all()  # less and less
+    np.testing.assert_allclose(found.weights @ f, found.objectives, atol=1e-8)
+    assert (found.weights @ H[:, 1:] <= 1e-8).all()
+    np.testing.assert_allclose(found.weights @ H[:, 0], found.rooms, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("f", "H", "rooms", "objectives", "price"),
+    [
+        ([0.0, 1.0, 3.0], [0.5, 0.0, -0.5], [-0.5, 0.0, 0.5], [3.0, 1.0, 0.0], 2.0),
+        ([0.0, 1.0], [-0.2, -0.4], [-0.4, -0.2], [1.0, 0.0], 0.0),  # kept with room to spare
+        ([0.0, 1.0], [0.4, 0.2], [0.2, 0.4], [1.0, 0.0], np.nan),  # not kept at all
+        ([1.0, 1.0], [0.4, -0.2], [-0.2], [1.0], 0.0),  # a promise that costs nothing
+        ([0.0, 2.0, 1.0], [0.5, -0.5, 0.0], [-0.5, 0.5], [2.0, 0.0], 2.0),  # one of them on the line
+    ],
+)
+def test_by_hand(f, H, rooms, objectives, price):
+    found = curve(np.array(f), np.array(H)[:, None], np.zeros(len(f), dtype=int), 0)
+    np.testing.assert_allclose(found.rooms, rooms, atol=1e-8)
+    np.testing.assert_allclose(found.objectives, objectives, atol=1e-8)
+    np.testing.assert_allclose(found.price, price, atol=1e-6)
+
+
+def test_where_the_others_cannot_be_kept_there_is_no_curve():
+    found = curve(np.array([0.0, 1.0]), np.array([[0.1, 0.3], [-0.1, 0.1]]), np.zeros(2, dtype=int), 0)
+    assert not len(found.rooms)
+    assert np.isnan(found.price)
+
+
+def test_with_few_programs_it_lies_above_and_touches():
+    f, H, groups = drawn(3, 200, 3, 1)
+    whole, rough = curve(f, H, groups, 0), curve(f, H, groups, 0, programs=2)
+    assert whole.exact
+    assert not rough.exact
+    at = np.linspace(whole.rooms[0], whole.rooms[-1], 50)
+    above = np.interp(at, rough.rooms, rough.objectives) - np.interp(at, whole.rooms, whole.objectives)
+    assert above.min() > -1e-8
+    exact = np.interp(rough.rooms, whole.rooms, whole.objectives)
+    np.testing.assert_allclose(rough.objectives, exact, atol=1e-8)
