@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ratebound import datasets
 from ratebound.auditing import Audit, audit
 from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_trade_off
-from ratebound.certifying.certifying import certify
+from ratebound.certifying.certify import certify
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid

@@ -8,14 +8,14 @@ that point lies among the possible rates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from ratebound.base.types import Array
+from ratebound.certifying._aim import Aim, Finding, normal
 from ratebound.certifying._means import Mean, same_once
-from ratebound.certifying._pair import Share, one_sided
+from ratebound.certifying._pair import SCORE, Share, one_sided, pair_p_value, pair_spread
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,27 @@ class Nested:
     alone: tuple[float, float]  # what a row of the group adds to the group's mean
     among: tuple[float, float]  # and to everyone's
     rest: tuple[float, float]  # what a row of the rest adds to everyone's
+
+    def tested(self, constant: float, aim: Aim) -> Finding:
+        """The test of ``constant + the group's mean + everyone's mean >= 0``."""
+        found = [
+            pair_p_value(*self.at(share, constant), aim.gamma / 2)
+            for share in self.ends(constant, aim.gamma / 2)
+        ]
+        return Finding(min(max(found) + aim.gamma / 2, 1.0), SCORE, self.spread(aim))
+
+    def spread(self, aim: Aim) -> float:
+        """The room that would be shown; some of it goes to the group's share of everyone."""
+        group, rest, _ = self.at(self.share, 0.0)
+        gain = self._gain(self.successes / self.rows, self.rest_successes / self.rest_rows)
+        share = self.share * (1 - self.share) / (self.rows + self.rest_rows)
+        return pair_spread(group, rest, aim) + normal(aim.gamma / 2) * float(np.sqrt(share)) * abs(gain)
+
+    def at_rate(self, rate: float) -> Nested:
+        """The same, were every rate this one."""
+        return replace(
+            self, successes=round(rate * self.rows), rest_successes=round(rate * self.rest_rows)
+        )
 
     @property
     def share(self) -> float:
@@ -56,13 +77,6 @@ class Nested:
         if signs and max(signs) <= 0:
             return [high]
         return list(one_sided(self.rows, rows, tail / 2))
-
-    def moved(self, tail: float) -> float:
-        """How much of the room, at the rates seen, may be due to a share that is off."""
-        share = self.share
-        deviation = float(np.sqrt(share * (1 - share) / (self.rows + self.rest_rows)))
-        gain = self._gain(self.successes / self.rows, self.rest_successes / self.rest_rows)
-        return float(ndtri(1 - tail)) * deviation * abs(gain)
 
     def _gain(self, p: float, q: float) -> float:
         """What a larger share of the group adds to the room at these rates."""

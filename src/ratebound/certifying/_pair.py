@@ -22,8 +22,10 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from ratebound.base.types import Array
+from ratebound.certifying._aim import Aim, Finding, normal
 from ratebound.certifying._bounded import binomial_tail
 
+SCORE = "exact score test (Berger–Boos)"
 FAR = 7.0  # standard deviations; what lies farther out is added to the p-value
 CELLS = 32  # pieces of the line to begin with
 CLOSE, CLOSER = 0.01, 1e-4  # the bound ends within this share of what was found, or this
@@ -45,6 +47,41 @@ class Share:
     def turned(self) -> Share:
         """The same with successes that speak for the promise."""
         return self if self.times >= 0 else Share(self.rows - self.successes, self.rows, -self.times)
+
+    @property
+    def deviation(self) -> float:
+        """What the proportion may be off by, times what it counts; a row of each kind is imagined."""
+        rate = (self.successes + 1) / (self.rows + 2)
+        return abs(self.times) * math.sqrt(rate * (1 - rate) / self.rows)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two proportions of independent rows, and what they add where there is no success."""
+
+    first: Share
+    second: Share
+    low: float
+
+    def tested(self, constant: float, aim: Aim) -> Finding:
+        """The test of ``constant + low + Σ times · proportion >= 0``."""
+        p_value = pair_p_value(self.first, self.second, constant + self.low, aim.gamma)
+        return Finding(p_value, SCORE, self.spread(aim))
+
+    def spread(self, aim: Aim) -> float:
+        return pair_spread(self.first, self.second, aim)
+
+    def at_rate(self, rate: float) -> Pair:
+        """The same, were both rates this one."""
+        one, two = (
+            Share(round(rate * each.rows), each.rows, each.times) for each in (self.first, self.second)
+        )
+        return Pair(one, two, self.low)
+
+
+def pair_spread(first: Share, second: Share, aim: Aim) -> float:
+    """The room that the score test would show with the power aimed at, about."""
+    return (normal(aim.delta - aim.gamma) + aim.luck) * math.hypot(first.deviation, second.deviation)
 
 
 def one_sided(successes: float, rows: float, tail: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ratebound.certifying.certify import certify
 from ratebound.problem.compiled import Compiled
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture
@@ -35,8 +36,6 @@ def _tested(
     model: Mixture, aside: Compiled, confidence: float, earlier: Certificate | None
 ) -> Certificate:
     """The certificate of a model on the rows set aside, after `earlier` tests on the same rows."""
-    from ratebound.certifying.certify import certify  # type: ignore[import-not-found]
-
     own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
     if earlier is None:
         return own

@@ -13,8 +13,9 @@ from ratebound.auditing.auditing import check_given, unmeasurable
 from ratebound.auditing.decided import Decided, decide
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
+from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._means import means
-from ratebound.certifying._tests import Aim, Finding, tested
+from ratebound.certifying._tests import tested
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.masks import NoSuchValue

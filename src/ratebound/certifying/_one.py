@@ -1,0 +1,60 @@
+"""One mean against a number. Rows that add nothing say nothing; where the others add one of two values,
+they are successes or failures, and the test is binomial: Clopper–Pearson, the sign test, precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ratebound.certifying._aim import Aim, Finding, bentkus, bets, normal
+from ratebound.certifying._bounded import betting, binomial_tail, hoeffding_bentkus, shuffled
+from ratebound.certifying._means import Mean, same_once
+
+EXACT = "exact binomial test"
+HEAVIEST = ", taking no row to weigh more than the heaviest here"
+
+
+def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
+    """The test of ``constant + mean >= 0``."""
+    possible = same_once(mean.possible + constant)
+    if possible[0] >= 0 or possible[-1] <= 0:
+        return Finding(0.0 if possible[0] >= 0 else 1.0, "whatever is decided", math.inf)
+    at = threshold(mean, constant)
+    if mean.weights is None and mean.decided and at is not None:
+        return _binomial(mean, constant, at, aim)
+    luck = aim.luck * math.sqrt(mean.variance)
+    if mean.weights is None and len(possible) == 2:
+        below = -float(possible[0]) / mean.reach
+        share, rows = (mean.mean - mean.low) / mean.reach, len(mean.values)
+        sure = bentkus(aim.delta) * mean.reach * math.sqrt(below * (1 - below) / rows)
+        return Finding(hoeffding_bentkus(share, rows, below), "Hoeffding–Bentkus bound", sure + luck)
+    weights = np.ones(len(mean.values)) if mean.weights is None else mean.weights
+    values = shuffled(weights * (mean.values + constant))
+    words = "betting" + HEAVIEST * (mean.weights is not None)
+    sure = bets(aim.delta) * math.sqrt(mean.variance)
+    return Finding(betting(values, float(weights.max() * possible[0])), words, sure + luck)
+
+
+def threshold(mean: Mean, constant: float) -> float | None:
+    """The share of successes, among rows that add anything, above which the promise is kept.
+
+    None where rows may add more than two values.
+    """
+    possible = same_once(mean.possible + constant)
+    ups, downs = possible[possible > 0], possible[possible < 0]
+    if len(ups) != 1 or len(downs) != 1:
+        return None
+    return float(-downs[0] / (ups[0] - downs[0]))
+
+
+def _binomial(mean: Mean, constant: float, at: float, aim: Aim) -> Finding:
+    possible, values = same_once(mean.possible + constant), mean.values + constant
+    up, down = float(possible[-1]), float(possible[0])
+    successes, failures = int((values > up / 2).sum()), int((values < down / 2).sum())
+    rows = successes + failures
+    if not rows:
+        return Finding(1.0, EXACT, math.inf, "no row here counts for or against it")
+    sure = normal(aim.delta) * (up - down) * math.sqrt(rows * at * (1 - at)) / len(values)
+    spread = sure + aim.luck * math.sqrt(mean.variance)
+    return Finding(binomial_tail(successes, rows, at), EXACT, spread)
