@@ -299,7 +299,7 @@ def simulate(name: str, n: int, samples: int, level: float = 0.95) -> tuple[floa
             weights=np.full(members, 1 / members), thresholds={}, member_scores=lambda X: np.asarray(X)
         )
         promise = rb.audit(problem, model, population(**rows), level=level, **others).promises[0]
-        above += promise.verdict == "kept"
+        above += promise.verdict == "holds"
         below += promise.verdict == "broken"
     return 1 - (above + below) / samples, above / samples, below / samples
 

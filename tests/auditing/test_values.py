@@ -242,7 +242,7 @@ def test_undefined_rates_are_none():
     promise, everyone = report.promises[0], report.groups[0]
     assert (promise.value, promise.slack, promise.slack_low, promise.rows) == (None, None, None, 0)
     assert promise.kept  # no yes is wrong
-    assert promise.verdict == "uncertain"
+    assert promise.verdict == "may not hold"
     assert (everyone.recall, everyone.precision, everyone.false_positive_rate) == (None, None, 0.0)
     unlabelled = rb.Population(np.ones((3, 1)))
     everyone = audit(rb.Problem(rb.positive_rate()), mixture([1.0]), unlabelled).groups[0]
@@ -255,7 +255,7 @@ def test_wins_without_a_loss_have_no_value_but_an_interval():
     promise = audited(rb.win_loss_ratio(versus="live") >= 2, mixture([1.0]), people)
     assert promise.value is None
     assert promise.slack_low > 0
-    assert promise.verdict == "kept"
+    assert promise.verdict == "holds"
 
 
 def test_a_vote_is_audited_as_it_decides():

@@ -19,6 +19,12 @@ from ratebound.game.trace import Trace, worst_of
 
 POINTS = 1500  # drawn in a scatter; more would only blacken it
 LINES = 12  # settings that are drawn as curves
+STATES = {  # the colour of each verdict, by its name in page.css
+    "holds": "kept",
+    "may not hold": "uncertain",
+    "broken": "broken",
+    "not measured": "unmeasured",
+}
 
 
 def whisker_range(promises: Sequence[Promise]) -> tuple[float, float]:
@@ -59,7 +65,8 @@ def whisker(promise: Promise, axis: tuple[float, float], width: int = 190) -> Ma
         ]
     if promise.slack is not None:
         parts.append(tag("circle", cx=x(promise.slack), cy=y, r=4.5, class_="dot"))
-    return _svg(width, height, *parts, label=f"{promise.words}: {promise.verdict}", kind=promise.verdict)
+    label = f"{promise.words}: on new rows {promise.verdict}"
+    return _svg(width, height, *parts, label=label, kind=STATES[promise.verdict])
 
 
 def bar(value: float | None, reference: float | None, width: int = 104) -> Markup:

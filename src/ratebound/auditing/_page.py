@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ratebound.auditing._figures import LINES, bar, trace_figures, whisker, whisker_range
+from ratebound.auditing._figures import LINES, STATES, bar, trace_figures, whisker, whisker_range
 from ratebound.auditing._groups import HEADS, Group
 from ratebound.auditing.markup import Markup, document, style, tag
 from ratebound.auditing.report import Audit, Promise
-from ratebound.auditing.wording import group_row, heading, objective_text, promise_row, summary
+from ratebound.auditing.wording import group_row, heading, objective_text, percent, promise_row, summary
 from ratebound.game.trace import Trace
 
 SIGNS = {"<=": "≤", ">=": "≥"}
@@ -58,8 +58,9 @@ def _promises(report: Audit) -> Markup:
         unit: whisker_range([p for p in report.promises if p.unit == unit])
         for unit in {p.unit for p in report.promises}
     }
-    interval = f"{100 * report.level:.4g}% interval"
-    heads = ["Promise", "Value", "Bound", "Room", interval, "Rows", "Here", "Beyond"]
+    interval = f"{percent(report.level)} interval"
+    new = f"On new rows ({percent(report.level)})"
+    heads = ["Promise", "Value", "Bound", "Room", interval, "Rows", "On these rows", new]
     rows = [_promise(p, axes[p.unit]) for p in report.promises]
     scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own."
     scales = scales if len(axes) > 1 else ""
@@ -70,15 +71,17 @@ def _promises(report: Audit) -> Markup:
         tag(
             "p",
             "The line is the bound, the dot this sample, the whisker the interval of the room, which is "
-            "the shaded side; what lies far out is cut off. “Here” speaks of the rows audited, “beyond” "
-            "of where they come from. “Rows” counts the smallest set of rows involved." + scales,
+            "the shaded side; what lies far out is cut off. On new rows from the same source a promise "
+            "holds where the whole interval keeps it, is broken where none of it does, and may not hold "
+            "otherwise. That is said of each promise alone, and an interval is not a certificate. "
+            "“Rows” counts the smallest set of rows involved." + scales,
             class_="note",
         ),
     )
 
 
 def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
-    words, value, bound, room, interval, rows, here, beyond = promise_row(p)
+    words, value, bound, room, interval, rows, here, new = promise_row(p)
     goal = p.name.split(":")[0] if p.name != p.words else ""
     notes = [tag("small", note) for note in (goal, p.why) if note]
     return tag(
@@ -89,7 +92,8 @@ def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
         tag("td", room, class_="n"),
         tag("td", whisker(p, axis), tag("small", interval, title=METHODS[p.method])),
         tag("td", rows, class_="n"),
-        *(tag("td", tag("span", each, class_=f"chip {each}")) for each in (here.lower(), beyond)),
+        tag("td", tag("span", here.lower(), class_=f"chip {here.lower()}")),
+        tag("td", tag("span", new, class_=f"chip {STATES[p.verdict]}")),
     )
 
 

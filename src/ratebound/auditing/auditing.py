@@ -14,7 +14,7 @@ from ratebound.auditing._score import score_interval
 from ratebound.auditing._strata import strata
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
-from ratebound.auditing.report import Audit, Kept, Measured, Objective, Promise, Unit
+from ratebound.auditing.report import Audit, Measured, Objective, Promise, Unit, Verdict
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array
@@ -60,7 +60,7 @@ def audit(
     >>> people = Population([[0.0]] * 4, [1, 1, 0, 0])
     >>> report = audit(Problem(error_rate(), [recall() >= 0.9]), Always(), people)
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
-    (True, 1.0, 'uncertain')
+    (True, 1.0, 'may not hold')
     """
     check_given("audit", problem, model, population, others)
     check_number("level, a probability such as 0.95,", level, above=0, below=1)
@@ -188,10 +188,10 @@ def _promise(
     )
 
 
-def _verdict(low: float | None, high: float | None) -> Kept:
+def _verdict(low: float | None, high: float | None) -> Verdict:
     if low is not None and low >= -TOLERANCE:
-        return "kept"
-    return "broken" if high is not None and high < -TOLERANCE else "uncertain"
+        return "holds"
+    return "broken" if high is not None and high < -TOLERANCE else "may not hold"
 
 
 def _sum(left: Expression, right: Expression, decided: Decided, level: float) -> Measured:

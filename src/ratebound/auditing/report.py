@@ -15,7 +15,7 @@ from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound, Constraint
 
-Kept = Literal["kept", "broken", "uncertain", "not measured"]
+Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows"]
 Method = Literal["exact", "score", "weighted", "delong", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
@@ -25,8 +25,9 @@ Measured = tuple[float | None, float | None, Interval | None, Method]  # left, r
 class Promise:
     """One constraint: what was promised, what was measured, and how sure that is.
 
-    `kept` speaks of the rows audited; `verdict` of where they come from: "uncertain" where the
-    interval of the room reaches over the bound.
+    `kept` speaks of the rows audited, `verdict` of new rows from the same source: the promise "holds"
+    where the whole interval of its room keeps it, is "broken" where none of it does, and otherwise "may
+    not hold". That is for this promise alone, and an interval is not a certificate.
     """
 
     words: str
@@ -39,7 +40,7 @@ class Promise:
     slack_high: float | None = None
     violation: float = math.nan  # as training counts it, but for areas, which are judged themselves
     kept: bool | None = None  # on these rows; None where it cannot be measured on them
-    verdict: Kept = "not measured"  # beyond these rows
+    verdict: Verdict = "not measured"  # on new rows
     rows: int = 0  # of the smallest set involved, unweighted
     unit: Unit = "rate"
     method: Method = "none"  # of the interval
@@ -77,8 +78,8 @@ class Audit:
 
     @property
     def certain(self) -> bool:
-        """Whether every promise is kept with its whole interval."""
-        return all(promise.verdict == "kept" for promise in self.promises)
+        """Whether every promise holds on new rows, each judged alone: no certificate of them all."""
+        return all(promise.verdict == "holds" for promise in self.promises)
 
     def __str__(self) -> str:
         return as_text(self)

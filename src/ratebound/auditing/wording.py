@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ratebound.auditing._groups import HEADS, Group
@@ -11,6 +12,7 @@ if TYPE_CHECKING:  # the report prints itself with these functions
     from ratebound.auditing.report import Audit, Objective, Promise
 
 NOTHING = "–"
+MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
 GROUPS_SHOWN = 40
 
 
@@ -19,8 +21,9 @@ def as_text(report: Audit) -> str:
     one = report.objective
     lines = [heading(report), "", f"minimize {one.words}: {objective_text(one)}"]
     if report.promises:
-        heads = ["promise", "value", "bound", "room", f"{100 * report.level:.4g}% interval", "rows"]
-        rows = [[*heads, "here", "beyond"], *map(promise_row, report.promises)]
+        level = percent(report.level)
+        heads = ["promise", "value", "bound", "room", f"{level} interval", "rows"]
+        rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
         lines += [f"Not measured: {p.why}" for p in report.promises if p.why]
     shown = report.groups[:GROUPS_SHOWN]
@@ -53,32 +56,39 @@ def summary(report: Audit) -> str:
     ...         return [1] * len(X)
     >>> people = Population([[0.0]] * 4, [1, 1, 0, 0])
     >>> summary(audit(Problem(recall(), [recall() >= 0.9]), Always(), people))
-    '1 of 1 promises kept on 4 rows; 1 of them only just: its interval reaches beyond the bound'
+    '1 of 1 promises kept on 4 rows; on new rows 1 may not hold (at 95%)'
     """
     total = len(report.promises)
     if not total:
         return f"no promises were made; measured on {rows_text(report)}"
-    kept = [p for p in report.promises if p.kept]
-    broken = [p for p in report.promises if p.kept is False]
-    found = f"{len(kept)} of {total} promises kept on {rows_text(report)}"
-    if close := sum(p.verdict != "kept" for p in kept):
-        found += f"; {close} of them only just: {_intervals(close)} beyond the bound"
-    if close := sum(p.verdict != "broken" for p in broken):
-        found += (
-            f"; {close} of the {len(broken)} broken perhaps by chance: {_intervals(close)} back within"
-        )
-    if missing := sum(p.kept is None for p in report.promises):
+    kept = sum(bool(p.kept) for p in report.promises)
+    found = f"{kept} of {total} promises kept on {rows_text(report)}"
+    said = Counter[str](p.verdict for p in report.promises)
+    new = [f"{said[each]} {_verb(each, said[each])}" for each in MANY if said[each]]
+    if new:
+        alone = "each alone, " if total > 1 else ""
+        found += f"; on new rows {', '.join(new)} ({alone}at {percent(report.level)})"
+    if missing := said["not measured"]:
         found += f"; {missing} could not be measured on these rows"
     return found
 
 
-def _intervals(count: int) -> str:
-    return "its interval reaches" if count == 1 else "their intervals reach"
+def _verb(verdict: str, count: int) -> str:
+    return MANY[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
 
 
 def objective_text(objective: Objective) -> str:
     ends = interval_text(objective.low, objective.high, signed=False)
     return f"{number(objective.value)} {ends}"
+
+
+def percent(level: float) -> str:
+    """A confidence as people write it.
+
+    >>> percent(0.95), percent(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * level:.4g}%"
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
@@ -101,7 +111,7 @@ def interval_text(low: float | None, high: float | None, *, signed: bool = True)
 
 
 def promise_row(promise: Promise) -> list[str]:
-    """The cells of a promise: words, value, bound, room, its interval, rows, here and beyond."""
+    """The cells of a promise: words, value, bound, room, its interval, rows, and how it stands."""
     return [
         promise.words,
         number(promise.value),
