@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ratebound.certifying.certify import certify
 from ratebound.problem.compiled import Compiled
-from ratebound.solution.certificate import Certificate
+from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 
 
@@ -39,10 +39,12 @@ def _tested(
     own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
     if earlier is None:
         return own
-    promises = tuple(
-        replace(
-            promise, p_value=max(promise.p_value, before.p_value), holds=promise.holds and before.holds
-        )
-        for promise, before in zip(own.promises, earlier.promises, strict=True)
-    )
-    return replace(own, promises=promises)
+    pairs = zip(own.promises, earlier.promises, strict=True)
+    return replace(own, promises=tuple(_not_below(*pair) for pair in pairs))
+
+
+def _not_below(own: Certified, earlier: Certified) -> Certified:
+    """A promise with the p-value that it has in a sequence of tests: at least that of the one before."""
+    if own.p_value >= earlier.p_value:
+        return replace(own, holds=own.holds and earlier.holds)
+    return replace(own, p_value=earlier.p_value, rows_needed=earlier.rows_needed, holds=earlier.holds)
