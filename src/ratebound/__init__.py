@@ -7,6 +7,7 @@ from ratebound import datasets
 from ratebound.auditing import Audit, audit
 from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_trade_off
 from ratebound.certifying.certify import certify
+from ratebound.certifying.monitor import Alarm, Monitor
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
@@ -122,6 +123,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "MLP",
+    "Alarm",
     "Answering",
     "Area",
     "Audit",
@@ -147,6 +149,7 @@ __all__ = [
     "Learner",
     "Linear",
     "Mixture",
+    "Monitor",
     "Multipliers",
     "Oracle",
     "Plan",

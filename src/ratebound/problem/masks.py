@@ -33,14 +33,15 @@ KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "t
          "M": "dates", "m": "durations", "c": "complex numbers"}  # fmt: skip
 
 
-def masker(population: Population) -> Masker:
+def masker(population: Population, *, absent: bool = False) -> Masker:
     """A function from subsets to boolean rows.
 
     Simple conditions recur and are remembered, and every column is read once, however many conditions
-    speak of it.
+    speak of it. A value that no row has is taken for a slip, unless values may be `absent`, as in a
+    batch of a stream.
     """
     column = lru_cache(maxsize=None)(lambda name: _read(population.column(name)))
-    leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column))
+    leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column, absent))
 
     def mask(subset: Subset) -> Array:
         found: Array = holds(subset, leaf)
@@ -114,7 +115,9 @@ def _kind(kind: type) -> str:
     return "dates" if issubclass(kind, datetime.date) else f"values of type {kind.__name__}"
 
 
-def _leaf(subset: Subset, population: Population, column: Callable[[str], Values]) -> Array:
+def _leaf(
+    subset: Subset, population: Population, column: Callable[[str], Values], absent: bool
+) -> Array:
     if isinstance(subset, Label):
         if population.y is None:
             raise ValueError(
@@ -129,10 +132,10 @@ def _leaf(subset: Subset, population: Population, column: Callable[[str], Values
     if isinstance(subset, In):
         found = np.zeros(len(population), dtype=bool)
         for value in subset.values:
-            found |= _equals(name, values, value)
+            found |= _equals(name, values, value, absent)
         return found
     if subset.relation in ("==", "!="):
-        found = _equals(name, values, subset.value)
+        found = _equals(name, values, subset.value, absent)
         return found if subset.relation == "==" else ~found
     _check_kind(name, values, subset.value, alone=True)
     return values.ordered(subset.relation, subset.value)
@@ -142,10 +145,10 @@ class NoSuchValue(ValueError):
     """A column holds a value that a condition names in no row."""
 
 
-def _equals(name: str, column: Values, value: Value) -> Array:
+def _equals(name: str, column: Values, value: Value, absent: bool) -> Array:
     _check_kind(name, column, value, alone=False)
     found = column.equal(value)
-    if not found.any():
+    if not found.any() and not absent:
         raise NoSuchValue(
             f"no row has {column_text(name)} == {value_text(value)}; the column holds "
             f"{some(distinct(column.values))}"

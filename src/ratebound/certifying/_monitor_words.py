@@ -1,0 +1,65 @@
+"""A monitor as text and as a small table for notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ratebound.auditing.markup import Markup, tag
+from ratebound.auditing.wording import number
+from ratebound.base.layout import aligned
+from ratebound.certifying._watching import Watch, evidence_text
+from ratebound.rates.expressions import FIRST
+
+if TYPE_CHECKING:  # the monitor prints itself with these functions
+    from ratebound.certifying.monitor import Monitor
+
+HEADS = ["promise", "rows", "value", "bound", "for broken", "for kept", "verdict"]
+
+
+def as_text(monitor: Monitor) -> str:
+    """The whole table, and one sentence."""
+    rows = [HEADS, *map(cells, monitor.watches)]
+    lines = [heading(monitor), "", *aligned(rows, right=range(1, 6)), "", summary(monitor) + "."]
+    return "\n".join([*lines, *(f"ALARM: {alarm}." for alarm in monitor.alarms)])
+
+
+def as_html(monitor: Monitor) -> str:
+    """The same as a table of HTML."""
+    head = tag("tr", *(tag("th", word) for word in HEADS))
+    body = [tag("tr", *(tag("td", cell) for cell in cells(watch))) for watch in monitor.watches]
+    caption = tag("caption", f"{heading(monitor)}: {summary(monitor)}.")
+    return tag("table", caption, tag("thead", head), tag("tbody", *body) if body else Markup())
+
+
+def heading(monitor: Monitor) -> str:
+    """What is watched, and for how long."""
+    first = monitor.rows.get(FIRST, 0)
+    others = ", ".join(f"{name}: {n:,}" for name, n in monitor.rows.items() if name != FIRST)
+    rows = f"{first:,} rows ({others})" if others else f"{first:,} rows"
+    return f"Monitor after {rows}, confidence {monitor.confidence:.4g}"
+
+
+def summary(monitor: Monitor) -> str:
+    """The verdicts, counted."""
+    verdicts = [watch.verdict for watch in monitor.watches]
+    told = [f"{verdicts.count(each)} {each}" for each in ("broken", "kept", "not known yet")]
+    threshold = evidence_text(monitor.threshold)
+    return f"{', '.join(told)}; a verdict takes evidence of {threshold} to 1"
+
+
+def cells(watch: Watch) -> list[str]:
+    """A row of the table."""
+    value, bound = watch.sides
+    broken, kept = map(evidence_text, watch.evidence)
+    verdict = watch.verdict.upper() if watch.verdict == "broken" else watch.verdict
+    relation = watch.constraint.relation
+    words = str(watch.constraint)
+    return [
+        words,
+        f"{watch.rows:,}",
+        number(value),
+        f"{relation} {number(bound)}",
+        broken,
+        kept,
+        verdict,
+    ]

@@ -1,0 +1,143 @@
+"""One promise under watch: its evidence, its rates so far, and what it has been found to be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ratebound.auditing.wording import number
+from ratebound.base.types import Array
+from ratebound.certifying._draws import Block, Draws, Mask, counted, draws_of, numbers, over_of
+from ratebound.certifying._wealth import Wealth, evidence, opening, played
+from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.kinds import is_count
+
+Verdict = Literal["broken", "kept", "not known yet"]
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A promise was found to be broken, after `row` rows of its population."""
+
+    constraint: Constraint
+    row: int
+    evidence: float  # how many times more money than at the start, bet on "broken"
+    value: float | None  # of the left side until then
+    bound: float | None  # of the right side
+
+    @property
+    def words(self) -> str:
+        """The alarm in one sentence."""
+        value, bound = number(self.value), number(self.bound)
+        return (
+            f"{self.constraint} is broken: after {self.row:,} rows the left side is {value} and the "
+            f"right side {bound}, and the evidence is {evidence_text(self.evidence)} to 1"
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """What is remembered of a promise; its size does not grow with the rows."""
+
+    constraint: Constraint
+    draws: Draws
+    wealth: Wealth
+    tallies: Array  # (rates, 2): rows that each rate is a share of, and rows it counts
+    block: Block | None = None  # left open
+    alarm: Alarm | None = None
+    kept: int | None = None  # after how many rows it was found to be kept
+
+    @property
+    def rows(self) -> int:
+        """Rows of the smallest set that a rate is a share of; of a ratio, those that count in it."""
+        ratio = isinstance(self.constraint.left, Ratio) and self.draws.kind == "one set"
+        return self.wealth.rows if ratio else int(self.tallies[:, 0].min())
+
+    @property
+    def evidence(self) -> tuple[float, float]:
+        """For broken, and for kept: by how many times the money bet on it has grown."""
+        broken, kept = (math.exp(min(log, 700.0)) for log in evidence(self.wealth))
+        return broken, kept
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.alarm is not None:
+            return "broken"
+        return "not known yet" if self.kept is None else "kept"
+
+    @property
+    def sides(self) -> tuple[float | None, float | None]:
+        """The left and the right side on all rows so far; None where there are none."""
+        return _sides(self.constraint, self.tallies)
+
+
+def first_watch(constraint: Constraint) -> Watch:
+    """A promise before any row."""
+    draws = draws_of(constraint)
+    return Watch(constraint, draws, opening(draws.range), np.zeros((len(rates_of(constraint)), 2)))
+
+
+def rates_of(constraint: Constraint) -> tuple[Rate, ...]:
+    """The shares and counts that both sides are made of."""
+    left = constraint.left
+    sums = [left.numerator, left.denominator] if isinstance(left, Ratio) else [left]
+    return tuple(dict.fromkeys(rate for each in [*sums, constraint.right] for rate in each.rates))
+
+
+def watched(watch: Watch, mask: Mask, yes: Array, seen: int, error: float) -> Watch:
+    """The watch after a batch of decisions; `seen` rows came before it."""
+    at, rows, block = numbers(watch.draws, mask, yes, watch.block)
+    wealth, found = played(watch.wealth, rows, error)
+    rates = rates_of(watch.constraint)
+    adding = np.stack([[mask(over_of(r)), counted(r, mask, yes)] for r in rates]).astype(float)
+    after = replace(watch, wealth=wealth, block=block, tallies=watch.tallies + adding.sum(axis=2))
+    broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
+    if len(kept) and watch.kept is None:
+        after = replace(after, kept=seen + int(at[kept[0]]) + 1)
+    if len(broken) and watch.alarm is None:
+        row = int(at[broken[0]]) + 1
+        sides = _sides(watch.constraint, watch.tallies + adding[..., :row].sum(axis=2))
+        money = math.exp(min(float(found[broken[0], 0]), 700.0))
+        after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides))
+    return after
+
+
+def evidence_text(money: float) -> str:
+    """An e-value in few digits.
+
+    >>> evidence_text(0.04567), evidence_text(123.4), evidence_text(123456789.0)
+    ('0.046', '123', '1.2e+08')
+    """
+    return f"{money:,.0f}" if 10 <= money < 1e6 else f"{money:.2g}"
+
+
+def _sides(constraint: Constraint, tallies: Array) -> tuple[float | None, float | None]:
+    shares = {
+        rate: None if not over else count / over * (_size(rate, over) if is_count(rate) else 1.0)
+        for rate, (over, count) in zip(rates_of(constraint), tallies.tolist(), strict=True)
+    }
+    return _value(constraint.left, shares), _value(constraint.right, shares)
+
+
+def _size(rate: Rate, over: float) -> float:
+    return over if rate.out_of is None else rate.out_of
+
+
+def _value(metric: Metric, rates: dict[Rate, float | None]) -> float | None:
+    if isinstance(metric, Ratio):
+        above, below = _value(metric.numerator, rates), _value(metric.denominator, rates)
+        return above / below if above is not None and below else None
+    assert isinstance(metric, Expression)
+    total = metric.constant
+    for rate, coefficient in metric.terms:
+        value = rates[rate]
+        if value is None:
+            return None
+        total += coefficient * value
+    return total

@@ -1,0 +1,175 @@
+"""Watching promises in production: every batch of decisions adds evidence that they are broken, or kept.
+
+The evidence may be looked at after any row, for as long as one likes: with probability `confidence` at
+least, no promise that is kept is ever called broken; and likewise none that is broken is called kept.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+from ratebound.base.checks import check_number
+from ratebound.base.spelling import nearest
+from ratebound.base.writing import write_whole
+from ratebound.certifying._batches import read_batch
+from ratebound.certifying._monitor_words import as_html, as_text, summary
+from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, whole
+from ratebound.certifying._watching import Alarm as Alarm
+from ratebound.certifying._watching import Watch, first_watch, watched
+from ratebound.problem.frames import length
+from ratebound.problem.masks import masker
+from ratebound.problem.plain import from_plain, to_plain
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
+
+
+class Monitor:
+    """The promises of a problem, watched on a stream of decisions.
+
+    `positive` is the label, and the decision, that is yes, where they are not 0 and 1 or truth values.
+
+    >>> from ratebound import Problem, error_rate, recall
+    >>> monitor = Monitor(Problem(error_rate(), [recall() >= 0.9]))
+    >>> monitor.update([1, 0] * 40, labels=[1] * 80)
+    [Alarm(constraint=recall() >= 0.9, row=24, ...)]
+    >>> monitor.alarms[0].row, monitor.kept
+    (24, False)
+    """
+
+    def __init__(self, problem: Problem, confidence: float = 0.95, *, positive: Any = None) -> None:
+        if not isinstance(problem, Problem):
+            raise TypeError(f"Monitor takes a rb.Problem first, got {type(problem).__name__}")
+        check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
+        if not problem.constraints:
+            raise ValueError("the problem makes no promises, so there is nothing to watch")
+        self.problem = problem
+        self.confidence = float(confidence)
+        self.positive = positive
+        self.watches: tuple[Watch, ...] = tuple(map(first_watch, problem.constraints))
+        self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
+
+    @property
+    def threshold(self) -> float:
+        """The evidence that a verdict takes: m times as much for m promises, to cover all of them."""
+        return len(self.watches) / (1.0 - self.confidence)
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """The promises found to be broken, in order of the rows at which they were."""
+        found = [watch.alarm for watch in self.watches if watch.alarm is not None]
+        return sorted(found, key=lambda alarm: alarm.row)
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise was found to be kept."""
+        return all(watch.verdict == "kept" for watch in self.watches)
+
+    def update(
+        self, decisions: Any, labels: Any = None, columns: Any = None, *, on: str | None = None
+    ) -> list[Alarm]:
+        """Take in more rows, in the order in which they came; returns the alarms that they raise.
+
+        `decisions` are those that were made, yes or no. `labels` may be left out where no promise needs
+        them. `columns` is a DataFrame or a mapping, as in `Population`. `on` names the population of the
+        rows, for promises with ``on=``. Batches may be cut anywhere: only the order of rows matters. An
+        error leaves the monitor as it was.
+        """
+        name = on or FIRST
+        if name not in self.rows:
+            hint, known = nearest(name, self.rows), ", ".join(map(repr, self.rows))
+            raise ValueError(f"no promise speaks of population {name!r}{hint} Pass on=, one of {known}")
+        if not length(decisions, "decisions"):
+            return []
+        existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
+        yes, rows = read_batch(decisions, labels, columns, self.positive, sorted(existing))
+        mask, after, seen = masker(rows, absent=True), [], self.rows[name]
+        for watch in self.watches:
+            if watch.draws.population != name:
+                after.append(watch)
+                continue
+            try:
+                after.append(watched(watch, mask, yes, seen, 1.0 / self.threshold))
+            except ValueError as error:
+                raise ValueError(f"the promise {watch.constraint}: {error}") from None
+        before, self.watches = self.alarms, tuple(after)
+        self.rows = self.rows | {name: seen + len(yes)}
+        return [alarm for alarm in self.alarms if alarm not in before]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that the monitor remembers, as texts, numbers, lists and dictionaries."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "confidence": self.confidence,
+            "positive": self.positive,
+            "problem": to_plain(self.problem),
+            "rows": self.rows,
+            "promises": [stored(watch) for watch in self.watches],
+        }
+
+    def to_json(self) -> str:
+        """The state as JSON; a monitor made of it goes on as this one would, to the last bit."""
+        return json.dumps(self.state, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str, problem: Problem | None = None) -> Self:
+        """The monitor that `to_json` wrote; where `problem` is given, its promises must be the same.
+
+        >>> from ratebound import Problem
+        >>> monitor = Monitor(Problem("error_rate()", ["positive_rate() <= 0.2"]))
+        >>> Monitor.from_json(monitor.to_json()).state == monitor.state
+        True
+        """
+        try:
+            data = json.loads(text)
+            if not isinstance(data, dict) or data.get("format") != FORMAT:
+                raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
+            if data["version"] != VERSION:
+                raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
+            found = cls(from_plain(data["problem"]), data["confidence"], positive=data["positive"])
+            found._restore(data)
+        except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
+            said = f"{type(error).__name__}: {error}"
+            raise ValueError(f"the monitor's state is not as it was written: {said}") from None
+        except ValueError as error:
+            raise ValueError(f"the monitor's state cannot be read: {error}") from None
+        if problem is not None and found.problem.constraints != problem.constraints:
+            raise ValueError(
+                "the monitor's state is of another problem; it watches "
+                f"{'; '.join(map(str, found.problem.constraints))}. Start a new one for these promises"
+            )
+        return found
+
+    def save(self, path: str | Path) -> Path:
+        """Write the state to a file, whole or not at all."""
+        return write_whole(path, (self.to_json() + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Problem | None = None) -> Self:
+        """The monitor that `save` wrote; where `problem` is given, its promises must be the same."""
+        source = Path(path)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no monitor's state at {source}")
+        try:
+            return cls.from_json(source.read_bytes().decode(), problem)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from None
+
+    def _restore(self, data: dict[str, Any]) -> None:
+        if len(data["promises"]) != len(self.watches) or data["rows"].keys() != self.rows.keys():
+            raise ValueError("it has other promises or populations than its problem")
+        self.rows = {name: whole(rows, "rows") for name, rows in data["rows"].items()}
+        pairs = zip(self.problem.constraints, data["promises"], strict=True)
+        self.watches = tuple(restored(constraint, promise) for constraint, promise in pairs)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return f"Monitor({summary(self)})"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
