@@ -1,5 +1,7 @@
 """Cross-fitting: a row is judged by a model that did not see it, as by models trained one by one."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -8,6 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
 from ratebound.game._folding import folded
+from ratebound.game.moving import with_moved_thresholds
+from ratebound.game.trace import beside, judged_on
 
 from ..extras import lightgbm, torch, xgboost
 
@@ -158,6 +162,59 @@ def test_learned_thresholds_are_shared():
     trace = play("linear", train, rounds=60)
     assert len(trace.thresholds) == 3
     assert trace.violations[-1, 0] < trace.violations[0, 0] + 0.1
+
+
+# --- what is asked of a trace later ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_scores_of_a_trace_are_out_of_fold_on_its_own_rows_alone(learner):
+    train, new = compiled(rows=slice(0, 400)), compiled(rows=slice(400, 600))
+    trace = play(learner, train)
+    objectives, violations = train.evaluate(trace.scores(train))
+    np.testing.assert_array_equal(objectives, trace.objectives)
+    np.testing.assert_array_equal(violations, trace.violations)
+    np.testing.assert_array_equal(trace.scores(new), trace.scorer.scores(trace.parameters, X[400:]))
+    again = judged_on(trace.only(np.array([1, 0])), compiled(rows=slice(0, 400)))
+    np.testing.assert_array_equal(again.violations, trace.violations[[1, 0]])
+    copied = pickle.loads(pickle.dumps(trace))
+    np.testing.assert_allclose(copied.scores(train), trace.scores(train), atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["linear, settings", "mlp", "lightgbm", "tree"])
+def test_thresholds_move_by_the_scores_out_of_fold(learner):
+    train = compiled()
+    trace = play(learner, train)
+    moved = with_moved_thresholds(trace, train)
+    objectives, violations = train.evaluate(moved.scores(train).astype(float) - moved.at[:, None])
+    np.testing.assert_allclose(moved.objectives, objectives, atol=1e-12)
+    np.testing.assert_allclose(moved.violations, violations, atol=1e-12)
+    assert rb.shrink(moved).status.feasible
+    assert rb.shrink(moved).objectives["train"] <= max(rb.shrink(trace).objectives["train"], 0.5)
+
+
+@pytest.mark.parametrize("learner", ["linear", "lightgbm", "logistic"])
+@pytest.mark.parametrize("cross_fitted", [True, False])
+def test_candidates_of_another_game_keep_their_own_folds(learner, cross_fitted):
+    train, errors = compiled(), compiled(FREE)
+    trace = play(learner, train)
+    plain = judged_on(play(learner, errors, rb.Folds(COUNT) if cross_fitted else None), train)
+    both = beside(trace, plain)
+    np.testing.assert_array_equal(both.scores(train)[: len(trace)], trace.scores(train))
+    np.testing.assert_array_equal(both.scores(train)[len(trace) :], plain.scores(train))
+    np.testing.assert_array_equal(train.evaluate(both.scores(train))[1], both.violations)
+
+
+def test_several_populations_are_folded_each():
+    problem = rb.Problem(rb.error_rate(), [rb.recall(on="pool") >= 0.9])
+    first, pool = rb.Population(X[:350], Y[:350]), rb.Population(X[350:], Y[350:])
+    train = rb.compile(problem, first, pool=pool)
+    trace = play("lightgbm", train)
+    np.testing.assert_array_equal(train.evaluate(trace.scores(train))[1], trace.violations)
+    plain = play("lightgbm", rb.compile(FREE, first))
+    elsewhere = plain.scorer.scores(plain.parameters, X[350:])
+    np.testing.assert_array_equal(plain.scores(train)[:, 350:], elsewhere)
+    assert not np.array_equal(plain.scores(train), plain.scorer.scores(plain.parameters, X))
 
 
 # --- what it is for ------------------------------------------------------------------------------

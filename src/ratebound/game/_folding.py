@@ -14,6 +14,7 @@ import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.game._state import Batch, GameState, Look
+from ratebound.game.fold_models import FoldModels, Split, split_of
 from ratebound.game.game import FLATTEST, Game
 from ratebound.problem.compiled import Compiled
 
@@ -25,6 +26,7 @@ class Folded:
     count: int
     of: Array  # (n,) from 0 on
     factors: Array  # (count + 1, count): what a row of each fold counts for in each model
+    splits: tuple[Split, ...]  # the same in a trace: one, as there is one game
 
     def out_of_fold(self, scores: Array) -> Array:
         """Of scores (K · (count + 1), n), those by the model that did not see the row: (K, n)."""
@@ -33,6 +35,11 @@ class Folded:
     def whole(self, values: Array) -> Array:
         """Of values (K · (count + 1), ...), those of the models of all rows: (K, ...)."""
         return values[self.count :: self.count + 1]
+
+    def models(self, parameters: Array) -> FoldModels:
+        """The models without a fold of every setting, given the parameters (K · (count + 1), P)."""
+        stacked = parameters.reshape(-1, self.count + 1, parameters.shape[1])
+        return FoldModels(self.splits, np.zeros(len(stacked), dtype=int), stacked[:, : self.count])
 
 
 def folded(compiled: Compiled, count: int, seed: int) -> Folded:
@@ -47,7 +54,7 @@ def folded(compiled: Compiled, count: int, seed: int) -> Folded:
     if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:
         raise ValueError(f"{len(cells):,} rows are too few for {count} folds: take fewer")
     without = (1 - np.eye(count)) * (sizes.sum() / (sizes.sum() - sizes))[:, None]
-    return Folded(count, of, np.vstack([without, np.ones(count)]))
+    return Folded(count, of, np.vstack([without, np.ones(count)]), (split_of(compiled, of),))
 
 
 def _out_of_fold(scores: Array, count: int, of: Array) -> Array:

@@ -57,6 +57,7 @@ class Keeper:
         parameters, scores = self.fit.parameters(), self.fit.all_scores()
         if self.latest is None:
             self._check_fit(parameters, scores, len(multipliers))
+        every = parameters
         if self.folds is not None:
             parameters, scores = self.folds.whole(parameters), self.folds.out_of_fold(scores)
         finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
@@ -93,6 +94,7 @@ class Keeper:
             scale=self.compiled.scale[1:],
             seed=int(self.seed),
             data=self.compiled.digest,
+            folds=None if self.folds is None else self.folds.models(every).only(sound),
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

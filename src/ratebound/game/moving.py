@@ -17,7 +17,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.pool import Pool, pool_of_candidates, pool_of_thresholds
 from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank
-from ratebound.game.trace import Trace, Values, joined, judged_on, scores_on
+from ratebound.game.trace import Trace, Values, joined, judged_on
 from ratebound.problem.compiled import Compiled
 
 LARGEST = 2**25  # scores held at once; beyond it, some iterates of each setting stand for the others
@@ -92,7 +92,7 @@ def _ranked(own: Trace, compiled: Compiled, at_most: int | None) -> tuple[Trace,
     count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
-    scores = scores_on(compiled, own.scorer, own.parameters)
+    scores = own.scores(compiled)
     if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
         own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
@@ -132,7 +132,7 @@ def _at(trace: Trace, at: Array) -> Trace:
 def _shifted(moved: Trace, rows: Compiled) -> tuple[Array, dict[str, Array]]:
     """Scores (N, n) on some rows from their thresholds, and the thresholds that were learned."""
     assert moved.at is not None
-    scores = scores_on(rows, moved.scorer, moved.parameters).astype(float) - moved.at[:, None]
+    scores = moved.scores(rows).astype(float) - moved.at[:, None]
     return scores, {n: t for n, t in moved.thresholds.items() if n not in rows.budgets}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game.fold_models import FoldModels, joined_models
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
@@ -79,6 +80,7 @@ class Trace:
     scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
     seed: int | None = None  # of the training
     data: str | None = None  # the digest of the training rows
+    folds: FoldModels | None = None  # where candidates were cross-fitted, the models without each fold
 
     def __len__(self) -> int:
         return len(self.objectives)
@@ -126,7 +128,17 @@ class Trace:
             thresholds={name: values[chosen] for name, values in self.thresholds.items()},
             at=None if self.at is None else self.at[chosen],
             answered=None if self.answered is None else self.answered[chosen],
+            folds=None if self.folds is None else self.folds.only(chosen),
         )
+
+    def scores(self, compiled: Compiled) -> Array:
+        """(N, n) scores of its models on a compiled problem, out of fold on rows they were trained on.
+
+        Without cross-fitting (``judge=rb.Folds()``) they are simply those of its models.
+        """
+        if self.folds is None:
+            return scores_on(compiled, self.scorer, self.parameters)
+        return self.folds.scores(compiled, self.scorer, self.parameters)
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
@@ -152,6 +164,7 @@ def joined(traces: Sequence[Trace]) -> Trace:
         thresholds={name: join(t.thresholds[name] for t in traces) for name in first.thresholds},
         at=None if first.at is None else join(t.at for t in traces),
         answered=None,  # of one game; pieces of it are joined before it is known
+        folds=joined_models([t.folds for t in traces], [len(t) for t in traces]),
     )
 
 
@@ -169,8 +182,17 @@ def beside(trace: Trace, other: Trace) -> Trace:
     scorer, parameters = trace.scorer.beside(other.scorer, other.parameters)
     multipliers = np.zeros((len(other), trace.multipliers.shape[1]))
     multipliers[:, 0] = 1.0
+    folds = other.folds
+    if folds is not None:
+        flat = folds.parameters.reshape(-1, parameters.shape[1])
+        renamed = trace.scorer.beside(other.scorer, flat)[1].reshape(folds.parameters.shape)
+        folds = replace(folds, parameters=renamed)
     placed = replace(
-        other, parameters=parameters, multipliers=multipliers, setting=np.full(len(other), NO_SETTING)
+        other,
+        parameters=parameters,
+        multipliers=multipliers,
+        setting=np.full(len(other), NO_SETTING),
+        folds=folds,
     )
     return joined([replace(trace, scorer=scorer), placed])
 
@@ -178,9 +200,10 @@ def beside(trace: Trace, other: Trace) -> Trace:
 def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     """The same iterates with their exact values on other rows, or for another problem.
 
+    On rows they were cross-fitted on, the values are out of fold.
     The thresholds of areas are known from the scores there; others are those that were learned.
     """
-    scores = scores_on(compiled, trace.scorer, trace.parameters)
+    scores = trace.scores(compiled)
     known = compiled.spend_budgets(scores, compiled.budgets)
     thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
     objectives, violations = compiled.evaluate(scores, thresholds)

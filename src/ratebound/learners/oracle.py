@@ -176,7 +176,10 @@ class OracleFit(Answering):
         flat = [each for each in self.linear if each is not None]
         if len(flat) < len(self.members):
             return replace(trace, scorer=self.scorer)
-        return replace(trace, scorer=LINEAR, parameters=np.stack(flat)[trace.parameters[:, 0]])
+        numbers, folds = np.stack(flat), trace.folds
+        if folds is not None:
+            folds = replace(folds, parameters=numbers[folds.parameters[..., 0]])
+        return replace(trace, scorer=LINEAR, parameters=numbers[trace.parameters[:, 0]], folds=folds)
 
 
 def _beginning(prototype: Any, earlier: Any) -> Any:

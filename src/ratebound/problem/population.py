@@ -11,6 +11,7 @@ import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
+from ratebound.problem._digest import digest_of
 from ratebound.problem.frames import (
     as_array,
     distinct,
@@ -123,6 +124,11 @@ class Population:
             raise ValueError(f"X must hold numbers, got an array of {values.dtype}")
         return values
 
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the features, by which the same rows are known again."""
+        return digest_of([self.X])
+
     def column(self, name: str) -> Array:
         """A column's values, checked to have none missing."""
         if name in self.columns:
@@ -167,7 +173,8 @@ class Population:
         if chosen.ndim != 1 or not chosen.size:
             raise ValueError("a population needs at least one row, given by a list of indices or a mask")
         part = copy.copy(self)
-        vars(part).pop("features", None)  # cached
+        for cached in ("features", "digest"):
+            vars(part).pop(cached, None)
         part.size = len(chosen)
         part.X = None if self.X is None else rows_of(self.X, chosen)
         part.y = None if self.y is None else self.y[chosen]

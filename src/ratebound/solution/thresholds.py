@@ -20,7 +20,7 @@ from ratebound.game.threshold_program import (
     least_of_policies,
     rank,
 )
-from ratebound.game.trace import NO_SETTING, Trace, scores_on
+from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -200,7 +200,7 @@ class Base:
 def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
         scores = scores.iterates
-        found = scores_on(compiled, scores.scorer, scores.parameters)
+        found = scores.scores(compiled)
         draw = Draw(feature_scale=scores.feature_scale)
         base = Base(found, scores.scorer, scores.parameters, scores.setting, draw)
     elif isinstance(scores, Mixture):
