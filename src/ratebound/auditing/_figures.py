@@ -66,7 +66,7 @@ def whisker(promise: Promise, axis: tuple[float, float], width: int = 190) -> Ma
     if promise.slack is not None:
         parts.append(tag("circle", cx=x(promise.slack), cy=y, r=4.5, class_="dot"))
     label = f"{promise.words}: on new rows {promise.verdict}"
-    return _svg(width, height, *parts, label=label, kind=STATES[promise.verdict])
+    return svg(width, height, *parts, label=label, kind=STATES[promise.verdict])
 
 
 def bar(value: float | None, reference: float | None, width: int = 104) -> Markup:
@@ -77,7 +77,7 @@ def bar(value: float | None, reference: float | None, width: int = 104) -> Marku
     if reference is not None:
         x = min(max(width * reference, 1.0), width - 1.0)
         parts.append(tag("line", x1=x, x2=x, y1=0, y2=14, class_="tick"))
-    return _svg(width, 14, *parts, label="no value" if value is None else f"{value:.4f}")
+    return svg(width, 14, *parts, label="no value" if value is None else f"{value:.4f}")
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,15 @@ class Axes:
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
         return left + across * (right - left), bottom - up * (bottom - top)
 
-    def drawn(self, x_label: str, y_label: str, zero: bool = False) -> list[Markup]:
-        """Grid, numbers and labels; with `zero`, a line at y = 0."""
+    def drawn(self, x_label: str, y_label: str, zero: bool = False, about: int = 6) -> list[Markup]:
+        """Grid, `about` so many numbers, and labels; with `zero`, a line at y = 0."""
         (left, bottom), (right, top) = self.at(self.x[0], self.y[0]), self.at(self.x[1], self.y[1])
         found = []
-        for value in ticks(*self.x):
+        for value in ticks(*self.x, about):
             x, _ = self.at(value, 0)
             found.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
             found.append(tag("text", f"{value:,.4g}", x=x, y=bottom + 17, text_anchor="middle"))
-        for value in ticks(*self.y):
+        for value in ticks(*self.y, about):
             _, y = self.at(0, value)
             found.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
             found.append(tag("text", f"{value:.4g}", x=left - 7, y=y + 4, text_anchor="end"))
@@ -147,7 +147,7 @@ def trade_off(trace: Trace, report: Audit) -> Markup:
     for words, (kind, x, y) in marks.items():
         cx, cy = axes.at(x, y)
         parts.append(tag("circle", tag("title", words), cx=cx, cy=cy, r=6.5, class_=kind))
-    return _svg(axes.width, axes.height, *parts, label="objective against worst violation", kind="chart")
+    return svg(axes.width, axes.height, *parts, label="objective against worst violation", kind="chart")
 
 
 def convergence(trace: Trace, values: Array, label: str, zero: bool = False) -> Markup:
@@ -167,7 +167,7 @@ def convergence(trace: Trace, values: Array, label: str, zero: bool = False) -> 
         places = [axes.at(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(tag("polyline", points=path, class_="curve"))
-    return _svg(axes.width, axes.height, *parts, label=f"{label} by round", kind="chart")
+    return svg(axes.width, axes.height, *parts, label=f"{label} by round", kind="chart")
 
 
 def trace_figures(trace: Trace, report: Audit) -> list[Markup]:
@@ -195,7 +195,8 @@ def _range(values: Array | list[float], padded: bool = True) -> tuple[float, flo
     return (low - room, high + room) if padded or low == high else (low, high)
 
 
-def _svg(width: int, height: int, *parts: Markup, label: str, kind: str = "") -> Markup:
+def svg(width: int, height: int, *parts: Markup, label: str, kind: str = "") -> Markup:
+    """A drawing, with its words for those who cannot see it."""
     return tag(
         "svg",
         *parts,

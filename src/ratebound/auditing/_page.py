@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ratebound.auditing._figures import LINES, STATES, bar, trace_figures, whisker, whisker_range
 from ratebound.auditing._groups import HEADS, Group
-from ratebound.auditing.markup import Markup, document, style, tag
+from ratebound.auditing._price_charts import price_section
+from ratebound.auditing.markup import Markup, style, tag
 from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import group_row, heading, objective_text, percent, promise_row, summary
 from ratebound.game.trace import Trace
+from ratebound.solution.certificate import Certificate
+from ratebound.solution.price import Price
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 METHODS = {
@@ -19,12 +24,14 @@ METHODS = {
 }
 
 
-def page(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> str:
-    """A whole document."""
-    return document(title, fragment(report, trace=trace, title=title))
-
-
-def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit") -> Markup:
+def fragment(
+    report: Audit,
+    *,
+    trace: Trace | None = None,
+    prices: Sequence[Price] = (),
+    certificate: Certificate | None = None,
+    title: str = "Audit",
+) -> Markup:
     """The part of a page that a notebook shows; its style touches nothing outside it."""
     sections = [
         tag("h1", title),
@@ -34,6 +41,10 @@ def fragment(report: Audit, *, trace: Trace | None = None, title: str = "Audit")
     ]
     if report.promises:
         sections.append(_promises(report))
+    if certificate is not None:
+        sections.append(_certificate(certificate))
+    if prices:
+        sections.append(price_section(report, prices, certificate))
     sections.append(_groups(report))
     if trace is not None:
         sections.append(_training(report, trace))
@@ -94,6 +105,22 @@ def _promise(p: Promise, axis: tuple[float, float]) -> Markup:
         tag("td", rows, class_="n"),
         tag("td", tag("span", here.lower(), class_=f"chip {here.lower()}")),
         tag("td", tag("span", new, class_=f"chip {STATES[p.verdict]}")),
+    )
+
+
+def _certificate(certificate: Certificate) -> Markup:
+    """What was certified, its verdict first."""
+    rows = ", ".join(f"{count:,} {name}" for name, count in certificate.populations.items())
+    note = (
+        f"Of {certificate.model}, from rows it was neither trained nor chosen on ({rows}). A certificate "
+        "is about all promises together, and its tests are exact or on the safe side. An interval is "
+        "about one promise, and mostly approximate."
+    )
+    return tag(
+        "section",
+        tag("h2", "Certificate"),
+        tag("div", Markup(certificate._repr_html_()), class_="wide"),
+        tag("p", note, class_="note"),
     )
 
 

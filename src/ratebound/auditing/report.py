@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ratebound.auditing._groups import Group
 from ratebound.auditing._intervals import Interval
+from ratebound.auditing.markup import document
 from ratebound.auditing.wording import as_text, summary
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound, Constraint
+from ratebound.solution.certificate import Certificate
+from ratebound.solution.price import Price
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows"]
@@ -115,15 +119,28 @@ class Audit:
         kind = Promise if what == "promises" else Group
         return pandas.DataFrame(self.to_dict()[what], columns=list(kind.__dataclass_fields__))
 
-    def to_html(self, *, trace: Trace | None = None, title: str = "Audit") -> str:
-        """One page that needs nothing else; with a `trace`, also how training got there."""
-        from ratebound.auditing._page import page
+    def to_html(
+        self,
+        *,
+        trace: Trace | None = None,
+        prices: Sequence[Price] = (),
+        certificate: Certificate | None = None,
+        title: str = "Audit",
+    ) -> str:
+        """One page that needs nothing else.
 
-        return page(self, trace=trace, title=title)
+        With a `trace` it shows how training got there, with `prices` what each promise costs, and with a
+        `certificate` what was certified. A mixture has the last two: ``model.solution_.prices`` and
+        ``model.solution_.certificate``.
+        """
+        from ratebound.auditing._page import fragment
 
-    def save_html(self, path: str | Path, *, trace: Trace | None = None, title: str = "Audit") -> None:
-        """Write the page to a file."""
-        write_whole(path, self.to_html(trace=trace, title=title).encode())
+        body = fragment(self, trace=trace, prices=prices, certificate=certificate, title=title)
+        return document(title, body)
+
+    def save_html(self, path: str | Path, **shown: Any) -> None:
+        """Write the page to a file; what it shows is said as in `to_html`."""
+        write_whole(path, self.to_html(**shown).encode())
 
 
 def plain(value: Any) -> Any:

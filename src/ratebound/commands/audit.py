@@ -38,7 +38,8 @@ def audit(
     named: dict[str, Any] = dict(zip(others, rest, strict=True))
     report = audit_on(mixture.problem, mixture, people, **named)
     if out is not None:
-        report.save_html(out, title=f"Audit on {data.name}")
+        shown = {"prices": mixture.prices, "certificate": mixture.certificate}
+        report.save_html(out, title=f"Audit on {data.name}", **shown)
     if json is not None:
         write_whole(json, (report.to_json() + "\n").encode())
     print(report)

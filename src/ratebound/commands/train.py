@@ -33,7 +33,8 @@ def train(run: Run) -> int:
     model = _fitted(fitting, given.features, run)
     solution = replace(model.solution_, classes=given.classes)
     report = audit(aside.problem, solution, aside.first, **aside.others)
-    _write(solution.recorded(audited=report.to_dict()), report, model.trace_, run.out)
+    solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
+    _write(solution, report, model.trace_, run.out)
     _tell(report, model, len(fitting.first), run)
     if model.trace_.interrupted:
         return INTERRUPTED
@@ -75,7 +76,13 @@ def _fitted(fitting: Compiled, features: list[str], run: Run) -> Any:
 def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
     with whole_folder(out, FILES) as folder:
         solution.save(folder)
-        report.save_html(folder / "report.html", trace=trace, title="Audit on held-out rows")
+        report.save_html(
+            folder / "report.html",
+            trace=trace,
+            prices=solution.prices,
+            certificate=solution.certificate,
+            title="Audit on held-out rows",
+        )
         write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
 
 

@@ -21,6 +21,7 @@ from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
+from ratebound.solution.price import Price
 from ratebound.solution.status import Status, status_of
 
 
@@ -112,6 +113,11 @@ class Mixture:
     def certificate(self) -> Certificate | None:
         """What was certified of it, on rows that it was neither trained nor chosen on."""
         return self.record.certificate
+
+    @property
+    def prices(self) -> tuple[Price, ...]:
+        """What its promises cost, as `rb.price` says of each, but for ratios; none of `rb.shrink`'s."""
+        return self.record.priced
 
     @property
     def setting(self) -> int | None:
