@@ -112,9 +112,9 @@ def _certificate(certificate: Certificate) -> Markup:
     """What was certified, its verdict first."""
     rows = ", ".join(f"{count:,} {name}" for name, count in certificate.populations.items())
     note = (
-        f"Of {certificate.model}, from rows it was neither trained nor chosen on ({rows}). A certificate "
-        "is about all promises together, and its tests are exact or on the safe side. An interval is "
-        "about one promise, and mostly approximate."
+        f"Of {certificate.model}, from rows it was neither trained nor chosen on ({rows}). A "
+        "certificate is about all promises together, and its tests are exact or on the safe side. An "
+        "interval is about one promise, and mostly approximate."
     )
     return tag(
         "section",

@@ -102,9 +102,9 @@ def price_chart(
 def _window(price: Price, promised: float) -> tuple[float, float]:
     """The bounds that are drawn."""
     center = price.here[0] if math.isfinite(price.here[1]) else price.tightest
-    reach = AROUND * price.step
-    low = min(max(center - reach, float(price.bounds[0]) - 2 * price.step), promised, center)
-    high = max(min(center + reach, float(price.bounds[-1]) + 2 * price.step), promised, center)
+    reach, least = AROUND * price.step, 2 * price.step
+    low = min(max(center - reach, float(price.bounds[0]) - least), promised, center - least)
+    high = max(min(center + reach, float(price.bounds[-1]) + least), promised, center + least)
     margin = 0.05 * (high - low) or price.step
     return low - margin, high + margin
 

@@ -116,7 +116,7 @@ class Mixture:
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """What its promises cost, as `rb.price` says of each, but for ratios; none of `rb.shrink`'s."""
+        """What its promises cost, as `rb.price` says; none of ratios, nor of what `rb.shrink` gives."""
         return self.record.priced
 
     @property

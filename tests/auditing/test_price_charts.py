@@ -1,0 +1,90 @@
+"""What promises cost, on the page: where curves and marks are drawn, and what is said beside them."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.auditing import audit
+from ratebound.auditing._price_charts import price_chart
+from ratebound.solution.certificate import Certificate, Certified
+from ratebound.solution.price import Price
+
+from .conftest import draw, mixture
+from .test_report import Outline
+
+FLOOR, CAP = rb.recall(sex="F") >= 0.9, rb.positive_rate() <= 0.4
+PRICES = (
+    Price(FLOOR, "error_rate()", np.array([0.85, 0.93]), np.array([0.2, 0.3]), (0.9, 0.2625), 1.25),
+    Price(CAP, "error_rate()", np.array([0.35, 0.5]), np.array([0.3, 0.2]), (0.38, 0.28), -2 / 3),
+)
+NEVER = Price(CAP, "error_rate()", np.empty(0), np.empty(0), (0.4, math.inf), math.nan)
+
+
+def certified(constraint, p_value, why=""):
+    holds = p_value < 0.05
+    return Certified(constraint, 0.95, 0.9, p_value, holds, 400, None if why else 950, "binomial", why)
+
+
+def certificate(*promises):
+    return Certificate(0.95, "one model", {"certified": 500}, promises)
+
+
+def of_kind(markup, kind):
+    return re.findall(rf'<\w+ [^>]*class="{kind}"[^>]*>', str(markup))
+
+
+def number(markup, name):
+    return float(re.search(rf' {name}="([-\d.]+)"', markup)[1])
+
+
+def test_marks_lie_on_the_curve_and_shades_on_their_side_of_it():
+    chart = price_chart(PRICES[0], tested=certified(FLOOR, 0.01))
+    (dot,), (line,) = of_kind(chart, "solution"), of_kind(chart, "bound")
+    points = [p.split(",") for p in re.search(r'points="([^"]+)"', chart)[1].split()]
+    xs, ys = np.array(points, dtype=float).T
+    assert np.interp(number(dot, "cx"), xs, ys) == pytest.approx(number(dot, "cy"), abs=0.2)
+    assert number(line, "x1") == number(dot, "cx")  # trained for what was promised
+    (green,), (grey,) = of_kind(chart, "certified"), of_kind(chart, "never")
+    assert number(green, "x") + number(green, "width") == pytest.approx(number(line, "x1"), abs=0.02)
+    assert number(grey, "x") == pytest.approx(xs[-1], abs=0.1)  # nothing is drawn where nothing is kept
+
+
+def test_a_cap_is_certified_to_its_right_and_impossible_to_its_left():
+    chart = price_chart(PRICES[1], (0.41, 0.25), certified(CAP, 0.01))
+    (green,), (grey,), (line,) = (of_kind(chart, kind) for kind in ("certified", "never", "bound"))
+    assert number(green, "x") == number(line, "x1")
+    assert number(grey, "x") < number(line, "x1")
+    (dot,), (ring,) = of_kind(chart, "solution"), of_kind(chart, "audited")
+    assert number(dot, "cx") < number(line, "x1") < number(ring, "cx")  # trained with a margin
+
+
+def test_the_page_has_a_chart_a_promise_and_the_certificate():
+    report = audit(rb.Problem(rb.error_rate(), [FLOOR, CAP]), mixture([1.0]), draw())
+    tested = certificate(certified(FLOOR, 0.01), certified(CAP, 0.2))
+    page = report.to_html(prices=PRICES, certificate=tested)
+    words = "".join(Outline(page).words)
+    assert page.count("<figure>") == 2
+    assert words.index("Promises") < words.index("Certificate") < words.index("What each promise costs")
+    assert tested.summary in words
+    assert "Certified at 95%." in words
+    assert "Not certified at 95%; that would take about 950 rows, and there are 400." in words
+    assert "from 0.9 to 0.91 would cost 0.0125 of error_rate()" in words
+    untested = certificate(certified(FLOOR, 1.0, "rows have <weights>"))
+    assert "Not certified: rows have <weights>" in "".join(
+        Outline(report.to_html(prices=PRICES, certificate=untested)).words
+    )
+
+
+def test_what_has_no_curve_is_said_in_words():
+    report = audit(rb.Problem(rb.error_rate(), [FLOOR, CAP]), mixture([1.0]), draw())
+    words = "".join(Outline(report.to_html(prices=[NEVER])).words)
+    assert "cannot be kept together, whatever its bound" in words
+    beyond = Price(
+        FLOOR, "error_rate()", np.array([0.5, 0.6]), np.array([0.2, 0.3]), (0.9, math.inf), 0.0
+    )
+    assert not of_kind(price_chart(beyond), "solution")
+    free = Price(FLOOR, "error_rate()", np.array([0.95]), np.array([0.2]), (0.9, 0.2), 0.0)
+    assert of_kind(price_chart(free), "solution")
