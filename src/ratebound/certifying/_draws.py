@@ -9,22 +9,22 @@ over a block has the right mean, and rows that a block has no place for are lost
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from ratebound.auditing.measure import over_of
 from ratebound.base.types import Array
+from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.certifying._wealth import Range
 from ratebound.rates.demands import Demand, demands
 from ratebound.rates.expressions import Area, Constraint, Rate
 from ratebound.rates.kinds import ANY, atoms, is_count
-from ratebound.rates.subsets import EVERYONE, All, Compare, In, Label, Subset, holds
+from ratebound.rates.subsets import Subset
 
 Kind = Literal["one set", "within", "apart", "blocks"]
 Mask = Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Part:
 
     over: Subset
     terms: tuple[tuple[Rate, float], ...]
+    ends: tuple[float, float]  # the least and the most that a row of the set can add
 
     def values(self, mask: Mask, yes: Array) -> Array:
         """What each row adds, (n,), if it is in the set."""
@@ -40,20 +41,6 @@ class Part:
         for rate, coefficient in self.terms:
             found += coefficient * counted(rate, mask, yes)
         return found
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The least and the most that a row of the set can add."""
-        if len({(rate.subset, rate.versus) for rate, _ in self.terms}) > 1:
-            signed = [coefficient for _, coefficient in self.terms]
-            return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
-        rows = [row for row in product((False, True), repeat=3) if self._has(*row)]
-        added = [sum(c * _counts(rate, *row) for rate, c in self.terms) for row in rows]
-        return min(added), max(added)
-
-    def _has(self, yes: bool, label: bool, existing: bool) -> bool:
-        over = atoms(replace(self.terms[0][0], subset=EVERYONE))[0].over
-        return over is None or bool(holds(over, _said(label, existing)))
 
 
 @dataclass(frozen=True)
@@ -100,15 +87,17 @@ def draws_of(constraint: Constraint) -> Draws:
             "decisions. Audit it, or promise recall() and false_positive_rate() instead"
         )
     (demand,) = demands(constraint)
-    populations = {rate.population for rate in demand.expression.rates}
+    rates = demand.expression.rates
+    populations = {rate.population for rate in rates}
     if len(populations) > 1:
         raise ValueError(
             f"the promise {constraint} cannot be watched: it compares the populations "
             f"{', '.join(sorted(populations))}, whose rows come in no common order. Audit it instead"
         )
-    parts = _parts(demand)
-    kind, ordered = _arranged(parts)
-    return Draws(kind, ordered, demand.expression.constant, populations.pop())
+    _check_rates(demand)
+    kinds = row_kinds(rates)
+    kind, parts = _arranged(_parts(demand, kinds), kinds)
+    return Draws(kind, parts, demand.expression.constant, populations.pop())
 
 
 def numbers(
@@ -133,82 +122,60 @@ def numbers(
 
 
 def counted(rate: Rate, mask: Mask, yes: Array) -> Array:
-    """Whether each row is counted by the rate, (n,)."""
+    """How often each row is counted by the rate, (n,)."""
     found = np.zeros(len(yes))
     for atom in atoms(rate):
         found += mask(atom.given) & (True if atom.predicted is ANY else yes == atom.predicted)
     return found
 
 
-def over_of(rate: Rate) -> Subset:
-    """The rows that a rate is a share of; a count is so many times a share of everyone."""
-    over = atoms(rate)[0].over
-    return EVERYONE if over is None else over
-
-
-def _parts(demand: Demand) -> list[Part]:
-    """The demand's rates by the rows that they are shares of."""
-    found: dict[Subset, list[tuple[Rate, float]]] = {}
-    for rate, coefficient in demand.expression.terms:
+def _check_rates(demand: Demand) -> None:
+    """Raise where a rate needs scores, or counts out of nobody knows how many rows."""
+    for rate in demand.expression.rates:
         if rate.at not in (None, 0):
             raise ValueError(
                 f"the promise {demand.words} cannot be watched: {rate} is taken at a threshold, which "
                 "needs scores, and a monitor sees decisions. Audit it instead"
             )
-        over = rate.subset if demand.per_row else over_of(rate)
-        if is_count(rate) and not demand.per_row:
-            if rate.out_of is None:
-                raise ValueError(
-                    f"the promise {demand.words} cannot be watched: say out of how many rows it counts, "
-                    f"as in {rate.kind}(out_of=1000)"
-                )
-            coefficient *= rate.out_of
-        found.setdefault(over, []).append((rate, coefficient))
-    return [Part(over, tuple(terms)) for over, terms in found.items()]
+        if is_count(rate) and rate.out_of is None and not demand.per_row:
+            raise ValueError(
+                f"the promise {demand.words} cannot be watched: say out of how many rows it counts, as "
+                f"in {rate.kind}(out_of=1000)"
+            )
 
 
-def _arranged(parts: list[Part]) -> tuple[Kind, tuple[Part, ...]]:
+def _parts(demand: Demand, kinds: RowKinds | None) -> list[Part]:
+    """The demand's rates by the rows that they are shares of."""
+    found: dict[Subset, list[tuple[Rate, float]]] = {}
+    for rate, coefficient in demand.expression.terms:
+        over = rate.subset if demand.per_row else over_of(atoms(rate)[0])
+        times = rate.out_of or 1.0
+        found.setdefault(over, []).append((rate, coefficient * times))
+    return [Part(over, tuple(terms), _ends(terms, kinds)) for over, terms in found.items()]
+
+
+def _ends(terms: list[tuple[Rate, float]], kinds: RowKinds | None) -> tuple[float, float]:
+    """The least and the most that a row can add, among those that the words allow."""
+    if kinds is None:
+        signed = [coefficient for _, coefficient in terms]
+        return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
+    inside = kinds.over(terms[0][0])
+    added = sum((c * kinds.counted(rate) for rate, c in terms), np.zeros(len(inside)))[inside]
+    return float(added.min()), float(added.max())
+
+
+def _arranged(parts: list[Part], kinds: RowKinds | None) -> tuple[Kind, tuple[Part, ...]]:
     if len(parts) == 1:
         return "one set", tuple(parts)
-    if len(parts) == 2:
-        first, second = parts
-        if _conditions(second.over) <= _conditions(first.over):
-            return "within", (first, second)
-        if _conditions(first.over) <= _conditions(second.over):
-            return "within", (second, first)
-        if _apart(first.over, second.over):
-            return "apart", (first, second)
+    if len(parts) == 2 and kinds is not None:
+        first, second = (kinds.over(part.terms[0][0]) for part in parts)
+        if not (first & second).any():
+            return "apart", tuple(parts)
+        if not (first & ~second).any():
+            return "within", tuple(parts)
+        if not (second & ~first).any():
+            return "within", (parts[1], parts[0])
     return "blocks", tuple(parts)
-
-
-def _conditions(subset: Subset) -> frozenset[Subset]:
-    """What all rows of a subset meet, as far as its words say so."""
-    return frozenset(subset.parts if isinstance(subset, All) else (subset,))
-
-
-def _apart(one: Subset, other: Subset) -> bool:
-    """Whether the words of two subsets say that no row is in both."""
-    return any(_contradict(p, q) for p in _conditions(one) for q in _conditions(other))
-
-
-def _contradict(one: Subset, other: Subset) -> bool:
-    if one != EVERYONE and ~one == other:
-        return True
-    if not isinstance(one, Compare | In) or not isinstance(other, Compare | In):
-        return False
-    if one.column != other.column:
-        return False
-    if isinstance(one, Compare) and isinstance(other, Compare) and one.value == other.value:
-        return OPPOSITE[one.relation] == other.relation
-    values, others = _values(one), _values(other)
-    return bool(values and others) and not values & others
-
-
-def _values(condition: Compare | In) -> set[object]:
-    """The values that a condition lets through, where it lists them."""
-    if isinstance(condition, In):
-        return set(condition.values)
-    return {condition.value} if condition.relation == "==" else set()
 
 
 def _blocks(
@@ -233,15 +200,3 @@ def _blocks(
         at.append(end)
         totals.append(total)
         block, start = Block((False,) * len(inside), constant), end + 1
-
-
-def _counts(rate: Rate, yes: bool, label: bool, existing: bool) -> float:
-    """How often a row of the rate's subset is counted."""
-    said, total = _said(label, existing), 0.0
-    for atom in atoms(replace(rate, subset=EVERYONE)):
-        total += (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said)
-    return total
-
-
-def _said(label: bool, existing: bool) -> Callable[[Subset], bool]:
-    return lambda condition: label if isinstance(condition, Label) else existing

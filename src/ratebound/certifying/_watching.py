@@ -8,12 +8,13 @@ from typing import Literal
 
 import numpy as np
 
+from ratebound.auditing.measure import over_of
 from ratebound.auditing.wording import number
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Block, Draws, Mask, counted, draws_of, numbers, over_of
+from ratebound.certifying._draws import Block, Draws, Mask, counted, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
 from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
-from ratebound.rates.kinds import is_count
+from ratebound.rates.kinds import atoms, is_count
 
 Verdict = Literal["broken", "kept", "not known yet"]
 
@@ -95,7 +96,7 @@ def watched(watch: Watch, mask: Mask, yes: Array, seen: int, error: float) -> Wa
     at, rows, block = numbers(watch.draws, mask, yes, watch.block)
     wealth, found = played(watch.wealth, rows, error)
     rates = rates_of(watch.constraint)
-    adding = np.stack([[mask(over_of(r)), counted(r, mask, yes)] for r in rates]).astype(float)
+    adding = np.stack([[mask(over_of(atoms(r)[0])), counted(r, mask, yes)] for r in rates]).astype(float)
     after = replace(watch, wealth=wealth, block=block, tallies=watch.tallies + adding.sum(axis=2))
     broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
     if len(kept) and watch.kept is None:
