@@ -52,6 +52,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/boosted.py
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/monitor.py
 
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The command line: ``ratebound train``, ``audit``, ``predict``, ``explain`` and ``reproduce``.
+"""The command line: ``ratebound train``, ``audit``, ``predict``, ``monitor``, ``explain``, and more.
 
 Only the arguments are parsed here; what a command needs is imported once the command is known.
 """
@@ -27,11 +27,12 @@ EXAMPLE = """example:
       --require 'recall(sex == "Female") >= 0.95 * recall()'
   ratebound audit model/ new.csv --label income
   ratebound predict model/ new.csv --key id
+  ratebound monitor model/ today.csv --label income --state state.json
   ratebound reproduce adult
 
 exit status:
   0    every promise is kept (predict, reproduce: everything is written)
-  1    some promise is broken (explain: no classifier could keep them all)
+  1    some promise is broken (monitor: was found to be; explain: no classifier could keep them all)
   2    bad usage or input
   3    failed otherwise: no space left, out of memory, a defect of ratebound
   130  interrupted: train has written the model so far, reproduce the games that had ended
@@ -156,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_audit(commands)
     _add_predict(commands)
+    _add_monitor(commands)
     _add_explain(commands)
     _add_reproduce(commands)
     return parser
@@ -236,6 +238,17 @@ def _add_predict(commands: Any) -> None:
         action=argparse.BooleanOptionalAction,
         help="put an apostrophe before texts that a spreadsheet would run as formulas (default on)",
     )
+
+
+def _add_monitor(commands: Any) -> None:
+    monitor = _command(commands, "monitor", "watch a saved model's promises on rows as they come")
+    _add_model(monitor)
+    add = monitor.add_argument
+    add("--state", required=True, type=Path, metavar="FILE", help="what was seen so far; made if absent")
+    add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
+    add("--key", metavar="COLUMN", help="ids, as for predict")
+    add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
+    add("--population", **POPULATION)
 
 
 def _add_reproduce(commands: Any) -> None:

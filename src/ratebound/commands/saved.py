@@ -24,11 +24,14 @@ def load_model(path: Path) -> Mixture:
     return model
 
 
-def table_for(model: Mixture, path: Path, label: str | None = None) -> Table:
-    """The table in a file, with every column the model sees and of the kind it was trained on."""
+def table_for(model: Mixture, path: Path, label: str | None = None, *, promises: bool = False) -> Table:
+    """The table in a file, with every column the model sees and of the kind it was trained on.
+
+    Columns that only `promises` speak of are read as these have them, as they are beside a label.
+    """
     assert model.encoding is not None
     known = model.decider.known
-    kinds: dict[str, Kind] = {} if label is None else dict(text_columns(model.problem))
+    kinds: dict[str, Kind] = dict(text_columns(model.problem)) if promises or label else {}
     for column in model.encoding.columns:
         kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
     for name, known_values in known.items():

@@ -1,0 +1,294 @@
+"""The monitor: what it says, what it remembers, and that nothing depends on how rows are cut."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ratebound as rb
+
+from ..extras import pd, pl
+
+PROMISES = [
+    'recall(sex == "F") >= 0.9 * recall()',
+    'recall(sex == "F") >= recall(sex == "M") - 0.05',
+    "precision() >= 0.6",
+    'positive_rate(sex == "F") <= 0.45',
+    'churn(versus="live") <= 0.3',
+    'accuracy() >= accuracy_of(versus="live") - 0.1',
+    "predicted_positives(out_of=100) <= 40",
+    "recall(age >= 3) + recall(age < 2) - 2 * recall(age == 2) <= 0.2",
+    'false_positive_rate(sex == "F") / false_positive_rate() <= 1.5',
+    'loss_only_churn(versus="live") <= 0.4',
+]
+
+
+def stream(rows, seed=0, female=0.3, recall=0.7):
+    random = np.random.default_rng(seed)
+    sex = np.where(random.random(rows) < female, "F", "M").astype(object)
+    labels = random.random(rows) < 0.4
+    decisions = random.random(rows) < np.where(labels, recall, 0.2)
+    live = random.random(rows) < np.where(labels, 0.7, 0.2)
+    columns = {"sex": sex, "live": live, "age": random.integers(0, 5, rows)}
+    return decisions, labels, columns
+
+
+def part(rows, start, stop):
+    decisions, labels, columns = rows
+    own = {name: values[start:stop] for name, values in columns.items()}
+    return decisions[start:stop], labels[start:stop], own
+
+
+def problem(*promises):
+    return rb.Problem("error_rate()", promises or PROMISES)
+
+
+def monitor_of(rows, *promises, **given):
+    monitor = rb.Monitor(problem(*promises), **given)
+    monitor.update(*rows)
+    return monitor
+
+
+# --- what it says ----------------------------------------------------------------------------------
+
+
+def test_both_sides_are_those_of_an_audit():
+    rows = stream(500)
+    decisions, labels, columns = rows
+
+    class Said:
+        def predict(self, X):
+            return decisions
+
+    people = rb.Population(np.zeros((500, 1)), labels, columns=columns)
+    audit = rb.audit(problem(), Said(), people)
+    for watch, promise in zip(monitor_of(rows).watches, audit.promises, strict=True):
+        assert watch.sides == pytest.approx((promise.value, promise.bound)), promise.words
+
+
+def test_it_tells_broken_from_kept_and_goes_on():
+    broken, kept = "recall() >= 0.8", "recall() >= 0.6"
+    monitor = monitor_of(stream(3000), broken, kept)
+    assert [watch.verdict for watch in monitor.watches] == ["broken", "kept"]
+    (alarm,) = monitor.alarms
+    assert str(alarm.constraint) == broken
+    assert alarm.evidence >= monitor.threshold == pytest.approx(40)
+    assert alarm.value < alarm.bound == 0.8
+    assert str(alarm).startswith(f"{broken} is broken: after {alarm.row:,} rows the left side is 0.")
+    assert monitor.update(*stream(500, seed=1, recall=1.0)) == []
+    assert monitor.alarms == [alarm]
+    assert not monitor.kept
+    assert monitor_of(stream(3000), kept).kept
+
+
+def test_an_alarm_comes_at_the_row_and_with_the_rates_of_that_row():
+    rows = stream(3000)
+    monitor = monitor_of(rows, "recall() >= 0.8")
+    (alarm,) = monitor.alarms
+    before = monitor_of(part(rows, 0, alarm.row - 1), "recall() >= 0.8")
+    assert before.alarms == []
+    assert before.update(*part(rows, alarm.row - 1, alarm.row)) == [alarm]
+    assert before.watches[0].evidence[0] == pytest.approx(alarm.evidence)
+
+
+def test_a_promise_that_breaks_after_it_was_kept_for_long():
+    monitor = monitor_of(stream(30_000, recall=0.9), "recall() >= 0.8")
+    assert monitor.kept
+    monitor.update(*stream(10_000, seed=1, recall=0.6))
+    assert 30_000 < monitor.alarms[0].row < 36_000
+
+
+def test_the_table():
+    monitor = monitor_of(stream(3000), "recall() >= 0.8", 'precision(sex == "F") >= 0.2')
+    text = str(monitor)
+    assert text.startswith("Monitor after 3,000 rows, confidence 0.95\n\npromise")
+    assert "BROKEN" in text
+    assert "1 broken, 1 kept, 0 not known yet; a verdict takes evidence of 40 to 1." in text
+    assert repr(monitor).startswith("Monitor(1 broken, 1 kept")
+    page = monitor._repr_html_()
+    assert page.startswith("<table>")
+    assert "precision(sex == &quot;F&quot;)" in page
+    empty = str(rb.Monitor(problem()))
+    assert "after 0 rows" in empty
+    assert "not known yet" in empty
+
+
+# --- what it takes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", [pd, pl], ids=["pandas", "polars"])
+def test_columns_of_a_data_frame(frame):
+    decisions, labels, columns = rows = stream(400)
+    plain = monitor_of(rows)
+    listed = frame.DataFrame({name: values.tolist() for name, values in columns.items()})
+    framed = monitor_of((frame.Series(decisions.tolist()), frame.Series(labels.tolist()), listed))
+    assert framed.state == plain.state
+
+
+def test_decisions_and_labels_in_words():
+    decisions, labels, columns = rows = stream(400)
+    said = [np.where(each, ">50K", "<=50K") for each in (decisions, labels, columns["live"])]
+    words = monitor_of((*said[:2], columns | {"live": said[2]}), positive=">50K")
+    assert words.watches[0].evidence == monitor_of(rows).watches[0].evidence
+    assert rb.Monitor.from_json(words.to_json()).positive == ">50K"
+    alone = rb.Monitor(problem("recall() >= 0.5"), positive=2)
+    alone.update([1, 1], [2, 2])
+    assert alone.watches[0].sides == (0.0, 0.5)
+
+
+def test_no_labels_where_none_are_needed_and_no_rows_at_all():
+    decisions, _, columns = stream(200)
+    monitor = rb.Monitor(problem("positive_rate() <= 0.5", 'churn(versus="live") <= 0.5'))
+    monitor.update(decisions, columns=columns)
+    before = monitor.state
+    assert monitor.update([], columns={"live": []}) == []
+    assert monitor.state == before
+    assert monitor.rows == {"train": 200}
+
+
+def test_a_batch_may_lack_a_group():
+    decisions, labels, columns = rows = stream(300)
+    order = np.argsort(columns["sex"], kind="stable")
+    moved = decisions[order], labels[order], {n: v[order] for n, v in columns.items()}
+    one = monitor_of(moved)
+    many = rb.Monitor(problem())
+    for start in range(0, 300, 10):
+        many.update(*part(moved, start, start + 10))
+    assert many.state == one.state
+    assert monitor_of(rows).watches[0].tallies.tolist() == one.watches[0].tallies.tolist()
+
+
+def test_other_populations():
+    experts = rb.Monitor(problem('accuracy(on="experts") >= 0.9', "recall() >= 0.5"))
+    decisions, labels, _ = stream(500)
+    (alarm,) = experts.update(decisions, labels, on="experts")
+    assert alarm.row <= 500
+    assert experts.rows == {"experts": 500, "train": 0}
+    with pytest.raises(ValueError, match="no promise speaks of population 'expert', did you mean"):
+        experts.update(decisions, labels, on="expert")
+
+
+@pytest.mark.parametrize(
+    ("promise", "reason"),
+    [
+        ("roc_auc() >= 0.8", "an area is about scores, and a monitor sees decisions"),
+        ("recall(at=0.3) >= 0.8", "at a threshold, which needs scores"),
+        ('recall(on="a") >= recall(on="b")', "compares the populations a, b"),
+        ("predicted_positives() <= 40", "say out of how many rows"),
+    ],
+)
+def test_promises_that_cannot_be_watched_are_refused(promise, reason):
+    with pytest.raises(ValueError, match=reason):
+        rb.Monitor(problem(promise))
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (([0.2, 0.7, 0.9], [1, 0, 1]), "Instead of probabilities, pass the decisions"),
+        (([1, 0, 1], [1, 0]), "labels has 2 rows, and there are 3 decisions"),
+        (([1, 0, 1], [1, None, 1]), "labels has 1 missing values"),
+        (([1, 0], None), "the promise recall.. >= 0.5: this rate needs labels"),
+        (([[1, 0]], [1]), "one value for each row"),
+        (("yes", [1]), "decisions takes a value for each row"),
+    ],
+)
+def test_rows_that_cannot_be_read_change_nothing(given, reason):
+    monitor = rb.Monitor(problem("positive_rate() <= 0.4", "recall() >= 0.5"))
+    before = monitor.to_json()
+    with pytest.raises((TypeError, ValueError), match=reason):
+        monitor.update(*given)
+    assert monitor.to_json() == before
+
+
+def test_arguments():
+    with pytest.raises(TypeError, match=r"takes a rb\.Problem"):
+        rb.Monitor("recall() >= 0.9")
+    with pytest.raises(ValueError, match="confidence, a probability"):
+        rb.Monitor(problem(), confidence=95)
+    with pytest.raises(ValueError, match="makes no promises"):
+        rb.Monitor(rb.Problem("error_rate()"))
+    with pytest.raises(ValueError, match="which groups there are is not known"):
+        rb.Monitor(problem("equal_opportunity(sex, ratio=0.9)"))
+
+
+# --- what it remembers -----------------------------------------------------------------------------
+
+
+@settings(max_examples=8, deadline=None)
+@given(cuts=st.lists(st.integers(0, 400), max_size=6), seed=st.integers(0, 5))
+def test_batches_and_saving_change_nothing(cuts, seed):
+    rows = stream(400, seed)
+    whole, cut = monitor_of(rows), rb.Monitor(problem())
+    ends = [0, *sorted(cuts), 400]
+    for start, stop in pairwise(ends):
+        cut.update(*part(rows, start, stop))
+        cut = rb.Monitor.from_json(cut.to_json(), problem())
+    assert cut.state == whole.state
+    assert cut.to_json() == whole.to_json()
+
+
+def test_one_row_at_a_time():
+    rows = stream(150)
+    single = rb.Monitor(problem())
+    for row in range(150):
+        single.update(*part(rows, row, row + 1))
+    assert single.to_json() == monitor_of(rows).to_json()
+
+
+def test_memory_does_not_grow_with_the_rows():
+    sizes = [len(monitor_of(stream(rows)).to_json()) for rows in (100, 20_000)]
+    assert sizes[1] < sizes[0]
+
+
+def test_a_file(tmp_path):
+    monitor = monitor_of(stream(500))
+    path = monitor.save(tmp_path / "state.json")
+    assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+    assert rb.Monitor.load(path, problem()).to_json() == monitor.to_json()
+    with pytest.raises(ValueError, match=r"state\.json: the monitor's state is of another problem"):
+        rb.Monitor.load(path, problem("recall() >= 0.9"))
+    with pytest.raises(FileNotFoundError, match="there is no monitor's state at"):
+        rb.Monitor.load(tmp_path / "other.json")
+
+
+def changed(**changes):
+    return lambda state: state | changes
+
+
+def in_promise(**changes):
+    return lambda state: state | {"promises": [state["promises"][0] | changes]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed(format="other"), changed(version=2), changed(confidence=7), changed(problem={}),
+        changed(promises=[]), changed(rows={"train": -1}), changed(rows={"other": 1}),
+        in_promise(promise="recall() >= 0.8"), in_promise(logs=[[1.0]]), in_promise(rows=1.5),
+        in_promise(shares=[3, 2]), in_promise(reserve=2.0), in_promise(tallies=[[1, 2], [1, 2]]),
+        in_promise(squares="1"), in_promise(inside=10**6), in_promise(block={"filled": [True]}),
+        in_promise(alarm={"row": "x"}), in_promise(kept=-1), in_promise(centre=None), lambda state: [],
+    ],
+)  # fmt: skip
+def test_a_state_that_was_tampered_with_is_refused(change):
+    state = monitor_of(stream(100), PROMISES[0]).state
+    with pytest.raises(ValueError, match="the monitor's state"):
+        rb.Monitor.from_json(json.dumps(change(state)))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": NaN}'])
+def test_a_text_that_is_no_state_is_refused(text):
+    with pytest.raises(ValueError, match="the monitor's state"):
+        rb.Monitor.from_json(text)
+
+
+def test_a_file_cut_short_is_refused(tmp_path):
+    path = monitor_of(stream(100)).save(tmp_path / "state.json")
+    Path(path).write_bytes(path.read_bytes()[:300])
+    with pytest.raises(ValueError, match=r"state\.json: the monitor's state cannot be read"):
+        rb.Monitor.load(path)

@@ -1,0 +1,73 @@
+"""Watching a saved model from the command line."""
+
+import json
+
+import pytest
+
+import ratebound as rb
+from ratebound.commands.tables import read_table
+
+from .conftest import PROMISE, make_people, write_csv
+
+
+def test_a_table_at_a_time(run, model, tmp_path):
+    state = tmp_path / "state.json"
+    columns = make_people(600, seed=2)
+    whole = write_csv(tmp_path / "whole.csv", columns)
+    ask = ["--label", "income", "--state"]
+    for start in range(0, 600, 200):
+        some = {name: values[start : start + 200] for name, values in columns.items()}
+        answer = run("monitor", model, write_csv(tmp_path / "some.csv", some), *ask, state)
+        assert answer.status == 0
+    assert PROMISE in answer.out
+    assert "Monitor after 600 rows, confidence 0.95" in answer.out
+    assert run("monitor", model, whole, *ask, tmp_path / "once.json").out == answer.out
+    assert (tmp_path / "once.json").read_bytes() == state.read_bytes()
+    python, table = rb.Monitor(rb.load(model).problem), read_table(whole)
+    said = rb.load(model).predict(table) == ">50K"
+    python.update(said, table["income"] == ">50K", {"sex": table["sex"]})
+    assert json.loads(state.read_text("utf-8")) == json.loads(python.to_json())
+
+
+def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):
+    columns = make_people(3000, seed=3)
+    wrong = columns | {  # the model finds hardly any of the women who are called positive here
+        "income": [
+            ">50K" if (sex == "Female" and age < 40) or (sex == "Male" and age > 45) else "<=50K"
+            for sex, age in zip(columns["sex"], columns["age"], strict=True)
+        ]
+    }
+    state = tmp_path / "state.json"
+    ask = ["--label", "income", "--state", state]
+    answer = run("monitor", model, write_csv(tmp_path / "wrong.csv", wrong), *ask)
+    assert answer.status == 1
+    assert "BROKEN" in answer.out
+    assert f"ALARM: {PROMISE} is broken: after " in answer.out
+    calm = write_csv(tmp_path / "calm.csv", make_people(50, seed=4))
+    assert run("monitor", model, calm, *ask).status == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ([], "cannot be watched without labels: give --label COLUMN"),
+        (["--label", "incme"], "did you mean 'income'?"),
+        (["--label", "income", "--confidence", "0.9"], "was begun with --confidence 0.95"),
+        (["--label", "income", "--population", "pool=new.csv"], "there is no file"),
+    ],
+)
+def test_refusals(run, refused, model, new_people, tmp_path, flags, reason):
+    state = tmp_path / "state.json"
+    run("monitor", model, new_people, "--label", "income", "--state", state)
+    before = state.read_bytes()
+    assert reason in refused("monitor", model, new_people, "--state", state, *flags)
+    assert state.read_bytes() == before
+
+
+def test_a_broken_or_foreign_state_is_refused(refused, model, new_people, tmp_path):
+    state = tmp_path / "state.json"
+    ask = ["monitor", model, new_people, "--label", "income", "--state", state]
+    state.write_text("{", "utf-8")
+    assert "the monitor's state cannot be read" in refused(*ask)
+    rb.Monitor(rb.Problem("error_rate()", ["recall() >= 0.1"])).save(state)
+    assert "is of another problem; it watches recall() >= 0.1" in refused(*ask)
