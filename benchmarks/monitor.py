@@ -2,7 +2,8 @@
 
 Rows come one by one: four in ten have a positive label, a share of them is in the group. The promise is
 ``recall(group) >= 0.95 * recall()``. False alarms are counted in streams where it is at its bound
-exactly; delays, in rows with a positive label, in streams where the group's recall is lower by some effect.
+exactly. Delays are counted in rows with a positive label, in streams where the group's recall is lower
+by some effect.
 
 Two oracles know the rates and the share of the group. One is the best there can be: every row multiplies
 its money by the likelihood of the true rates over that of the nearest rates that keep the promise. The
