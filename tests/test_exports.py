@@ -24,7 +24,7 @@ PUBLIC = {
     "solution": """Certificate Determined Mixture Price Status average best_iterate determinize
         duality_gap last_iterate load price select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
-    "certifying": "Alarm Monitor certify",
+    "certifying": "Alarm Monitor RowsNeeded certify rows_needed",
     "estimators": "Explanation Plan RateConstrainedClassifier Training explain plan",
     "data": "datasets",
 }

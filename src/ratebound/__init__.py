@@ -8,6 +8,7 @@ from ratebound.auditing import Audit, audit
 from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_trade_off
 from ratebound.certifying.certify import certify
 from ratebound.certifying.monitor import Alarm, Monitor
+from ratebound.certifying.rows_needed import RowsNeeded, rows_needed
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
@@ -160,6 +161,7 @@ __all__ = [
     "Rate",
     "RateConstrainedClassifier",
     "Ratio",
+    "RowsNeeded",
     "Rules",
     "Scorer",
     "Status",
@@ -225,6 +227,7 @@ __all__ = [
     "recall",
     "register_scorer",
     "roc_auc",
+    "rows_needed",
     "select",
     "shrink",
     "statistical_parity",

@@ -1,4 +1,4 @@
-"""The command line: ``ratebound train``, ``audit``, ``predict``, ``monitor``, ``explain``, and more.
+"""The command line: ``ratebound train``, ``audit``, ``certify``, ``monitor`` and the others.
 
 Only the arguments are parsed here; what a command needs is imported once the command is known.
 """
@@ -26,13 +26,15 @@ EXAMPLE = """example:
   ratebound train people.csv --label income --positive '>50K' --out model/ \\
       --require 'recall(sex == "Female") >= 0.95 * recall()'
   ratebound audit model/ new.csv --label income
+  ratebound certify model/ unseen.csv --label income
   ratebound predict model/ new.csv --key id
   ratebound monitor model/ today.csv --label income --state state.json
   ratebound reproduce adult
 
 exit status:
   0    every promise is kept (predict, reproduce: everything is written)
-  1    some promise is broken (monitor: was found to be; explain: no classifier could keep them all)
+  1    some promise is broken (certify: not shown to hold; monitor: found to be broken; explain: no
+       classifier could keep them all)
   2    bad usage or input
   3    failed otherwise: no space left, out of memory, a defect of ratebound
   130  interrupted: train has written the model so far, reproduce the games that had ended
@@ -156,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     _add_train(commands)
     _add_audit(commands)
+    _add_certify(commands)
     _add_predict(commands)
     _add_monitor(commands)
     _add_explain(commands)
@@ -224,6 +227,21 @@ def _add_audit(commands: Any) -> None:
     add("--population", **POPULATION)
     add("--out", type=Path, metavar="FILE", help="write the report as a page")
     add("--json", type=Path, metavar="FILE", help="write the report as JSON")
+
+
+def _add_certify(commands: Any) -> None:
+    certify = _command(
+        commands, "certify", "show that a saved model's promises hold on new rows, on rows it has not seen"
+    )
+    _add_model(certify)
+    add = certify.add_argument
+    add("--label", required=True, metavar="COLUMN", help="the column with the labels")
+    add("--confidence", type=float, metavar="P", help="how sure to be (default 0.95)")
+    add("--weight", metavar="COLUMN", help="a column with the weight of each row")
+    add("--population", **POPULATION)
+    add("--in-expectation", action="store_true", help="of a mixture, what it does on average")
+    add("--save", action="store_true", help="keep the certificate with the model")
+    add("--json", type=Path, metavar="FILE", help="write the certificate as JSON")
 
 
 def _add_predict(commands: Any) -> None:

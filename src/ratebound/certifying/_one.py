@@ -18,8 +18,10 @@ HEAVIEST = ", taking no row to weigh more than the heaviest here"
 def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
     """The test of ``constant + mean >= 0``."""
     possible = same_once(mean.possible + constant)
-    if possible[0] >= 0 or possible[-1] <= 0:
-        return Finding(0.0 if possible[0] >= 0 else 1.0, "whatever is decided", math.inf)
+    if possible[0] >= 0:
+        return Finding(0.0, "kept whatever is decided", 0.0)
+    if possible[-1] <= 0:
+        return Finding(1.0, "never more than just kept", math.inf)
     at = threshold(mean, constant)
     if mean.weights is None and mean.decided and at is not None:
         return _binomial(mean, constant, at, aim)

@@ -68,7 +68,7 @@ def certify(
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
-    missing = _missing(problem, people, known)
+    missing = missing_here(problem, people, known)
     decided = decide(model, people) if in_expectation else deployed(model, people)
     aim = Aim(1.0 - confidence, len(problem.constraints))
     found = [
@@ -108,9 +108,10 @@ def room_of(constraint: Constraint) -> Expression:
     return -demand.expression
 
 
-def _missing(
+def missing_here(
     problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
 ) -> dict[Constraint, str]:
+    """The promises that these rows cannot speak of, and why; those `known` may name absent values."""
     try:
         compile_on(problem, people, CERTIFIED)
     except (NoRows, NoSuchValue):

@@ -32,7 +32,7 @@ def audit(
     others = {name: Path(path) for name, path in (population or {}).items()}
     check_populations(mixture.problem, others)
     people, *rest = (
-        _population(mixture, path, label, weight, other=path is not data)
+        population_for(mixture, path, label, weight, other=path is not data)
         for path in (data, *others.values())
     )
     named: dict[str, Any] = dict(zip(others, rest, strict=True))
@@ -46,7 +46,10 @@ def audit(
     return 0 if report.kept else 1
 
 
-def _population(mixture: Mixture, path: Path, label: str, weight: str | None, other: bool) -> Population:
+def population_for(
+    mixture: Mixture, path: Path, label: str, weight: str | None, other: bool
+) -> Population:
+    """The rows of a file as the population that a model's promises speak of."""
     table = table_for(mixture, path, label)
     known = truths(mixture, table)
     return labelled(table, label, mixture.classes, mixture.problem, weight, other=other, columns=known)

@@ -11,6 +11,7 @@ from ratebound.auditing.auditing import measured
 from ratebound.auditing.decided import decide, decided_by
 from ratebound.base.linear_program import LeastViolation, kept
 from ratebound.base.types import Array
+from ratebound.certifying.rows_needed import rows_needed
 from ratebound.estimators.explanation import (
     PERFECT,
     UNCONSTRAINED,
@@ -103,6 +104,7 @@ def explain(
         relax=relax,
         exact=len(compiled.blocks) == 1,
         price=price,
+        needed=rows_needed(compiled.problem, compiled.first, **compiled.others),
     )
 
 

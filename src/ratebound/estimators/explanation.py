@@ -9,6 +9,7 @@ from typing import Any
 from ratebound.auditing.report import Promise, plain
 from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
+from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.solution.advice import broken_by
@@ -69,6 +70,7 @@ class Explanation:
     relax: tuple[tuple[Constraint, float], ...]  # how far to relax each of them to make it possible
     exact: bool  # whether `possible` proves that some classifier keeps them
     price: Price | None  # None if they cannot be kept or the solver failed
+    needed: RowsNeeded  # to certify each promise, were it kept with some margins to spare
 
     def __str__(self) -> str:
         lines = [_rows_text(self)]
@@ -82,6 +84,8 @@ class Explanation:
         if self.price is not None:
             head = f"The price, as {self.problem.minimize} on these rows:"
             lines += ["", head, *_indented(_price_lines(self, self.price))]
+        head = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
+        lines += ["", head, *_indented(str(self.needed).splitlines())]
         notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]
         return "\n".join([*lines, *(["", "; ".join(notes) + "."] if notes else [])])
 

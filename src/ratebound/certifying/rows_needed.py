@@ -1,0 +1,227 @@
+"""Before any training: how many rows it would take to certify each promise, kept with some to spare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import rows_behind, scale
+from ratebound.base.checks import check_number
+from ratebound.base.layout import aligned
+from ratebound.certifying._aim import Aim, bets, normal
+from ratebound.certifying._means import Mean, means, same_once
+from ratebound.certifying._one import threshold
+from ratebound.certifying._tests import arranged, without_constants
+from ratebound.certifying.certify import missing_here, room_of
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
+from ratebound.rates.demands import is_even
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.kinds import is_count
+
+MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
+Margin = float | Iterable[float] | Mapping[Constraint, float]
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One promise, kept with a margin to spare."""
+
+    constraint: Constraint
+    margin: float
+    rows: int  # here, of the smallest set involved
+    rows_needed: int | None  # of that set; None where none would do, or where it cannot be certified
+    rows_in_all: int | None  # of its population, if the set keeps its share
+    why: str = ""  # it cannot be told
+
+
+@dataclass(frozen=True)
+class RowsNeeded:
+    """The rows that certificates need; prints as a table."""
+
+    confidence: float
+    power: float
+    promises: tuple[Needed, ...]  # for each promise, one for each margin
+
+    def __str__(self) -> str:
+        table = [["promise", "with to spare", "rows here", "rows needed", "in all"]]
+        last = None
+        for each in self.promises:
+            numbers = [_number(n) for n in (each.rows, each.rows_needed, each.rows_in_all)]
+            words = "" if each.constraint == last else str(each.constraint)
+            table.append([words, f"{each.margin:g}", *numbers])
+            last = each.constraint
+        untold = {each.constraint: each.why for each in self.promises if each.why}
+        return "\n".join(
+            [
+                f"To certify each at {100 * self.confidence:.4g}% confidence, with a chance of "
+                f"{100 * self.power:.4g}%:",
+                *aligned(table, right=range(1, 5)),
+                *(f"{constraint}: {why}" for constraint, why in untold.items()),
+            ]
+        )
+
+
+def rows_needed(
+    problem: Problem,
+    population: Population,
+    *,
+    margin: Margin | None = None,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    rate: float = 0.5,
+    **others: Population,
+) -> RowsNeeded:
+    """How many rows would certify each promise of `problem`, were it kept with `margin` to spare.
+
+    No model is needed. `margin` is in the units of the promise: a number, several, or one for each
+    constraint; some are tried where none is given. Of `population` and `others` only the shares of the groups are used. Rates that a promise
+    does not tell are taken to be `rate`; the default varies most. In a ratio that share of the rows is
+    taken to be counted. These are normal approximations, for planning; the certificate itself is exact.
+
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 0] * 500, columns={"sex": (["f"] * 200 + ["m"] * 800)})
+    >>> promises = [rb.recall(sex="f") >= 0.9 * rb.recall(), rb.recall() >= 0.8]
+    >>> print(rows_needed(rb.Problem(rb.error_rate(), promises), people, margin=0.05))
+    To certify each at 95% confidence, with a chance of 80%:
+    promise                               with to spare  rows here  rows needed  in all
+    ───────────────────────────────────────────────────────────────────────────────────
+    recall(sex == "f") >= 0.9 * recall()           0.05        100          500   4,998
+    recall() >= 0.8                                0.05        500          388     775
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"rows_needed takes a rb.Problem first, got {type(problem).__name__}")
+    for name, given in {"the second argument": population, **others}.items():
+        if not isinstance(given, Population):
+            raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")
+    for name, value in {"confidence": confidence, "power": power, "rate": rate}.items():
+        check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
+    people = {FIRST: population, **others}
+    problem = spelled_out(problem, people)
+    missing = missing_here(problem, people, ())
+    undecided = _undecided(problem, people)
+    aim = Aim(1.0 - confidence, len(problem.constraints), power)
+    found = []
+    for constraint in problem.constraints:
+        why = missing.get(constraint) or _untold(constraint)
+        for each in _margins(margin, constraint, undecided):
+            needed = Needed(constraint, each, 0, None, None, why)
+            found.append(needed if why else _needed(needed, undecided, aim, rate))
+    return RowsNeeded(confidence, power, tuple(found))
+
+
+def _margins(margin: Margin | None, constraint: Constraint, decided: Decided) -> list[float]:
+    if margin is None:
+        counts = () if isinstance(constraint.left, Ratio) else filter(is_count, constraint.rates)
+        unit = max((scale(decided, rate) for rate in counts), default=1.0)
+        return [unit * each for each in MARGINS]
+    if isinstance(margin, Mapping):
+        if constraint not in margin:
+            raise ValueError(f"margin says nothing of {constraint}: give a number for each constraint")
+        found = [margin[constraint]]
+    else:
+        found = list(margin) if isinstance(margin, Iterable) else [margin]
+    for each in found:
+        check_number("margin, what a promise is kept with to spare,", each, above=0)
+    return found
+
+
+def _untold(constraint: Constraint) -> str:
+    return "areas under the curve are not certified" if isinstance(constraint.left, Area) else ""
+
+
+def _undecided(problem: Problem, people: dict[str, Population]) -> Decided:
+    """The rows, with decisions that are never looked at."""
+    names = [rate.at for demand in problem.demands for rate in demand.expression.rates]
+    thresholds = {name: np.zeros(1) for name in names if isinstance(name, str)}
+    scores = {name: np.zeros((1, len(each))) for name, each in people.items()}
+    return Decided(people, scores, np.ones(1), thresholds, "no model yet")
+
+
+def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:
+    """The rows for one promise and margin, by the test that it would get."""
+    constraint = asked.constraint
+    room = room_of(constraint)
+    rows = rows_behind(decided, room.rates)
+    parts, constant = without_constants(means(decided, room), room.constant)
+    if len(parts) == 1:
+        times = _times_alone(parts[0], constant, asked, decided, aim, rate)
+    else:
+        spread = arranged(parts).at_rate(rate).spread(aim)
+        times = (spread / _room(asked, decided, rate)) ** 2
+    if not math.isfinite(times):
+        return replace(asked, rows=rows)
+    everyone = len(decided.populations[_smallest(decided, room)])
+    return replace(
+        asked,
+        rows=rows,
+        rows_needed=max(math.ceil(times * rows), 1),
+        rows_in_all=max(math.ceil(times * everyone), 1),
+    )
+
+
+def _times_alone(
+    mean: Mean, constant: float, asked: Needed, decided: Decided, aim: Aim, rate: float
+) -> float:
+    """How many times the rows here are needed, for one mean; infinite where none would do."""
+    at, reach, rows = threshold(mean, constant), mean.reach, len(mean.values)
+    if at is None or mean.weights is not None:
+        spread = (bets(aim.delta) + aim.luck) * reach * math.sqrt(rate * (1 - rate) / rows)
+        return (spread / _room(asked, decided, rate)) ** 2
+    if isinstance(asked.constraint.left, Ratio) and is_even(asked.constraint.left):
+        better = room_of(_tighter(asked.constraint, asked.margin))
+        other = threshold(*_alone(decided, better))
+        truth = math.inf if other is None else other
+        speaking = rate * rows_behind(decided, better.rates)  # of the rows here, for or against it
+    else:
+        share = rate if 0.0 in same_once(mean.possible + constant) else 1.0
+        truth, speaking = at + asked.margin / reach / share, share * rows
+    return _binomial_rows(at, truth, aim) / speaking if truth <= 1 else math.inf
+
+
+def _alone(decided: Decided, room: Expression) -> tuple[Mean, float]:
+    (mean,), constant = without_constants(means(decided, room), room.constant)
+    return mean, constant
+
+
+def _tighter(constraint: Constraint, margin: float) -> Constraint:
+    sign = 1.0 if constraint.relation == ">=" else -1.0
+    return replace(constraint, right=constraint.right + sign * margin)
+
+
+def _binomial_rows(at: float, truth: float, aim: Aim) -> float:
+    """Rows of which a binomial test shows that a proportion, `truth`, is above `at`.
+
+    The normal formula with Fleiss's correction for whole numbers.
+    """
+    apart = truth - at
+    deviations = normal(aim.delta) * math.sqrt(at * (1 - at))
+    deviations += aim.luck * math.sqrt(max(truth * (1 - truth), 0.0))
+    rows = (deviations / apart) ** 2
+    return rows / 4 * (1 + math.sqrt(1 + 2 / (rows * apart))) ** 2
+
+
+def _room(asked: Needed, decided: Decided, rate: float) -> float:
+    """The margin in units of the room; that of a ratio is multiplied by what stands below its line."""
+    metric = asked.constraint.left
+    if not isinstance(metric, Ratio):
+        return asked.margin
+    below = metric.denominator.constant
+    for each, coefficient in metric.denominator.terms:
+        inside = float(decided.mask(each.population, each.subset).mean()) if is_count(each) else 1.0
+        below += coefficient * scale(decided, each) * inside * rate
+    return asked.margin * below
+
+
+def _smallest(decided: Decided, room: Expression) -> str:
+    """The population of the smallest set involved."""
+    return min(room.rates, key=lambda rate: rows_behind(decided, [rate])).population
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
