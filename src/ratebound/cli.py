@@ -231,7 +231,9 @@ def _add_audit(commands: Any) -> None:
 
 def _add_certify(commands: Any) -> None:
     certify = _command(
-        commands, "certify", "show that a saved model's promises hold on new rows, on rows it has not seen"
+        commands,
+        "certify",
+        "show that a saved model's promises hold on new rows, on rows it has not seen",
     )
     _add_model(certify)
     add = certify.add_argument

@@ -74,9 +74,7 @@ def enumerated(first, second, constant):
     one, two = first.turned, second.turned
     bound = -constant + sum(-share.times for share in (first, second) if share.times < 0)
     line = Line(one.times, two.times, bound, one.rows, two.rows)
-    scores = np.array(
-        [[line.score(i, j) for j in range(two.rows + 1)] for i in range(one.rows + 1)]
-    )
+    scores = np.array([[line.score(i, j) for j in range(two.rows + 1)] for i in range(one.rows + 1)])
     seen = line.score(one.successes, two.successes)
     if seen <= 0:
         return scores, None
@@ -159,7 +157,7 @@ def test_bounds_of_one_proportion():
 # --- a group inside everyone -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("c, slack, above", [(0.8, 0, True), (1.25, 0, False), (1.0, 0.1, True)])
+@pytest.mark.parametrize(("c", "slack", "above"), [(0.8, 0, True), (1.25, 0, False), (1.0, 0.1, True)])
 def test_a_group_inside_everyone_by_enumeration(c, slack, above):
     """All samples of ten rows, each in the group or not and a success or not: size <= δ."""
     from ratebound.certifying._aim import Aim
@@ -186,4 +184,4 @@ def test_planning_is_about_right():
     from ratebound.certifying._aim import Aim
 
     pair = Pair(Share(365, 590, 1.0), Share(2019, 3256, -0.95), 0.0)
-    assert pair.spread(Aim(0.05)) == pytest.approx(0.054, abs=0.002)  # as benchmarks/certificates.py has it
+    assert pair.spread(Aim(0.05)) == pytest.approx(0.054, abs=0.002)  # as benchmarked

@@ -46,10 +46,10 @@ class Nested:
         return pair_spread(group, rest, aim) + normal(aim.gamma / 2) * float(np.sqrt(share)) * abs(gain)
 
     def at_rate(self, rate: float) -> Nested:
-        """The same, were every rate this one."""
-        return replace(
-            self, successes=round(rate * self.rows), rest_successes=round(rate * self.rest_rows)
-        )
+        """The same, were the rate this one, in the group and in the rest alike."""
+        alike = self.among[1] >= self.among[0]  # whether successes are the same thing in both
+        rest = round((rate if alike else 1 - rate) * self.rest_rows)
+        return replace(self, successes=round(rate * self.rows), rest_successes=rest)
 
     @property
     def share(self) -> float:

@@ -80,9 +80,10 @@ def rows_needed(
     """How many rows would certify each promise of `problem`, were it kept with `margin` to spare.
 
     No model is needed. `margin` is in the units of the promise: a number, several, or one for each
-    constraint; some are tried where none is given. Of `population` and `others` only the shares of the groups are used. Rates that a promise
-    does not tell are taken to be `rate`; the default varies most. In a ratio that share of the rows is
-    taken to be counted. These are normal approximations, for planning; the certificate itself is exact.
+    constraint; some are tried where none is given. Of `population` and `others` only the shares of the
+    groups are used. Rates that a promise does not tell are taken to be `rate`; the default varies most.
+    In a ratio that share of the rows is taken to be counted. These are normal approximations, for
+    planning; the certificate itself is exact.
 
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 0] * 500, columns={"sex": (["f"] * 200 + ["m"] * 800)})

@@ -1,4 +1,4 @@
-"""``ratebound certify``: that a saved model's promises hold on new rows, shown on rows it has not seen."""
+"""``ratebound certify``: a saved model's promises on new rows, shown on rows it has not seen."""
 
 from __future__ import annotations
 

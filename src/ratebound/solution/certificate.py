@@ -78,7 +78,7 @@ class Certificate:
     @property
     def summary(self) -> str:
         """The verdict in one sentence."""
-        count, level = len(self.promises), f"{100 * self.confidence:.4g}% confidence"
+        count, level = len(self.promises), f"{100 * self.confidence:.10g}% confidence"
         if not count:
             return "No promise was made, so there was nothing to certify."
         if self.holds:

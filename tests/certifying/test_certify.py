@@ -1,0 +1,295 @@
+"""Certificates: which test each promise gets, against SciPy's; what is refused; small simulations."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import ratebound as rb
+from ratebound.certifying._row_kinds import row_kinds
+from ratebound.certifying.certify import room_of
+
+from .conftest import Decides, certified, mixture, people
+
+SCORE = "exact score test (Berger–Boos)"
+EXACT = "exact binomial test"
+F1 = 2 * rb.true_positives() / (2 * rb.true_positives() + rb.false_positives() + rb.false_negatives())
+
+
+# --- one rate, or what comes down to one -------------------------------------------------------------
+
+
+def counts(rows):
+    """Labels and decisions of the rows, and the existing model's."""
+    return rows.y, rows.X[:, 0] > 0, rows.columns["live"]
+
+
+def test_one_rate_is_clopper_pearsons(sample):
+    y, yes, _ = counts(sample)
+    for promise, hits, among, more in [
+        (rb.recall() >= 0.7, yes[y].sum(), y.sum(), "greater"),
+        (rb.recall() <= 0.9, yes[y].sum(), y.sum(), "less"),
+        (rb.false_positive_rate() <= 0.3, yes[~y].sum(), (~y).sum(), "less"),
+        (1 - rb.error_rate() >= 0.7, (yes == y).sum(), len(y), "greater"),
+        (rb.predicted_positives(out_of=1000) <= 600, yes.sum(), len(y), "less"),
+    ]:
+        found = certified(promise, sample)
+        at = {0.7: 0.7, 0.9: 0.9, 0.3: 0.3, 600.0: 0.6}[promise.right.constant]
+        expected = binomtest(int(hits), int(among), at, alternative=more).pvalue
+        assert found.p_value == pytest.approx(expected, rel=1e-9), promise
+        assert (found.method, found.rows) == (EXACT, among)
+
+
+def test_ratios_are_binomial_among_the_rows_that_count(sample):
+    y, yes, live = counts(sample)
+    wins, losses = ((yes == y) & (live != y)).sum(), ((yes != y) & (live == y)).sum()
+    right, wrong = (y & yes).sum(), (y ^ yes).sum()
+    for promise, hits, among, at in [
+        (rb.precision() >= 0.7, right, yes.sum(), 0.7),
+        (rb.win_loss_ratio(versus="live") >= 1.1, wins, wins + losses, 1.1 / 2.1),
+        (F1 >= 0.7, right, right + wrong, 0.7 / 1.3),  # F = 2q / (1 + q) of a share q
+        (rb.accuracy() >= rb.accuracy_of(versus="live"), wins, wins + losses, 0.5),  # a sign test
+        (rb.wins(versus="live") >= rb.losses(versus="live"), wins, wins + losses, 0.5),
+    ]:
+        found = certified(promise, sample)
+        expected = binomtest(int(hits), int(among), at, alternative="greater").pvalue
+        assert found.p_value == pytest.approx(expected, rel=1e-9), promise
+        assert found.method == EXACT
+
+
+def test_nothing_counts():
+    rows = people(np.zeros(20, dtype=bool))
+    found = certified(rb.precision() >= 0.5, rows)
+    assert (found.p_value, found.holds, found.value, found.rows_needed) == (1.0, False, None, None)
+    assert "no row here counts" in found.why
+
+
+def test_promises_that_cannot_be_broken_or_shown():
+    rows = people(np.ones(50, dtype=bool))
+    assert certified(rb.predicted_positives(out_of=10) <= 40, rows).p_value == 0.0
+    found = certified(rb.recall() >= 1.0, rows)
+    assert (found.value, found.p_value, found.rows_needed) == (1.0, 1.0, None)
+
+
+# --- several rates: known from the words, not from the sample ---------------------------------------
+
+COLUMN = rb.column
+ARRANGED = {
+    "a group in everyone": (rb.recall(g="a") >= 0.9 * rb.recall(), SCORE),
+    "everyone against a group": (rb.recall() <= 1.1 * rb.recall(g="a") + 0.01, SCORE),
+    "two values of a column": (rb.recall(g="a") >= 0.9 * rb.recall(g="b"), SCORE),
+    "a ratio of them": (rb.positive_rate(g="a") / rb.positive_rate(g="b") >= 0.8, SCORE),
+    "the rest": (rb.recall(g="a") >= 0.9 * rb.recall(~rb.where(g="a")), SCORE),
+    "among two of three": (rb.recall(g="a") >= 0.9 * rb.recall(g=("a", "b")), SCORE),
+    "ages apart": (rb.recall(COLUMN("age") < 30) >= 0.9 * rb.recall(COLUMN("age") >= 30), SCORE),
+    "ages inside": (rb.recall(COLUMN("age") < 30) >= 0.9 * rb.recall(COLUMN("age") <= 40), SCORE),
+    "labels apart": (rb.recall(g="a") >= rb.true_negative_rate(g="a") - 0.2, SCORE),
+    "the same indicator": (rb.recall(g="a") >= 0.8 * rb.accuracy(), SCORE),
+    "its complement": (rb.false_negative_rate(g="a") <= 1.5 - rb.recall(), SCORE),
+    "ages that overlap": (rb.recall(COLUMN("age") < 30) >= 0.9 * rb.recall(COLUMN("age") > 25), "box"),
+    "two columns": (rb.recall(g="a") >= 0.9 * rb.recall(COLUMN("age") < 30), "box"),
+    "three": (rb.recall(g="a") + rb.recall(g="b") - rb.recall(g="c") >= 0.5, "box"),
+    "three values": (rb.accuracy() >= rb.accuracy_of(versus="live") - 0.1, "betting"),
+    "thresholds": (rb.recall(at=0) - rb.recall(at=0.5) <= 0.1, EXACT),
+}
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+def test_which_test_a_promise_gets(name, sample):
+    promise, expected = ARRANGED[name]
+    model = mixture(sample.X[:, 0])
+    found = certified(promise, sample, model)
+    assert found.method.startswith("2 bounds") or found.method.startswith("3 bounds") \
+        if expected == "box" else found.method == expected  # fmt: skip
+    assert 0 < found.p_value <= 1
+    assert found.why == ""
+
+
+def test_an_accident_of_the_sample_is_not_taken_for_a_rule():
+    """No row here is both young and in group a, but the words allow it."""
+    rows = people(np.arange(90) % 3 > 0, g=["a", "b", "c"] * 30, age=[50, 20, 50] * 30)
+    found = certified(rb.recall(g="a") >= rb.recall(rb.column("age") < 30) - 0.9, rows)
+    assert found.method == "2 bounds together (Clopper–Pearson)"
+
+
+def test_other_populations_are_independent(sample):
+    found = certified(rb.recall(on="pool") >= 0.7 * rb.recall(), sample, pool=sample)
+    assert found.method == SCORE
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "disjoint", "inside"),
+    [
+        (rb.where(g="a"), rb.where(g="b"), True, False),
+        (rb.where(g="a"), rb.where(g=("a", "b")), False, True),
+        (rb.where(g="a", h=1), rb.where(g="a"), False, True),
+        (~rb.where(g="a"), rb.where(g="a"), True, False),
+        (rb.column("x") < 3, rb.column("x") <= 3, False, True),
+        (rb.column("x") < 3, rb.column("x") >= 3, True, False),
+        (rb.column("x") == 3, rb.column("x") > 2, False, True),
+        ((rb.column("x") > 1) & (rb.column("x") < 2), rb.column("x") > 1.5, False, False),
+        (rb.where(g="a"), rb.where(h="a"), False, False),
+        (rb.where(g=True), rb.where(g=1), False, True),
+        (rb.column("x") != 3, rb.column("x") == 3, True, False),
+    ],
+    ids=str,
+)
+def test_what_words_say_of_two_sets(one, other, disjoint, inside):
+    rates = rb.positive_rate(one).rates + rb.positive_rate(other).rates
+    kinds = row_kinds(rates)
+    first, second = (kinds.over(rate) for rate in rates)
+    assert bool((first & second).any()) is not disjoint
+    assert bool((first & ~second).any()) is not inside
+
+
+def test_too_many_kinds_of_rows_conclude_nothing(sample):
+    parts = [rb.where(**{f"c{i}": 1}) for i in range(20)]
+    every = parts[0]
+    for part in parts[1:]:
+        every = every | part
+    assert row_kinds(rb.positive_rate(every).rates) is None
+    columns = {f"c{i}": np.arange(40) % 20 == i for i in range(20)}
+    rows = people(np.arange(40) % 4 > 0, **columns)
+    assert certified(rb.recall(every) >= 0.1, rows).method == "betting"
+
+
+# --- all of them together ----------------------------------------------------------------------------
+
+
+def test_all_hold_together_at_the_largest_p_value():
+    """No correction is due where all are shown; on their own, Holm's."""
+    yes = np.arange(400) % 20 > 0  # 95%
+    rows = people(yes, g=["a", "b"] * 200)
+    promises = [rb.recall(g="a") >= 0.85, rb.recall(g="b") >= 0.9, rb.recall() >= 0.93]
+    problem = rb.Problem(rb.positive_rate(), promises)
+    found = rb.certify(problem, Decides(), rows)
+    p = [promise.p_value for promise in found.promises]
+    assert not found.holds
+    assert p[2] > 0.05
+    assert [promise.holds for promise in found.promises] == [p[0] <= 0.05 / 3, p[1] <= 0.05 / 2, False]
+    level = 1 - max(p) - 1e-9
+    together = rb.certify(problem, Decides(), rows, confidence=level)
+    assert together.holds
+    assert all(promise.holds for promise in together.promises)
+
+
+def test_no_promises():
+    found = rb.certify(rb.Problem(rb.positive_rate()), Decides(), people([1, 0]))
+    assert found.holds
+    assert "nothing to certify" in str(found)
+
+
+def test_goals_are_spelled_out_and_absent_groups_refused(sample):
+    problem = rb.Problem(rb.error_rate(), ["equal_opportunity(g, ratio=0.8)"])
+    assert len(rb.certify(problem, Decides(), sample).promises) == 3
+    few = people([1, 1, 1, 0], [1, 1, 1, 0], g=["a", "a", "b", "c"])
+    found = rb.certify(rb.Problem(rb.error_rate(), [rb.recall(g="c") >= 0.5]), Decides(), few)
+    (promise,) = found.promises
+    assert (promise.p_value, promise.holds, promise.value, promise.rows) == (1.0, False, None, 0)
+    assert "no row" in promise.why
+    with pytest.raises(ValueError, match='no row has g == "x"'):  # a slip
+        rb.certify(rb.Problem(rb.error_rate(), [rb.recall(g="x") >= 0.5]), Decides(), few)
+
+
+def test_slips_are_told(sample):
+    problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.5])
+    with pytest.raises(TypeError, match=r"certify takes a rb\.Problem first"):
+        rb.certify("recall() >= 0.5", Decides(), sample)
+    with pytest.raises(TypeError, match=r"third argument must be a rb\.Population"):
+        rb.certify(problem, Decides(), sample.X)
+    with pytest.raises(ValueError, match=r"confidence, a probability such as 0\.95"):
+        rb.certify(problem, Decides(), sample, confidence=95)
+
+
+def test_rooms_of_promises():
+    assert room_of(rb.recall() >= 0.5) == rb.recall() - 0.5
+    assert room_of(rb.recall() <= 0.5) == 0.5 - rb.recall()
+    assert room_of(rb.precision() >= 0.5) == rb.true_positives() - 0.5 * rb.predicted_positives()
+
+
+# --- mixtures ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 2))
+    y = X[:, 0] + random.normal(size=600) > 0
+    rows = rb.Population(X, y, columns={"g": X[:, 1] > 0})
+    problem = rb.Problem(rb.error_rate(), [rb.recall(g=True) >= 0.6, rb.positive_rate() <= 0.7])
+    trace = rb.play(rb.compile(problem, rows), rb.Linear(0.1), rounds=30, batch_size=None)
+    return problem, rb.average(trace), rows
+
+
+def test_a_mixture_is_certified_on_what_it_decides(trained):
+    problem, mixed, rows = trained
+    assert len(mixed) > 1
+    found = rb.certify(problem, mixed, rows)
+    yes = mixed.predict(rows.X)
+    group = rows.y & rows.columns["g"]
+    expected = binomtest(int(yes[group].sum()), int(group.sum()), 0.6, alternative="greater").pvalue
+    assert found.promises[0].p_value == pytest.approx(expected)
+    assert found.promises[0].value == pytest.approx(yes[group].mean())
+    assert "on the decisions that it makes" in found.model
+    salted = replace(mixed, decider=mixed.decider.salted(5))
+    assert rb.certify(problem, salted, rows).promises[0].value != found.promises[0].value
+
+
+def test_or_in_expectation(trained):
+    problem, mixed, rows = trained
+    found = rb.certify(problem, mixed, rows, in_expectation=True)
+    assert found.promises[0].method == "Hoeffding–Bentkus bound"
+    assert found.promises[0].value == rb.audit(problem, mixed, rows).promises[0].value
+    assert found.model.endswith("in expectation")
+    pair = certified(rb.recall(g=True) >= 0.5 * rb.recall(), rows, mixed, in_expectation=True)
+    assert pair.method == "2 bounds together (Hoeffding–Bentkus)"
+
+
+def test_members_without_a_hash_only_in_expectation(sample):
+    both = mixture(sample.X[:, 0], -sample.X[:, 0])
+    with pytest.raises(TypeError, match="in_expectation=True"):
+        certified(rb.recall() >= 0.2, sample, both)
+    assert certified(rb.recall() >= 0.3, sample, both, in_expectation=True).p_value < 0.001
+
+
+def test_areas_and_learned_thresholds_are_refused(sample):
+    one, two = mixture(sample.X[:, 0]), mixture(sample.X[:, 0], -sample.X[:, 0])
+    found = certified(rb.roc_auc() >= 0.5, sample, one)
+    assert found.p_value == 1.0
+    assert "no exact test" in found.why
+    one.thresholds, two.thresholds = {"t": np.array([0.5])}, {"t": np.array([0.5, 0.6])}
+    promise = rb.recall(at="t") >= 0.2
+    assert certified(promise, sample, one).method == EXACT
+    assert certified(promise, sample, two, in_expectation=True).why == ""
+
+
+def test_it_is_kept_with_the_model(trained, tmp_path):
+    problem, mixed, rows = trained
+    found = rb.certify(problem, mixed, rows)
+    loaded = rb.load(mixed.recorded(certificate=found).save(tmp_path))
+    assert loaded.certificate == found
+    assert rb.certify(problem, loaded, rows) == found
+
+
+# --- weights ----------------------------------------------------------------------------------------
+
+
+def test_equal_weights_are_none(sample):
+    promise = rb.recall(g="a") >= 0.9 * rb.recall()
+    heavy = rb.Population(sample.X, sample.y, columns=sample.columns, weights=np.full(400, 2.5))
+    assert certified(promise, heavy).p_value == certified(promise, sample).p_value
+
+
+def test_unequal_weights_are_bet_on(sample):
+    weights = np.where(np.arange(400) % 2, 1.0, 3.0)
+    heavy = rb.Population(sample.X, sample.y, columns=sample.columns, weights=weights)
+    found = certified(rb.recall() >= 0.5, heavy)
+    assert found.method.startswith("betting, taking no row to weigh more")
+    assert found.holds
+    assert (
+        found.value
+        == rb.audit(rb.Problem(rb.error_rate(), [rb.recall() >= 0.5]), Decides(), heavy)
+        .promises[0]
+        .value
+    )
