@@ -95,7 +95,7 @@ def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
     assert (here - nearby) / abs(1e-4 * step) == pytest.approx(price, rel=1e-3)
 
 
-def test_the_estimator_has_prices_and_multipliers_apart(rows):
+def test_the_estimators_prices_are_what_its_own_iterates_gain(rows):
     X, y, group = rows
     promises = ["predicted_positives() <= 450.0", "recall() >= 0.2"]
     played = {

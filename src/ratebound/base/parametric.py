@@ -64,12 +64,13 @@ class Program:
     def least_room(self) -> float | None:
         """The least room at which all constraints can be kept; None where the others cannot be."""
         one = np.arange(self.H.shape[1]) == self.index
-        others = np.where(one, np.inf, 0.0)
-        most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
-        vertex = least_program(self.H, others, 1.0 - one, most, self.groups)
-        if vertex.x[-1] * most > TOLERANCE:
-            return None
         right = np.where(one, np.inf, TOLERANCE / 2)
+        alone = not self.groups.any() and (right >= self.H).all(axis=1).any()
+        if not alone:
+            most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
+            vertex = least_program(self.H, np.where(one, np.inf, 0.0), 1.0 - one, most, self.groups)
+            if vertex.x[-1] * most > TOLERANCE:
+                return None
         vertex = solve(self.H[:, self.index], self.H.T, right, self.groups)
         self.active |= weights_of(vertex, self.groups) > 0
         return float(self.H[:, self.index] @ weights_of(vertex, self.groups))

@@ -73,8 +73,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
     prices_ : for each constraint, how much the objective on the training rows would fall per unit of
         relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
-    multipliers_ : the weight of each constraint when training ended, relative to the objective's. They
-        steer training and are in its units; `prices_` says what a constraint costs.
+        `rb.price` says what other bounds would cost.
+    multipliers_ : the same, by its other name: the Lagrange multipliers of the solution's program. The
+        weights that steered training are in ``trace_.multipliers``, and are no prices.
     trace_ : all iterates kept.
 
     Examples
@@ -178,15 +179,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         pool = result.pool(margins)
         self.solution_ = solution.recorded(pool=pool)
         self.status_, self.trace_ = self.solution_.status, result.trace
-        weights = result.own.multipliers[-1]
-        self.constraints_, self.prices_, self.multipliers_ = (
+        self.constraints_, self.prices_ = (
             dict(zip(everyone.labels, values.tolist(), strict=True))
-            for values in (
-                self.solution_.violations["train"],
-                pool.paid(),
-                weights[1:] / max(weights[0], 1e-12),
-            )
+            for values in (self.solution_.violations["train"], pool.paid())
         )
+        self.multipliers_ = self.prices_
         return self
 
     def _checked_parameters(self) -> tuple[Learner, Callable[..., Mixture], Training]:

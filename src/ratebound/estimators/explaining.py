@@ -17,8 +17,8 @@ from ratebound.estimators.explanation import (
     UNCONSTRAINED,
     Explained,
     Explanation,
-    Price,
     RateRows,
+    TotalPrice,
 )
 from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
@@ -83,7 +83,7 @@ def explain(
     if bound is not None:
         reached, why_not = _by_thresholds(compiled, plain, known)
         own = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
-        price = Price(bound.objective, bound.free, own, tuple(known), reached, why_not)
+        price = TotalPrice(bound.objective, bound.free, own, tuple(known), reached, why_not)
     return Explanation(
         problem=compiled.problem,
         rows={name: len(people) for name, people in compiled.populations.items()},

@@ -42,11 +42,11 @@ class Explained:
     classifiers: dict[str, Promise]  # the promise judged for each simple classifier
     possible: bool  # False if no classifier at all keeps it
     least_violation: float  # by any classifier, in the constraint's own units
-    price: float | None  # how much `Price.at_least` falls per unit of relaxation
+    price: float | None  # how much `TotalPrice.at_least` falls per unit of relaxation
 
 
 @dataclass(frozen=True)
-class Price:
+class TotalPrice:
     """What keeping every promise costs in the objective, on these rows."""
 
     at_least: float  # the objective of any classifier that keeps them, even one that saw the labels
@@ -69,7 +69,7 @@ class Explanation:
     conflict: tuple[Constraint, ...]  # the constraints that cannot be kept together
     relax: tuple[tuple[Constraint, float], ...]  # how far to relax each of them to make it possible
     exact: bool  # whether `possible` proves that some classifier keeps them
-    price: Price | None  # None if they cannot be kept or the solver failed
+    price: TotalPrice | None  # None if they cannot be kept or the solver failed
     needed: RowsNeeded  # to certify each promise, were it kept with some margins to spare
 
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
     )
 
 
-def _price_lines(found: Explanation, price: Price) -> list[str]:
+def _price_lines(found: Explanation, price: TotalPrice) -> list[str]:
     """What keeping the promises costs: a lower bound, and what thresholds reach."""
     bound = number(price.at_least)
     table = [
