@@ -66,12 +66,7 @@ class Draws:
         return Range(own, other, two_sets=True)
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block that is not full yet: which sets have had their row, and what those rows add up to."""
-
-    filled: tuple[bool, ...]
-    total: float
+Block = tuple[float | None, ...]  # what the row of each set adds; None where it is still to come
 
 
 def draws_of(constraint: Constraint) -> Draws:
@@ -183,20 +178,19 @@ def _blocks(
 ) -> tuple[Array, Array, Block]:
     """Where blocks are full, their sums, and the block left open; each has the next row of every set."""
     places = [np.flatnonzero(rows) for rows in inside]
-    block = block or Block((False,) * len(inside), constant)
+    block = block or (None,) * len(inside)
     at: list[int] = []
     totals: list[float] = []
     start = 0
     while True:
-        filled, total, end = list(block.filled), block.total, start - 1
+        end, filled = start - 1, list(block)
         for i, rows in enumerate(places):
             position = np.searchsorted(rows, start)
-            if not filled[i] and position < len(rows):
-                filled[i] = True
-                total += float(values[i][rows[position]])
+            if filled[i] is None and position < len(rows):
+                filled[i] = float(values[i][rows[position]])
                 end = max(end, int(rows[position]))
-        if not all(filled):
-            return np.array(at, dtype=int), np.array(totals), Block(tuple(filled), total)
+        if None in filled:
+            return np.array(at, dtype=int), np.array(totals), tuple(filled)
         at.append(end)
-        totals.append(total)
-        block, start = Block((False,) * len(inside), constant), end + 1
+        totals.append(constant + sum(each for each in filled if each is not None))
+        block, start = (None,) * len(inside), end + 1

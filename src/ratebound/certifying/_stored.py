@@ -29,14 +29,11 @@ def stored(watch: Watch) -> dict[str, Any]:
         "shares": [start, start + len(wealth.shares)],
         "logs": wealth.logs.tolist(),
         "reserve": wealth.reserve,
-        "pause": wealth.pause,
         "tallies": watch.tallies.tolist(),
-        "block": None,
+        "block": None if watch.block is None else list(watch.block),
         "alarm": None,
         "kept": watch.kept,
     }
-    if watch.block is not None:
-        found["block"] = {"filled": list(watch.block.filled), "total": watch.block.total}
     if watch.alarm is not None:
         fields = ("row", "evidence", "value", "bound")
         found["alarm"] = {name: getattr(watch.alarm, name) for name in fields}
@@ -72,8 +69,7 @@ def _wealth(fresh: Wealth, data: dict[str, Any]) -> Wealth:
         raise ValueError(f"its shares are from {start} to {stop}, of {len(grid)}")
     rows, inside = whole(data["rows"], "rows"), whole(data["inside"], "inside")
     squares, reserve = real(data["squares"], "squares"), real(data["reserve"], "reserve")
-    pause = whole(data["pause"], "pause")
-    if inside > rows or pause <= rows or squares <= 0 or not 0 < reserve < 1:
+    if inside > rows or squares <= 0 or not 0 < reserve < 1:
         raise ValueError("its numbers do not belong together")
     return Wealth(
         given=fresh.given,
@@ -84,15 +80,13 @@ def _wealth(fresh: Wealth, data: dict[str, Any]) -> Wealth:
         shares=grid[start:stop],
         logs=_array(data["logs"], (2, len(EFFECTS), stop - start), "logs"),
         reserve=reserve,
-        pause=pause,
     )
 
 
-def _block(data: dict[str, Any], sets: int) -> Block:
-    filled = tuple(data["filled"])
-    if len(filled) != sets or not all(isinstance(each, bool) for each in filled):
+def _block(data: list[Any], sets: int) -> Block:
+    if not isinstance(data, list) or len(data) != sets:
         raise ValueError("its open block has other sets than the promise")
-    return Block(filled, real(data["total"], "total"))
+    return tuple(None if each is None else real(each, "block") for each in data)
 
 
 def _alarm(constraint: Constraint, data: dict[str, Any]) -> Alarm:

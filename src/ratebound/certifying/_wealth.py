@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -27,8 +28,8 @@ MEMORY = 32  # rows that the centre looks back
 SHARES = np.sin(np.linspace(0.0, np.pi / 2, 65)) ** 2  # (G,) about equally many standard errors apart
 ALONE = np.ones(1)  # the share where every row is in the one set
 DOUBT = 0.1  # of the error allowed is for the interval of the share
-RESERVE, RELEASED, PAUSE = 0.1, 0.15, 1.5  # money kept for later, how much of it is brought in, and when
-FIRST_PAUSE = 64  # rows
+RESERVE = 0.1  # of the money is held back for later
+PAUSE = 256  # rows after which some of it is brought in, again and again
 IMAGINED = 8  # rows of a middling variance, before there are any
 MOST = 1_000_000  # numbers held at a time
 
@@ -62,7 +63,6 @@ class Wealth:
     shares: Array  # (G,) that are left
     logs: Array  # (2, K, G) of the money: against "at most 0", against "at least 0"
     reserve: float  # money not yet in play
-    pause: int  # the number of rows at which some of it comes in
 
 
 def evidence(wealth: Wealth) -> tuple[float, float]:
@@ -85,7 +85,6 @@ def opening(given: Range) -> Wealth:
         shares=shares,
         logs=np.full((2, len(EFFECTS), len(shares)), start),
         reserve=RESERVE,
-        pause=FIRST_PAUSE,
     )
 
 
@@ -99,7 +98,7 @@ def played(wealth: Wealth, rows: tuple[Array, Array, Array], error: float) -> tu
     start, count = 0, len(rows[0])
     while start < count:
         room = max(1, MOST // wealth.logs.size)
-        stop = min(count, start + room, start + wealth.pause - wealth.rows)
+        stop = min(count, start + room, start + PAUSE - wealth.rows % PAUSE)
         wealth, after = _played(wealth, tuple(part[start:stop] for part in rows), error)
         found.append(after)
         start = stop
@@ -148,25 +147,25 @@ def _counted_on(low: Array, high: Array, wealth: Wealth) -> Array:
 
 
 def _released(wealth: Wealth) -> Wealth:
-    """Bring in some of the reserve when it is time: a promise may break after it was kept for long."""
-    if wealth.rows < wealth.pause:
+    """Bring in some of the reserve when it is time: a promise may break after it was kept for long.
+
+    The pauses have the weights 1 / (j (j + 1)) of the reserve at the start, which sum to all of it.
+    """
+    pauses, since = divmod(wealth.rows, PAUSE)
+    if since:
         return wealth
-    brought = RELEASED * wealth.reserve
+    brought = wealth.reserve / (pauses + 1)
     return replace(
         wealth,
         logs=np.logaddexp(wealth.logs, math.log(brought / len(EFFECTS))),
         reserve=wealth.reserve - brought,
-        pause=math.ceil(PAUSE * wealth.pause),
     )
 
 
 def _centres(start: float, other: Array) -> Array:
     """Exponentially weighted means before each row and after the last, (n + 1,)."""
-    from scipy.signal import lfilter
-
-    kept = 1.0 - 1.0 / MEMORY
-    after, _ = lfilter([1.0 - kept], [1.0, -kept], other, zi=[kept * start])
-    return np.concatenate([[start], after])
+    means = accumulate(other.tolist(), lambda mean, new: mean + (new - mean) / MEMORY, initial=start)
+    return np.fromiter(means, float, len(other) + 1)
 
 
 def _around(shares: Array, seen: Array, within: Array, error: float) -> tuple[Array, Array]:
