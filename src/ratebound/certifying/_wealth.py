@@ -171,7 +171,8 @@ def _centres(start: float, other: Array) -> Array:
 def _around(shares: Array, seen: Array, within: Array, error: float) -> tuple[Array, Array]:
     """The positions (n,) of the grid's points around the shares that are not refuted yet.
 
-    A share is refuted where the likelihood of a Beta mixture is too many times its own.
+    A share is refuted where the likelihood of a Beta mixture is too many times its own. If the share
+    itself drifts, all can be refuted; then the last point to be refuted is all that is left.
     """
     if len(shares) == 1:
         return np.zeros(len(seen), dtype=int), np.zeros(len(seen), dtype=int)
@@ -184,6 +185,10 @@ def _around(shares: Array, seen: Array, within: Array, error: float) -> tuple[Ar
     last = len(shares) - 1
     low = np.where(refuted & left, np.arange(last + 1), 0).max(axis=1)
     high = np.where(refuted & ~left, np.arange(last + 1), last).min(axis=1)
-    low = np.maximum.accumulate(low)
-    high = np.minimum.accumulate(high)
-    return np.minimum(low, high), np.maximum(low, high)
+    low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
+    crossed = np.flatnonzero(low >= high)
+    if len(crossed):
+        row = crossed[0]
+        before = (low[row - 1], high[row - 1]) if row else (0, last)
+        low[row:] = high[row:] = before[0] if high[row] <= before[0] else before[1]
+    return low, high
