@@ -12,7 +12,7 @@ side of it are smaller wedges, so that there are about as many programs as piece
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ratebound.base.linear_program import NEARBY, TOLERANCE, least_program
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, solve, weights_of
 from ratebound.base.types import Array
 
-PROGRAMS = 200  # solved for one curve at most; what is then left is drawn straight
 WELL = 1e9  # the condition of a system that is well solved
 CLOSED = 1e-9  # a wedge that is no higher, relative to the range of the objective, is none
 ADDED = 24  # columns added to a program at a time
@@ -127,15 +126,16 @@ class Program:
         return len(best) > 0
 
 
-def curve(f: Array, H: Array, groups: Array, index: int, programs: int = PROGRAMS) -> Curve:
+def curve(f: Array, H: Array, groups: Array, index: int, programs: int = 500) -> Curve:
     """The best objective of mixtures by the room of constraint `index`, all others kept.
 
     `f` are the columns' objectives (k,), `H` their violations (k, m) in units, and `groups` (k,) numbers
-    from 0 the groups in which weights sum to 1. At most `programs` are solved.
+    from 0 the groups in which weights sum to 1. About `programs` are solved at most; what
+    is then not known is taken to be straight, a little above F.
 
     >>> f, H = np.array([0.0, 1.0, 3.0]), np.array([[0.5], [0.0], [-0.5]])
     >>> found = curve(f, H, np.zeros(3, dtype=int), 0)
-    >>> found.rooms, found.objectives, round(found.price, 6)
+    >>> found.rooms.round(6) + 0.0, found.objectives.round(6), round(found.price, 6)
     (array([-0.5,  0. ,  0.5]), array([3., 1., 0.]), 2.0)
     """
     program = Program(f, H, groups, index)
@@ -145,12 +145,12 @@ def curve(f: Array, H: Array, groups: Array, index: int, programs: int = PROGRAM
         if least is None:
             return nothing
         first, last = program.at(least), program.at(np.inf)
-        price = np.nan
-        if least <= TOLERANCE:
-            price = program.at(max(least, 0.0) + NEARBY).price
-        ends = float(H[:, index] @ last.weights)
-        last = Point(max(ends, least), last.objective, 0.0, last.weights)
-        points, exact = _points(program, first, last, programs)
+        last = replace(last, room=max(float(H[:, index] @ last.weights), least), price=0.0)
+        price, start = np.nan if least > TOLERANCE else 0.0, [(first, last)]
+        if least <= TOLERANCE and last.room > 2 * NEARBY:  # where it stands now it is to be exact
+            here = program.piece(max(least, 0.0) + NEARBY)
+            price, start = here[0].price, [(first, here[0]), (here[1], last)]
+        points, exact = _points(program, start, programs)
     except Unsolved:
         return nothing
     kept = points if not exact else _corners(points)
@@ -158,10 +158,12 @@ def curve(f: Array, H: Array, groups: Array, index: int, programs: int = PROGRAM
     return Curve(rooms, objectives, np.stack([p.weights for p in kept]), price, exact)
 
 
-def _points(program: Program, first: Point, last: Point, programs: int) -> tuple[list[Point], bool]:
-    """Solved programs from `first` to `last`, and whether F is straight between any two of them."""
-    least = CLOSED * max(first.objective - last.objective, CLOSED)
-    done, open_ = [first, last], [(first, last)]
+def _points(
+    program: Program, open_: list[tuple[Point, Point]], programs: int
+) -> tuple[list[Point], bool]:
+    """Points of F in order, those between the pairs added; and whether it is straight from each on."""
+    done = [point for pair in open_ for point in pair]
+    least = CLOSED * max(done[0].objective - done[-1].objective, CLOSED)
     for _ in range(programs):
         wedges = [_wedge(*pair) for pair in open_]
         open_ = [pair for pair, (height, _) in zip(open_, wedges, strict=True) if height > least]

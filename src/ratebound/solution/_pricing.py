@@ -13,11 +13,12 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Ratio
 from ratebound.solution.price import Price
 
+PROGRAMS = 12  # solved for each price of a model: enough to draw it, and to save many of them
 MOST = 24  # promises whose prices a model keeps: of more, those with the highest
 
 
-def price_in(pool: Pool, problem: Problem, promise: int) -> Price:
-    """The price of one of a problem's promises, counted from 0."""
+def price_in(pool: Pool, problem: Problem, promise: int, programs: int = PROGRAMS) -> Price:
+    """The price of one of a problem's promises, counted from 0, by at most so many `programs`."""
     constraint = problem.constraints[promise]
     if isinstance(constraint.left, Ratio):
         raise ValueError(
@@ -27,7 +28,7 @@ def price_in(pool: Pool, problem: Problem, promise: int) -> Price:
         )
     row = _row(problem, promise)
     scale = np.broadcast_to(np.asarray(pool.scale, dtype=float), pool.violations.shape[1])
-    found = curve(pool.objectives, pool.violations / scale, pool.groups, row)
+    found = curve(pool.objectives, pool.violations / scale, pool.groups, row, programs)
     paid = found.price / scale[row] if pool.prices is None else float(pool.prices[row])
     return _said(found, float(scale[row]), paid, pool, problem, promise)
 

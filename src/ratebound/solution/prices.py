@@ -17,6 +17,8 @@ from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
 from ratebound.solution.solutions import values_on
 
+EXACT = 500  # programs for the price of a trace, more than a curve ever took
+
 
 def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Price:
     """What a promise costs: the best objective as a function of its bound, all other promises kept.
@@ -49,7 +51,7 @@ def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Pri
             own.scale,
             watched={name: values.objectives for name, values in elsewhere.items()},
         )
-        return price_in(pool, model.problem, promise)
+        return price_in(pool, model.problem, promise, EXACT)
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture):
         raise TypeError(f"price takes a trace, a fitted estimator or a saved model, got {model!r}")
