@@ -10,7 +10,7 @@ from scipy.stats import barnard_exact, binom
 
 from ratebound.certifying._nested import Nested
 from ratebound.certifying._pair import Pair, Share, one_sided, pair_p_value
-from ratebound.certifying._region import Line
+from ratebound.certifying._region import FAR_OUT, Line, _window
 
 # Promises a p1 + b p2 + k >= 0: what they are, and where they are just kept, given p2.
 LINES = {
@@ -136,6 +136,14 @@ def test_large_samples_agree_with_the_normal_tail():
     k, j = round(n * 0.566), round(m * 0.62)
     ours = pair_p_value(Share(k, n, 1.0), Share(j, m, -0.9), 0.0, 0.001)
     assert ours == pytest.approx(norm.sf(line.score(k, m - j)) + 0.001, rel=0.05)
+
+
+@pytest.mark.parametrize("rows", [3, 50, 1000, 10**6])
+@pytest.mark.parametrize("rate", [0.0, 1e-7, 1e-4, 0.01, 0.3, 0.62, 0.999])
+def test_what_lies_far_out_is_added(rows, rate):
+    looked_at = _window(rows, rate, rate)
+    missed = binom.cdf(looked_at[0] - 1, rows, rate) + binom.sf(looked_at[-1], rows, rate)
+    assert 2 * missed < FAR_OUT
 
 
 def test_rates_that_cannot_break_or_keep_it():

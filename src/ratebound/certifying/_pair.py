@@ -106,8 +106,8 @@ def pair_p_value(first: Share, second: Share, constant: float, gamma: float) -> 
     one, two = first.turned, second.turned
     bound = -constant + sum(-share.times for share in (first, second) if share.times < 0)
     line = Line(one.times, two.times, bound, one.rows, two.rows)
-    if line.bound < 0 or line.bound >= one.times + two.times:  # kept, or broken, whatever the rates
-        return 0.0 if line.bound < 0 else 1.0
+    if line.bound <= 0 or line.bound >= one.times + two.times:  # kept, or not, whatever the rates
+        return 0.0 if line.bound <= 0 else 1.0
     score = line.score(one.successes, two.successes)
     if score <= 0:
         return 1.0

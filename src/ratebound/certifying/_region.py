@@ -127,21 +127,28 @@ class Region:
         found = float(self._by_chunks(ends, self.line.second(ends)).max())
         while len(low):
             bounds = self._by_chunks(high, self.line.second(low))
-            middle = (low + high) / 2
-            best = middle[np.argsort(-bounds, kind="stable")[:CELLS]]
-            found = max(found, float(self.probability(best, self.line.second(best)).max()))
-            again = (bounds > found + max(CLOSER, CLOSE * found)) & (high - low > SMALL)
+            best = np.argsort(-bounds, kind="stable")[:CELLS]
+            middle = (low[best] + high[best]) / 2
+            found = max(found, float(self.probability(middle, self.line.second(middle)).max()))
+            near = max(CLOSER, CLOSE * found)
+            again = (bounds > found + near) & (high - low > SMALL)
             settled = max(settled, float(bounds[~again].max(initial=0.0)))
-            low, high = (
-                np.concatenate([low[again], middle[again]]),
-                np.concatenate([middle[again], high[again]]),
-            )
+            # What a bound is too large by falls with the length of its piece.
+            parts = np.clip(np.ceil(1.1 * (bounds[again] - found) / near), 2, CELLS).astype(np.int64)
+            low, high = _divided(low[again], high[again], parts)
         return max(found, settled)
 
     def _by_chunks(self, q1: Array, q2: Array) -> Array:
         step = max(1, int(CHUNK // (len(self.k1) + len(self.k2))))
         parts = range(0, len(q1), step)
         return np.concatenate([self.probability(q1[i : i + step], q2[i : i + step]) for i in parts])
+
+
+def _divided(low: Array, high: Array, parts: Array) -> tuple[Array, Array]:
+    """Each piece from `low` to `high` in so many equal parts."""
+    place = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    start, step = np.repeat(low, parts), np.repeat((high - low) / parts, parts)
+    return start + place * step, start + (place + 1) * step
 
 
 def _window(rows: int, low: float, high: float) -> Array:

@@ -61,6 +61,7 @@ class Certificate:
     promise           value      bound  p-value  rows  rows needed
     ─────────────────────────────────────────────────────────────────────
     recall() >= 0.9  0.9500  >= 0.9000   0.0002   400          250  holds
+    By binomial.
     <BLANKLINE>
     Certified: the promise holds on new rows like these, at 95% confidence.
     """
@@ -99,6 +100,8 @@ class Certificate:
             rows = [list(HEADS), *map(_row, self.promises)]
             lines += ["", *aligned(rows, right=range(1, 6))]
             lines += [f"Not tested: {each.constraint}: {each.why}" for each in self.promises if each.why]
+            tests = dict.fromkeys(each.method for each in self.promises if not each.why)
+            lines += ["By " + "; ".join(tests) + "."] if tests else []
         return "\n".join([*lines, "", self.summary])
 
     def __repr__(self) -> str:
