@@ -107,11 +107,13 @@ def test_replayed_rounds_are_those_that_were_recorded(player, settings, monkeypa
 
 
 @pytest.mark.parametrize("settings", [1, 2])
-@pytest.mark.parametrize("judging", [4000, 200])  # rows: drawn in batches, and all in every round
+@pytest.mark.parametrize("judging", [4000, 200, None])  # rows: in batches, or all in every round; folds
 def test_replayed_rounds_show_the_judge_its_own_rows(settings, judging, monkeypatch):
     """With a judge too: on the CPU, played on the GPU, and replayed there."""
     problem = compiled(3)
-    judge = rb.compile(problem.problem, problem.first.only(np.arange(4000)[::-1][:judging]))
+    judge = rb.Folds(3)
+    if judging is not None:
+        judge = rb.compile(problem.problem, problem.first.only(np.arange(4000)[::-1][:judging]))
     traces = []
     for device, recorded in (("cuda", True), ("cuda", False), (None, False)):
         if not recorded:
@@ -126,8 +128,8 @@ def test_replayed_rounds_show_the_judge_its_own_rows(settings, judging, monkeypa
     for other in traces[1:]:
         np.testing.assert_allclose(traces[0].parameters, other.parameters, rtol=0.05, atol=0.05)
         np.testing.assert_allclose(traces[0].multipliers, other.multipliers, rtol=0.05, atol=0.05)
-    scores = traces[0].scorer.scores(traces[0].parameters, judge.features)
-    violations = judge.evaluate(scores, traces[0].thresholds)[1]
+    rows = problem if judging is None else judge
+    violations = rows.evaluate(traces[0].scores(rows), traces[0].thresholds)[1]
     np.testing.assert_allclose(traces[0].violations, violations, atol=2e-2)
 
 
