@@ -293,3 +293,42 @@ def test_unequal_weights_are_bet_on(sample):
         .promises[0]
         .value
     )
+
+
+# --- what is certified -------------------------------------------------------------------------------
+
+
+def test_thresholds_by_group_are_certified_as_they_fall():
+    """Drawn thresholds look at columns that are not among the features."""
+    random = np.random.default_rng(6)
+    X = random.normal(size=(800, 1))
+    y = X[:, 0] + random.normal(size=800) > 0
+    rows = rb.Population(X, y, columns={"g": np.where(np.arange(800) % 3, "a", "b")})
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(g="a") <= 0.313, rb.recall(g="b") >= 0.777])
+    scores = random.normal(size=800) * 0.1 + X[:, 0]
+    drawn = rb.thresholds(problem, scores, rows, known=["g"])
+    assert len(drawn) > 1
+    seen = rb.Population(scores[:, None], y, columns=rows.columns)
+    found = rb.certify(problem, drawn, seen)
+    yes = drawn.predict(seen.X, columns=seen.columns, key=None)
+    assert found.promises[0].value == pytest.approx(yes[rows.columns["g"] == "a"].mean())
+    assert found.promises[1].value == pytest.approx(yes[y & (rows.columns["g"] == "b")].mean())
+
+
+def test_an_estimator_or_any_classifier():
+    from sklearn.linear_model import LogisticRegression
+
+    random = np.random.default_rng(6)
+    X = random.normal(size=(500, 2))
+    y = np.where(X[:, 0] + random.normal(size=500) > 0, "yes", "no")
+    problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.5])
+    rows = rb.Population(X, y, positive="yes")
+    plain = rb.certify(problem, LogisticRegression().fit(X, y), rows)
+    assert plain.model == "one model (LogisticRegression)"
+    fitted = rb.RateConstrainedClassifier(
+        ["recall() >= 0.5"], training=rb.Training(epochs=3), random_state=0
+    ).fit(X, y)
+    found = rb.certify(problem, fitted, rows)
+    assert found.holds
+    assert plain.holds
+    assert found.promises[0].value == pytest.approx((fitted.predict(X) == "yes")[y == "yes"].mean())

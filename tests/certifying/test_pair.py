@@ -167,10 +167,10 @@ def test_bounds_of_one_proportion():
 
 @pytest.mark.parametrize(("c", "slack", "above"), [(0.8, 0, True), (1.25, 0, False), (1.0, 0.1, True)])
 def test_a_group_inside_everyone_by_enumeration(c, slack, above):
-    """All samples of ten rows, each in the group or not and a success or not: size <= δ."""
+    """All samples of eight rows, each in the group or not and a success or not: size <= δ."""
     from ratebound.certifying._aim import Aim
 
-    total, aim = 10, Aim(0.2)
+    total, aim = 8, Aim(0.2)
     sign = 1.0 if above else -1.0  # recall(g) >= c recall() - slack, or <= c recall() + slack
     rejected = {}
     for n in range(1, total):

@@ -10,7 +10,7 @@ from ratebound.certifying._bounded import betting, hoeffding_bentkus, shuffled
 from .conftest import certified, mixture, people
 
 DELTA = 0.1
-REDRAWS = 250
+REDRAWS = 150
 MOST = binom.isf(0.01, REDRAWS, DELTA) / REDRAWS  # false ones, were each as likely as may be
 FORMS = {}
 

@@ -140,6 +140,13 @@ def test_every_kind_becomes_plain_data(promise):
     assert str(found)
 
 
+def test_the_rows_that_certificates_would_need():
+    found = explained('recall(group == "a") >= 0.5', "positive_rate() <= 0.3", people=PEOPLE)
+    assert [each.margin for each in found.needed.promises] == [0.01, 0.02, 0.05] * 2
+    assert found.needed.promises[0].constraint == found.promises[0].constraint
+    assert "To certify each at 95% confidence" in str(found)
+
+
 def test_what_cannot_be_explained():
     with pytest.raises(ValueError, match="nothing to explain"):
         explained()
