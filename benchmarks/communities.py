@@ -37,7 +37,7 @@ PUBLISHED = {
     "split": (0.2280, 0.0042),
 }
 AIM = (0.228, 0.004)
-PLAYER = rb.ExternalRegret(0.1)
+PLAYER = rb.ExternalRegret((0.01, 0.03, 0.1))  # the best is chosen by what the training says
 CAPS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.006, 0.008)
 HALVINGS = 20  # of the training rows, to choose a cap on
 
@@ -91,16 +91,16 @@ def unconstrained(split):
 
 
 def one_data_set(split):
-    return rb.shrink(split.play(split.compiled(split.train)))
+    return rb.select(split.play(split.compiled(split.train)))
 
 
 def split_in_halves(split):
     own, other = np.split(split.train, 2)
-    return rb.shrink(split.play(split.compiled(own), judge=split.compiled(other)))
+    return rb.select(split.play(split.compiled(own), judge=split.compiled(other)))
 
 
 def cross_fitted(split):
-    return rb.shrink(split.play(split.compiled(split.train), judge=rb.Folds(5)))
+    return rb.select(split.play(split.compiled(split.train), judge=rb.Folds(3)))
 
 
 def rare(split):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
 # texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
 Style = Literal["scaled", "plain", "codes", "table"]
+FOLDS = 3  # to judge a learner by that may learn rows by heart
 ANSWERS = 50  # rounds of a learner that answers, each a whole fit
 
 
@@ -172,6 +173,14 @@ class Learner(Adjustable, ABC):
     @property
     def patience(self) -> int | None:
         """The number of rounds without improvement after which the model itself would stop."""
+        return None
+
+    @property
+    def folds(self) -> int | None:
+        """The folds to judge it by (`rb.Folds`) if it may learn rows by heart; None if it hardly can.
+
+        Three judge as well as five, for two thirds of the time (`docs/performance.md`, "Judges").
+        """
         return None
 
     @property

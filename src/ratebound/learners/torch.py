@@ -16,7 +16,7 @@ import numpy as np
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
-from ratebound.game.learner import Descending, Rows, Stepping
+from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
 from ratebound.learners._descent import Descent
 from ratebound.learners._stacking import Stacked, stacked_forward
@@ -53,7 +53,14 @@ class Network(Stepping):
     def check_settings(self, settings: int) -> None:
         """Raise where so many models cannot be trained side by side."""
         if settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
-            raise ValueError("an optimizer or regularizer of your own needs one setting at a time")
+            raise ValueError(
+                "an optimizer or regularizer of your own needs one setting at a time: one learning rate "
+                "of the model and one of the player, and no folds"
+            )
+
+    @property
+    def folds(self) -> int | None:
+        return None if callable(self.optimizer) or self.regularizer is not None else FOLDS
 
     @abstractmethod
     def network(self, features: Array) -> Any:
