@@ -112,6 +112,7 @@ def pair_p_value(first: Share, second: Share, constant: float, gamma: float) -> 
     if score <= 0:
         return 1.0
     least, most = line.ends
+    # Points below the line are no worse than one on it with the same proportion of the larger sample.
     if gamma > 0:
         larger = one if one.rows > two.rows else two
         low, high = one_sided(larger.successes, larger.rows, gamma / 2)

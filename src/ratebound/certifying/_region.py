@@ -69,9 +69,9 @@ class Line:
             slope -= (k2 - self.rows2 * q2) * q1 * (1 - q1) * self.a
             low, high = (q1, high) if slope > 0 else (low, q1)
         deviation = float(self.deviation(np.asarray((low + high) / 2)))
-        if deviation >= CORNER * self.a:
+        if deviation >= CORNER * max(self.a, self.b):
             return above / deviation
-        return 0.0 if abs(above) <= CORNER * self.a else math.copysign(math.inf, above)
+        return 0.0 if abs(above) <= CORNER * max(self.a, self.b) else math.copysign(math.inf, above)
 
     def critical(self, score: float, k2: Array) -> Array:
         """For each `k2`, the least k1, not rounded, whose score is at least `score` > 0."""
@@ -84,7 +84,9 @@ class Line:
             right = self._at(score, q1)[1] > k2
             low, high = np.where(right, q1, low), np.where(right, high, q1)
         q1 = (low + high) / 2
-        corner = self.deviation(q1) < CORNER * self.a  # from where no sample lies above the line
+        corner = self.deviation(q1) < CORNER * max(
+            self.a, self.b
+        )  # from where no sample lies above the line
         return np.where(none | corner, self.rows1 + 1.0, self._at(score, q1)[0])
 
     def _at(self, score: float, q1: Array) -> tuple[Array, Array]:
