@@ -91,16 +91,16 @@ def unconstrained(split):
 
 
 def one_data_set(split):
-    return rb.select(split.play(split.compiled(split.train)))
+    return rb.select(split.play(split.compiled(split.train)), on="train")
 
 
 def split_in_halves(split):
     own, other = np.split(split.train, 2)
-    return rb.select(split.play(split.compiled(own), judge=split.compiled(other)))
+    return rb.select(split.play(split.compiled(own), judge=split.compiled(other)), on="train")
 
 
 def cross_fitted(split):
-    return rb.select(split.play(split.compiled(split.train), judge=rb.Folds(3)))
+    return rb.select(split.play(split.compiled(split.train), judge=rb.Folds(3)), on="train")
 
 
 def rare(split):
