@@ -1,0 +1,253 @@
+"""Promises on new rows: margins, what is said of them, and rows that are kept for a certificate alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import ratebound as rb
+from ratebound.estimators import _certified, classifier
+from ratebound.estimators._margins import Errors
+from ratebound.problem.holding_out import parted
+
+from ..extras import pd
+
+PROMISES = [f'recall(group == "{name}") >= 0.95 * recall()' for name in "ab"]
+
+
+def sample(rows, seed):
+    """Rows of a population in which group "b" has lower scores for the same labels."""
+    rng = np.random.default_rng(seed)
+    group = np.where(rng.random(rows) < 0.2, "b", "a")
+    X = rng.normal(size=(rows, 6))
+    X[:, 0] -= 0.7 * (group == "b")
+    y = X @ [1.5, 1, 0.8, 0.5, 0.2, 0] + 0.7 * (group == "b") + rng.normal(size=rows) > 0.5
+    return X, y, {"group": group}
+
+
+def truth(model, seed=999, rows=60_000):
+    """The worst violation, and the error, on rows the model has not seen."""
+    X, y, columns = sample(rows, seed)
+    compiled = rb.compile(model.solution_.problem, rb.Population(X, y, columns=columns))
+    weights, scores = model.solution_.weights, model.solution_.member_scores(X).T
+    error, violations = compiled.evaluate(scores)
+    return float((weights @ violations).max()), float(weights @ error)
+
+
+def fitted(rows=1500, seed=0, promises=PROMISES, **options):
+    X, y, columns = sample(rows, seed)
+    return rb.RateConstrainedClassifier(promises, random_state=0, **options).fit(X, y, columns=columns)
+
+
+# --- margins -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 2, 10])
+def test_margins_are_quantiles_of_the_largest_of_several_errors(m):
+    apart = Errors(np.diag(np.full(m, 0.02)) ** 2)
+    for confidence in (0.8, 0.9, 0.95):
+        expected = norm.ppf(confidence ** (1 / m))
+        np.testing.assert_allclose(apart.margins(confidence) / 0.02, expected, atol=0.03)
+    together = Errors(np.full((m, m), 0.02**2))
+    np.testing.assert_allclose(together.margins(0.9) / 0.02, norm.ppf(0.9), atol=0.03)
+
+
+def test_the_confidence_of_margins_is_what_they_were_made_for():
+    errors = Errors(np.array([[4.0, 1.0], [1.0, 1.0]]) * 1e-4)
+    for confidence in (0.6, 0.8, 0.95):
+        assert errors.confidence(-errors.margins(confidence)) == pytest.approx(confidence, abs=0.011)
+    assert errors.confidence(np.array([0.1, 0.1])) == 0.0
+
+
+def test_more_rows_to_certify_on_need_less_room():
+    errors = Errors(np.diag([0.01, 0.03]) ** 2)
+    few, many = errors.to_be_certified(0.95, 0.1), errors.to_be_certified(0.95, 0.5)
+    assert (many < few).all()
+    assert (many > errors.sizes * norm.ppf(0.95)).all()
+
+
+# --- confidence --------------------------------------------------------------------------------------
+
+
+def test_promises_hold_on_new_rows_more_often_and_cost_little():
+    kept, errors = {None: 0, 0.9: 0}, {None: 0.0, 0.9: 0.0}
+    for seed in range(6):
+        for confidence in kept:
+            worst, error = truth(fitted(seed=seed, confidence=confidence))
+            kept[confidence] += worst <= 0
+            errors[confidence] += error / 6
+    assert kept[0.9] >= 5 > kept[None]
+    assert errors[0.9] <= errors[None] + 0.02
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"known": ["group"]},
+        {"solution": "best"},
+        {"solution": "average"},
+        {"promises": 'precision(group == "b") >= 0.6'},
+        {"promises": 'predicted_positives(group == "b") <= 90'},
+        {"promises": "positive_rate() <= 0.3"},
+    ],
+    ids=str,
+)
+def test_every_kind_of_promise_and_solution_has_room_to_spare(options):
+    model = fitted(confidence=0.9, **options)
+    assert 0.5 < model.status_.confidence <= 1.0
+    assert "On new rows like these all hold together" in str(model.status_)
+    assert model.status_.feasible
+    assert max(model.constraints_.values()) < 0
+
+
+def test_without_promises_there_is_nothing_to_be_sure_of():
+    model = fitted(promises=(), confidence=0.9)
+    assert model.status_.confidence is None
+    assert model.status_.feasible
+
+
+def test_where_margins_cannot_be_kept_the_status_says_what_would_buy_the_rest():
+    promises = ["accuracy() >= 0.84"]
+    model = fitted(400, promises=promises, confidence=0.999)
+    assert model.status_.feasible
+    assert model.status_.confidence < 0.97
+    assert "99.9% were asked for: for accuracy() >= 0.84 that would take about" in str(model.status_)
+    assert "in place of 400" in str(model.status_)
+
+
+def test_what_cannot_be_kept_at_all_is_said_as_ever():
+    model = fitted(promises=["accuracy() >= 0.99"], confidence=0.9)
+    assert not model.status_.feasible
+    assert model.status_.confidence == 0.0
+    assert "accuracy() >= 0.99" in str(model.status_)
+
+
+def test_a_model_is_no_worse_than_deciding_alike_for_everyone():
+    X, y, columns = sample(300, 1)
+    model = fitted(300, 1, confidence=0.99)
+    assert model.solution_.objectives["train"] <= min(y.mean(), 1 - y.mean()) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"confidence": 1.0}, "confidence, a probability such as 0.9,"),
+        ({"confidence": "high"}, "confidence, a probability such as 0.9,"),
+        ({"certify": 0}, "certify, a share of the rows such as 0.3,"),
+        ({"certify": 30}, "certify, a share of the rows such as 0.3,"),
+    ],
+)
+def test_refused(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        fitted(100, **options)
+
+
+# --- certify -----------------------------------------------------------------------------------------
+
+
+def test_the_cheapest_certified_model_comes_with_its_certificate(tmp_path):
+    model = fitted(8000, confidence=0.9, certify=0.3)
+    certificate = model.certificate_
+    assert certificate.holds
+    assert certificate.confidence == 0.9
+    assert certificate.populations == {"certified": 2400}
+    assert truth(model)[0] <= 0
+    again = rb.load(model.save(tmp_path / "model.safetensors"))
+    assert again.record.certificate == certificate
+
+
+def test_where_nothing_passes_the_certificate_does_not_hold_and_says_what_it_takes():
+    model = fitted(500, certify=0.3)
+    assert not model.certificate_.holds
+    assert any((promise.rows_needed or 0) > promise.rows for promise in model.certificate_.promises)
+    assert model.status_.feasible
+
+
+def test_too_few_rows_to_set_aside():
+    X = pd.DataFrame({"x": np.arange(40.0), "group": ["a"] * 38 + ["b"] * 2})
+    y = np.arange(40) % 2 == 0
+    with pytest.raises(ValueError, match=r"certify=0\.1: among the 4 held-out rows"):
+        rb.RateConstrainedClassifier(PROMISES, certify=0.1, random_state=0).fit(X, y)
+
+
+def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
+    """Poisoned features, labels and weights of these rows change no model and no order."""
+    X, y, columns = sample(3000, 3)
+    weights = np.ones(len(y))
+    masks = []
+
+    def remembered(everyone, share, seed):
+        if not masks:
+            masks.append(parted(everyone, share, seed)[1].first.X[:, 5])
+        aside = np.isin(X[:, 5], masks[0])
+        return tuple(
+            rb.compile(everyone.problem, everyone.first.only(chosen)) for chosen in (~aside, aside)
+        )
+
+    candidates = []
+    original = _certified.cheapest_certified
+
+    def seen(models, otherwise, aside, confidence):
+        candidates.append(
+            [(one.weights.tolist(), one.parameters.tolist()) for one in (*models, otherwise)]
+        )
+        return original(models, otherwise, aside, confidence)
+
+    monkeypatch.setattr(classifier, "parted", remembered)
+    monkeypatch.setattr(classifier, "cheapest_certified", seen)
+
+    def fit(X, y, weights):
+        model = rb.RateConstrainedClassifier(PROMISES, confidence=0.9, certify=0.3, random_state=0)
+        return model.fit(X, y, columns=columns, sample_weight=weights)
+
+    first = fit(X, y, weights)
+    aside = np.isin(X[:, 5], masks[0])
+    assert aside.sum() == 900
+    poisoned_X, poisoned_y, poisoned_weights = X.copy(), y.copy(), weights.copy()
+    poisoned_X[aside, :5] = 1e6
+    poisoned_y[aside] = ~y[aside]
+    poisoned_weights[aside] = 50.0
+    second = fit(poisoned_X, poisoned_y, poisoned_weights)
+    assert candidates[0] == candidates[1]
+    assert len(candidates[0]) > 3
+    np.testing.assert_array_equal(first.trace_.parameters, second.trace_.parameters)
+    assert first.certificate_ != second.certificate_
+
+
+# --- the order of tests ------------------------------------------------------------------------------
+
+
+def tested(monkeypatch, p_values, otherwise=0.001):
+    """What `cheapest_certified` finds where candidates have these p-values."""
+    promise = rb.solution.certificate.Certified(
+        rb.recall() >= 0.5, 0.6, 0.5, 0.5, False, 10, 20, "a test"
+    )
+
+    def certify(problem, p_value, first, confidence):
+        one = replace(promise, p_value=p_value, holds=p_value <= 1 - confidence)
+        return rb.solution.certificate.Certificate(confidence, "a model", {"certified": 10}, (one,))
+
+    compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(None, [0, 1]))
+    monkeypatch.setattr(_certified, "certify", certify)
+    return _certified.cheapest_certified(p_values, otherwise, compiled, 0.95)
+
+
+def test_the_last_to_pass_before_the_first_failure(monkeypatch):
+    place, certificate = tested(monkeypatch, [0.001, 0.02, 0.03, 0.2, 0.001])
+    assert place == 2
+    assert certificate.promises[0].p_value == 0.03
+    assert tested(monkeypatch, [0.04, 0.001])[1].promises[0].p_value == 0.04
+
+
+def test_a_failure_is_not_forgotten(monkeypatch):
+    place, certificate = tested(monkeypatch, [0.3, 0.001])
+    assert place is None
+    assert not certificate.holds
+    assert certificate.promises[0].p_value == 0.3
+
+
+def test_alone_a_model_is_tested_as_it_is(monkeypatch):
+    place, certificate = tested(monkeypatch, [])
+    assert place is None
+    assert certificate.holds
