@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.estimators._aiming import as_sure, from_safest
+from ratebound.estimators._candidates import Candidates, out_of_fold
 from ratebound.estimators._margins import Errors, errors_of
 from ratebound.estimators.choices import Training
 from ratebound.game.learner import Learner
-from ratebound.game.moving import moved_together, pool_of_moved, with_moved_thresholds
+from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.players import Player
-from ratebound.game.pool import Pool, pool_of_candidates
+from ratebound.game.pool import Pool
 from ratebound.game.rounds import play
-from ratebound.game.rules import Keep, Rules, Stop
+from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.settings import SMALL
 from ratebound.game.trace import Trace, beside, judged_on
 from ratebound.problem.compiled import Compiled
@@ -30,7 +30,6 @@ from ratebound.rates.named import error_rate
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
-from ratebound.solution.thresholds import pool_on, thresholds_on
 
 KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
@@ -66,6 +65,17 @@ class Search:
     def batch_size(self) -> int | None:
         """Rows per round; None where there are so few that every round takes all of them."""
         return None if len(self.everyone.first) <= SMALL else self.training.batch_size
+
+    @property
+    def aims(self) -> bool:
+        """Whether promises are to hold on new rows too."""
+        return bool(self.everyone.constraints) and (self.confidence or self.certify) is not None
+
+    @property
+    def judge(self) -> Folds | None:
+        """How rows are judged: out of fold, if new ones are aimed at."""
+        fresh = self.learner.initial is None  # a model to start from has seen all rows
+        return Folds() if self.aims and fresh and self.learner.memorizes else None
 
     @property
     def moves(self) -> bool:
@@ -107,30 +117,46 @@ class Found:
 def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone
-    aims = bool(everyone.constraints) and (search.confidence or search.certify) is not None
-    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.moves or aims else None
+    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.moves or search.aims else None
     margins = np.zeros(len(everyone.constraints))
-    if aims:
+    if search.aims:
         assert plain is not None
-        first = mixture(plain, np.arange(len(plain)) == np.argmin(plain.objectives))
-        margins = search.margins(errors_of(first, everyone))
+        margins = search.margins(_errors_of_best(candidates_of(search, plain)))
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
     else:
         trace, own = _trained(search, margins, clock)
-    candidates = own
+    together = own
     if search.moves and plain is not None and not trace.interrupted:
-        candidates = beside(candidates, plain)
-    solve = partial(_solved, search, candidates)
-    if aims and search.confidence is not None:
-        solution, used = as_sure(solve, everyone, search.confidence, margins)
-    else:
-        used = 0.0 * margins
-        solution = solve(used)
+        together = beside(own, plain)
+    candidates = candidates_of(search, together)
+    solution, used = candidates.solved(0.0 * margins), 0.0 * margins
+    if search.aims and search.confidence is not None:
+        solution, used = as_sure(candidates.solved, candidates.everyone, search.confidence, margins)
     safer: tuple[tuple[Mixture, Array], ...] = ()
-    if aims and search.certify is not None:
-        safer = from_safest(solve, everyone, search.margins(errors_of(solution, everyone)))
-    return Found(solution, used, safer, own, trace, partial(_pool, search, candidates))
+    if search.aims and search.certify is not None:
+        wide = search.margins(errors_of(solution, candidates.everyone))
+        safer = from_safest(candidates.solved, candidates.everyone, wide)
+    return Found(
+        candidates.real(solution),
+        used,
+        tuple((candidates.real(one), kept) for one, kept in safer),
+        own,
+        trace,
+        candidates.pool,
+    )
+
+
+def candidates_of(search: Search, trace: Trace) -> Candidates:
+    """What a solution is chosen from, on the scores that are out of fold where there are such."""
+    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves)
+    return candidates if trace.folds is None else out_of_fold(candidates)
+
+
+def _errors_of_best(plain: Candidates) -> Errors:
+    """The standard errors of the violations of the model with the lowest objective."""
+    best = np.arange(len(plain.trace)) == np.argmin(plain.trace.objectives)
+    return errors_of(mixture(plain.trace, best), plain.everyone)
 
 
 def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace]:
@@ -142,9 +168,9 @@ def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace
     learner, player = search.pairs
     patience = training.patience or learner.patience
     several = max(learner.settings, player.settings) > 1 or patience is not None
-    train, validation = _validated(
-        search.everyone, training.validation_fraction if several else 0.0, search.seed
-    )
+    # Rows that are judged out of fold need no others to choose a setting on.
+    held = training.validation_fraction if several and search.judge is None else 0.0
+    train, validation = _validated(search.everyone, held, search.seed)
     rounds = _rounds(search, train)
     tight = train.tightened(margins)
     watch = {} if validation is None else {"validation": validation.tightened(margins)}
@@ -176,37 +202,13 @@ def _relaxed(trace: Trace, margins: Array) -> Trace:
     return replace(trace, violations=trace.violations - margins, watched=watched)
 
 
-def _solved(search: Search, candidates: Trace, margins: Array) -> Mixture:
-    """The solution among the candidates that keeps the promises with `margins`.
-
-    Its status and violations are those of the promises with margins.
-    """
-    tight = search.everyone.tightened(margins)
-    candidates = replace(candidates, violations=candidates.violations + margins)
-    if search.known is not None:
-        return thresholds_on(candidates, tight, search.known)
-    return search.solve(moved_together(candidates, tight) if search.moves else candidates)
-
-
-def _pool(search: Search, candidates: Trace, margins: Array) -> Pool:
-    """What `_solved` chooses from at these margins."""
-    tight = search.everyone.tightened(margins)
-    candidates = replace(candidates, violations=candidates.violations + margins)
-    if search.known is not None:
-        pool = pool_on(candidates, tight, search.known)
-    elif search.moves:
-        pool = pool_of_moved(candidates, tight)
-    else:
-        pool = pool_of_candidates(candidates)
-    return replace(pool, margins=margins)
-
-
 def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:
     return play(
         compiled,
         learner,
         batch_size=search.batch_size,
         rules=Rules(loss=search.training.loss, proxy=search.training.proxy),
+        judge=search.judge,
         seed=search.seed,
         progress=search.progress,
         **how,

@@ -1,0 +1,113 @@
+"""What a solution is chosen from, on the rows it is judged on.
+
+A cross-fitted candidate has a score out of fold for every row it was trained on. Such scores then stand
+in for the rows: whatever is solved on them, thresholds and mixtures and their errors, is as honest as on
+new rows. What comes out is given the models of all rows that the scores stood in for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.linear_program import kept
+from ratebound.base.types import Array
+from ratebound.game.moving import moved_together, pool_of_moved
+from ratebound.game.pool import Pool, pool_of_candidates
+from ratebound.game.trace import Trace
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.solution.determinize import evaluate
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.status import status_there
+from ratebound.solution.thresholds import GivenScorer, pool_on, thresholds_on
+
+OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A trace and the rows it was judged on, and how a solution is chosen."""
+
+    everyone: Compiled
+    trace: Trace
+    solve: Callable[[Trace], Mixture]
+    known: Sequence[str] | None
+    moves: bool
+
+    def solved(self, margins: Array) -> Mixture:
+        """The solution that keeps the promises with `margins` (m,), and is judged with them."""
+        tight, tightened = self._tightened(margins)
+        if self.known is not None:
+            return thresholds_on(tightened, tight, self.known)
+        return self.solve(moved_together(tightened, tight) if self.moves else tightened)
+
+    def pool(self, margins: Array) -> Pool:
+        """What `solved` chooses from at these margins."""
+        tight, tightened = self._tightened(margins)
+        if self.known is not None:
+            pool = pool_on(tightened, tight, self.known)
+        elif self.moves:
+            pool = pool_of_moved(tightened, tight)
+        else:
+            pool = pool_of_candidates(tightened)
+        return replace(pool, margins=margins)
+
+    def _tightened(self, margins: Array) -> tuple[Compiled, Trace]:
+        trace = replace(self.trace, violations=self.trace.violations + margins)
+        return self.everyone.tightened(margins), trace
+
+    def real(self, solution: Mixture) -> Mixture:
+        """A solution as it decides on rows."""
+        return solution
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold(Candidates):
+    """Candidates whose scores out of fold stand in for the rows."""
+
+    seen: Candidates  # on the rows themselves
+
+    def real(self, solution: Mixture) -> Mixture:
+        """A solution on scores, with the models these are of; and its values on the training rows."""
+        models = np.argmax(solution.parameters[:, :-1], axis=1)
+        scorer, parameters = self.seen.trace.scorer.kept(self.seen.trace.parameters[models])
+        real = replace(solution, members=replace(solution.members, scorer=scorer, parameters=parameters))
+        everyone, status = self.seen.everyone, solution.status
+        there = evaluate(real, everyone)
+        violations = there.violations
+        if not kept(violations, everyone.scale[1:]).all() and status.feasible:
+            said = "kept out of fold, but on the training rows themselves "
+            broken = status_there(everyone.constraints, violations, everyone.scale[1:], "")
+            status = replace(broken, message=said + broken.message, confidence=status.confidence)
+        return real.recorded(
+            data=everyone.digest,
+            status=status,
+            objectives={"train": there.objective, OUT_OF_FOLD: solution.objectives["train"]},
+            violations={"train": violations, OUT_OF_FOLD: solution.violations["train"]},
+        )
+
+
+def out_of_fold(seen: Candidates) -> OutOfFold:
+    """The same candidates on their scores out of fold."""
+    everyone, trace = seen.everyone, seen.trace
+    scores = trace.scores(everyone)
+    people = {}
+    for name, population in everyone.populations.items():
+        people[name] = population.seen_through(partial(_instead, scores[:, everyone.rows[name]].T))
+    repeating = replace(
+        trace,
+        scorer=GivenScorer(str(scores.dtype)),
+        parameters=np.column_stack([np.eye(len(trace)), np.zeros(len(trace))]),
+        folds=None,
+    )
+    compiled = compile(everyone.problem, **people)
+    return OutOfFold(compiled, repeating, seen.solve, seen.known, seen.moves, seen)
+
+
+def _instead(scores: Array, _: Any) -> Array:
+    return scores
