@@ -6,7 +6,6 @@ all by the same share; the status then says which probability is left, and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from ratebound.auditing.decided import decide
 from ratebound.auditing.measure import smallest_behind
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
+from ratebound.estimators._candidates import Candidates
 from ratebound.estimators._margins import SMALLEST, Errors, errors_of
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.subsets import EVERYONE
@@ -30,42 +30,40 @@ LEFT = 0.05  # share of a margin below which there is no room to speak of
 KEPT = "feasible: every constraint is kept on the training rows"
 
 
-Solve = Callable[[Array], Mixture]  # the best solution at margins (m,)
-
-
 def as_sure(
-    solve: Solve, everyone: Compiled, confidence: float, margins: Array
+    candidates: Candidates, confidence: float, margins: Array, optimism: Array
 ) -> tuple[Mixture, Array]:
     """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
 
-    And the margins (m,) it was found at.
-    Where margins of the size it takes cannot be kept, or make decisions worse than deciding alike for
-    everyone, the largest common share of them is. Errors depend a little on the solution, so margins,
-    which start as given, follow it.
+    And the margins (m,) it was found at. Where margins of the size it takes cannot be kept, or make
+    decisions worse than deciding alike for everyone, the largest common share of them is. Errors depend
+    a little on the solution, so margins, which start as given, follow it; `optimism` (m,) is added.
     """
+    everyone = candidates.everyone
     for _ in range(FOLLOWED):
-        solution, share = _at_largest_share(solve, everyone, margins)
-        errors, used = errors_of(solution, everyone), share * margins
+        asked = margins + optimism
+        solution, share = _at_largest_share(candidates, asked)
+        errors = errors_of(solution, everyone)
         margins = errors.margins(confidence)
-        if share == 1.0 and (np.abs(margins - used) <= CLOSE * used).all():
+        if share == 1.0 and (np.abs(margins + optimism - asked) <= CLOSE * asked).all():
             break
-    solution = _without_margins(solution, used)
-    room = -solution.violations["train"]
+    solution = _without_margins(solution, share * asked)
+    room = -solution.violations["train"] - optimism
     status = replace(solution.status, confidence=errors.confidence(-room))
     aim = _Aim(everyone, solution, errors, confidence, room)
     status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
-    return solution.recorded(status=status), used
+    return solution.recorded(status=status), share * asked
 
 
-def from_safest(solve: Solve, everyone: Compiled, margins: Array) -> tuple[tuple[Mixture, Array], ...]:
+def from_safest(candidates: Candidates, margins: Array) -> tuple[tuple[Mixture, Array], ...]:
     """Solutions and their margins, from the safest to the cheapest, at falling shares of `margins`.
 
     What cannot be kept, or is worse than deciding alike for everyone, is not among them.
     """
     found: list[tuple[Mixture, Array]] = []
     for share in SHARES:
-        solution = solve(share * margins)
-        if _worth_it(solution, everyone):
+        solution = candidates.solved(share * margins)
+        if _worth_it(solution, candidates.everyone):
             found.append((_without_margins(solution, share * margins), share * margins))
     return tuple(found)
 
@@ -78,17 +76,17 @@ def _without_margins(solution: Mixture, margins: Array) -> Mixture:
     return solution.recorded(status=status, violations={"train": violations})
 
 
-def _at_largest_share(solve: Solve, everyone: Compiled, margins: Array) -> tuple[Mixture, float]:
+def _at_largest_share(candidates: Candidates, margins: Array) -> tuple[Mixture, float]:
     """The solution at the largest share of the margins that can be kept and is worth it; the share."""
-    whole = solve(margins)
-    if _worth_it(whole, everyone):
+    whole = candidates.solved(margins)
+    if _worth_it(whole, candidates.everyone):
         return whole, 1.0
-    best, low, high = solve(0.0 * margins), 0.0, 1.0
-    if _worth_it(best, everyone):
+    best, low, high = candidates.solved(0.0 * margins), 0.0, 1.0
+    if _worth_it(best, candidates.everyone):
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            tried = solve(middle * margins)
-            if _worth_it(tried, everyone):
+            tried = candidates.solved(middle * margins)
+            if _worth_it(tried, candidates.everyone):
                 best, low = tried, middle
             else:
                 high = middle

@@ -7,6 +7,7 @@ new rows. What comes out is given the models of all rows that the scores stood i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,16 +17,20 @@ import numpy as np
 
 from ratebound.base.linear_program import kept
 from ratebound.base.types import Array
+from ratebound.estimators._margins import errors_of
 from ratebound.game.moving import moved_together, pool_of_moved
 from ratebound.game.pool import Pool, pool_of_candidates
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
+from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import status_there
 from ratebound.solution.thresholds import GivenScorer, pool_on, thresholds_on
 
+FEW = 12  # candidates from which solutions on half of the rows are chosen
+HALVINGS = 3  # of the rows, each used both ways
 OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
 
 
@@ -56,6 +61,27 @@ class Candidates:
         else:
             pool = pool_of_candidates(tightened)
         return replace(pool, margins=margins)
+
+    def optimism(self, margins: Array, seed: int) -> Array:
+        """How much lower violations (m,) are where a solution was chosen than they are elsewhere.
+
+        Of so many thresholds and mixtures, those that these rows happen to favour are chosen. Solutions
+        found on halves of the rows and judged on the others show by how much; on twice as many rows
+        it is less by the root of two, as all that chance does.
+        """
+        spaced = np.linspace(0, len(self.trace) - 1, min(FEW, len(self.trace))).round().astype(int)
+        few, gaps = self.trace.only(spaced), []
+        for split in range(HALVINGS):
+            try:
+                halves = parted(self.everyone, 0.5, seed + split)
+            except ValueError:  # a group is too small to be halved, and says nothing about new rows
+                return errors_of(self.solved(margins), self.everyone).sizes
+            for here, there in (halves, halves[::-1]):
+                half = replace(self, everyone=here, trace=judged_on(few, here))
+                solution = half.solved(margins)
+                gaps.append(evaluate(solution, there).violations - evaluate(solution, here).violations)
+        found: Array = np.maximum(np.mean(gaps, axis=0), 0.0) / math.sqrt(2)
+        return found
 
     def _tightened(self, margins: Array) -> tuple[Compiled, Trace]:
         trace = replace(self.trace, violations=self.trace.violations + margins)

@@ -35,6 +35,7 @@ KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
 PLAIN_TIME = 0.25  # share of the time that may go into that
+FOLDS = 3  # that rows are judged out of
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 FEWEST = 1000  # rounds in batches by default, even if data is small
 
@@ -75,7 +76,7 @@ class Search:
     def judge(self) -> Folds | None:
         """How rows are judged: out of fold, if new ones are aimed at."""
         fresh = self.learner.initial is None  # a model to start from has seen all rows
-        return Folds() if self.aims and fresh and self.learner.memorizes else None
+        return Folds(FOLDS) if self.aims and fresh else None
 
     @property
     def moves(self) -> bool:
@@ -131,12 +132,14 @@ def found(search: Search) -> Found:
         together = beside(own, plain)
     candidates = candidates_of(search, together)
     solution, used = candidates.solved(0.0 * margins), 0.0 * margins
-    if search.aims and search.confidence is not None:
-        solution, used = as_sure(candidates.solved, candidates.everyone, search.confidence, margins)
     safer: tuple[tuple[Mixture, Array], ...] = ()
-    if search.aims and search.certify is not None:
-        wide = search.margins(errors_of(solution, candidates.everyone))
-        safer = from_safest(candidates.solved, candidates.everyone, wide)
+    if search.aims:
+        optimism = candidates.optimism(margins, search.seed)
+        if search.confidence is not None:
+            solution, used = as_sure(candidates, search.confidence, margins, optimism)
+        if search.certify is not None:
+            wide = search.margins(errors_of(solution, candidates.everyone))
+            safer = from_safest(candidates, wide + optimism)
     return Found(
         candidates.real(solution),
         used,

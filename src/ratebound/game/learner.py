@@ -161,11 +161,6 @@ class Learner(Adjustable, ABC):
         return False
 
     @property
-    def memorizes(self) -> bool:
-        """Whether it can learn rows by heart, so that its rates on them say little about others."""
-        return True
-
-    @property
     def initial(self) -> Array | None:
         """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
         return None
