@@ -35,7 +35,6 @@ KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
 PLAIN_TIME = 0.25  # share of the time that may go into that
-FOLDS = 3  # that rows are judged out of
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 FEWEST = 1000  # rounds in batches by default, even if data is small
 
@@ -75,8 +74,9 @@ class Search:
     @property
     def judge(self) -> Folds | None:
         """How rows are judged: out of fold, if new ones are aimed at."""
+        folds = self.learner.folds
         fresh = self.learner.initial is None  # a model to start from has seen all rows
-        return Folds(FOLDS) if self.aims and fresh else None
+        return Folds(folds) if self.aims and fresh and folds is not None else None
 
     @property
     def moves(self) -> bool:

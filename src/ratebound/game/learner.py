@@ -177,11 +177,12 @@ class Learner(Adjustable, ABC):
 
     @property
     def folds(self) -> int | None:
-        """The folds to judge it by (`rb.Folds`) if it may learn rows by heart; None if it hardly can.
+        """The folds that the estimator judges it by (`rb.Folds`) if promises are to hold on new rows.
 
-        Three judge as well as five, for two thirds of the time (`docs/performance.md`, "Judges").
+        Three judge as well as five, for two thirds of the time (`docs/performance.md`, "Judges"). None
+        if it cannot be trained side by side with itself.
         """
-        return None
+        return FOLDS
 
     @property
     def multiplier_rates(self) -> tuple[float, ...] | None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.game.learner import FOLDS, Growing, Learner, Rows, Style
+from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
 from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
@@ -42,7 +42,6 @@ class Boosted(Learner):
     fit: ClassVar[Any] = Growing
     style: ClassVar[Style] = "codes"
     takes_missing: ClassVar[bool] = True
-    folds: ClassVar[int | None] = FOLDS
     multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
-from ratebound.game.learner import FOLDS, Answering, Learner, Rows, Style
+from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners._archives import check_archive
@@ -70,14 +70,6 @@ class Oracle(Learner):
         while hasattr(inner, "estimator"):
             inner = inner.estimator
         return "table" if hasattr(inner, "steps") else "plain"
-
-    @property
-    def folds(self) -> int | None:
-        """Linear models hardly learn rows by heart; forests, neighbours and the like do."""
-        inner = self.estimator
-        while hasattr(inner, "estimator") or hasattr(inner, "steps"):
-            inner = inner.estimator if hasattr(inner, "estimator") else inner.steps[-1][1]
-        return None if type(inner).__module__.startswith("sklearn.linear_model") else FOLDS
 
     @property
     def takes_missing(self) -> bool:
