@@ -14,11 +14,14 @@ import os
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the libraries are imported
 
 import numpy as np
 from _common import machine, markdown
+from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
@@ -112,11 +115,12 @@ def judged(truth, chances):
     return values[0], values[1:].max()
 
 
-def ours(people, rows, others, model, **options):
+def ours(model, people, rows, others, **options):
     X, y, columns = people.only(rows)
     fit = rb.RateConstrainedClassifier(people.promises, model=model, random_state=0, **options)
     fit.fit(X, y, columns=columns)
-    return fit, fit.solution_.yes_probability(people.X[others])
+    holds = "certify" in options and fit.certificate_.holds
+    return fit.solution_.yes_probability(people.X[others]), holds
 
 
 def exponentiated_gradient(people, rows, others):
@@ -129,7 +133,7 @@ def exponentiated_gradient(people, rows, others):
     moment = getattr(reductions, kinds[people.moment])(**people.bound)
     model = reductions.ExponentiatedGradient(LogisticRegression(solver="liblinear"), moment)
     model.fit(people.X[rows], people.y[rows], sensitive_features=people.sensitive[rows])
-    return model._pmf_predict(people.X[others])[:, 1]
+    return model._pmf_predict(people.X[others])[:, 1], False
 
 
 def threshold_optimizer(people, rows, others):
@@ -142,73 +146,55 @@ def threshold_optimizer(people, rows, others):
         predict_method="predict_proba",
     )
     model.fit(people.X[rows], people.y[rows], sensitive_features=people.sensitive[rows])
-    return model._pmf_predict(people.X[others], sensitive_features=people.sensitive[others])[:, 1]
+    return model._pmf_predict(people.X[others], sensitive_features=people.sensitive[others])[:, 1], False
 
 
 def plain(people, rows, others):
     model = LogisticRegression(solver="liblinear").fit(people.X[rows], people.y[rows])
-    return model.predict(people.X[others]).astype(float)
+    return model.predict(people.X[others]).astype(float), False
 
 
 def ways(models):
     """What is compared: words, and a function of the population, the sample and the other rows."""
     found = {"logistic regression, no promises": plain}
-    try:
-        import fairlearn  # noqa: F401  # only whether it is there
-
-        found |= {"Fairlearn ExponentiatedGradient": exponentiated_gradient,
-                  "Fairlearn ThresholdOptimizer": threshold_optimizer}  # fmt: skip
-    except ImportError:
-        print("Fairlearn is not installed, so its lines are missing: pip install fairlearn\n")
+    if find_spec("fairlearn"):
+        found["Fairlearn ExponentiatedGradient"] = exponentiated_gradient
+        found["Fairlearn ThresholdOptimizer"] = threshold_optimizer
     for model in models:
         for confidence in CONFIDENCES:
-
-            def trained(people, rows, others, model=model, confidence=confidence):
-                return ours(people, rows, others, model, confidence=confidence)[1]
-
-            found[f"{model}, confidence={confidence}"] = trained
+            found[f"{model}, confidence={confidence}"] = partial(ours, model, confidence=confidence)
+        found[f"{model}, certify=0.3"] = partial(ours, model, confidence=0.95, certify=0.3)
     return found
 
 
-def table(name, models, redraws):
+def measured(name, models, seed):
+    """Every way on one sample: objective, worst violation, seconds, and whether it was certified."""
+    warnings.simplefilter("ignore")  # here too, where this is another process
     people = TABLES[name]()
-    lines = []
-    samples = []
-    for seed in range(redraws):
-        order = np.random.default_rng(seed).permutation(len(people.y))
-        rows, others = order[: people.rows], order[people.rows :]
-        samples.append((rows, others, people.compiled(others)))
+    order = np.random.default_rng(seed).permutation(len(people.y))
+    rows, others = order[: people.rows], order[people.rows :]
+    truth = people.compiled(others)
+    found = {}
     for words, way in ways(models).items():
-        measured = []
-        for rows, others, truth in samples:
-            started = time.perf_counter()
-            chances = way(people, rows, others)
-            measured.append((*judged(truth, chances), time.perf_counter() - started))
-        error, worst, seconds = np.array(measured).T
-        kept = f"{(worst <= 1e-9).sum()} of {redraws}"
-        lines.append(
-            [words, kept, f"{worst.mean():+.4f}", f"{error.mean():.4f}", f"{seconds.mean():.1f}"]
-        )
-        print(" | ".join([name, *lines[-1]]), flush=True)
-    for model in models:
-        lines.append(certified(people, model, samples))
-        print(" | ".join([name, *lines[-1]]), flush=True)
-    heads = [f"{name}, {people.rows:,} rows", "all kept", "worst violation", "error", "seconds"]
-    print("\n" + markdown(heads, lines) + "\n", flush=True)
-
-
-def certified(people, model, samples):
-    found = []
-    for rows, others, truth in samples:
         started = time.perf_counter()
-        fit, chances = ours(people, rows, others, model, confidence=0.95, certify=0.3)
-        seconds = time.perf_counter() - started
-        found.append((fit.certificate_.holds, *judged(truth, chances), seconds))
-    holds, error, worst, seconds = np.array(found, dtype=float).T
-    false = int((holds.astype(bool) & (worst > 1e-9)).sum())
-    said = f"certified {int(holds.sum())}, {false} falsely; {(worst <= 1e-9).sum()} of {len(samples)}"
-    words = f"{model}, certify=0.3"
-    return [words, said, f"{worst.mean():+.4f}", f"{error.mean():.4f}", f"{seconds.mean():.1f}"]
+        chances, holds = way(people, rows, others)
+        found[words] = (*judged(truth, chances), time.perf_counter() - started, holds)
+    return found
+
+
+def table(name, models, redraws, jobs):
+    samples = Parallel(jobs)(delayed(measured)(name, models, seed) for seed in range(redraws))
+    lines = []
+    for words in samples[0]:
+        error, worst, seconds, holds = np.array([sample[words] for sample in samples], dtype=float).T
+        broken = worst > 1e-9
+        said = ""
+        if "certify" in words:
+            said = f"{int(holds.sum())}, {int((holds.astype(bool) & broken).sum())} falsely"
+        numbers = f"{worst.mean():+.4f}", f"{error.mean():.4f}", f"{seconds.mean():.1f}"
+        lines.append([words, f"{(~broken).sum()} of {redraws}", *numbers, said])
+    heads = [f"{name}, {TABLES[name]().rows:,} rows", "all kept", "worst violation", "error", "seconds"]
+    print(markdown([*heads, "certified"], lines) + "\n", flush=True)
 
 
 def main():
@@ -216,10 +202,13 @@ def main():
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=TABLES)
     parser.add_argument("--models", nargs="+", default=["linear", "mlp", "lightgbm"])
     parser.add_argument("--redraws", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1, help="samples measured at once, a core each")
     given = parser.parse_args()
     print(f"{given.redraws} samples of each table, on {machine()}.\n")
+    if not find_spec("fairlearn"):
+        print("Fairlearn is not installed, so its lines are missing: pip install fairlearn\n")
     for name in given.tables:
-        table(name, given.models, given.redraws)
+        table(name, given.models, given.redraws, given.jobs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Promises on new rows: margins, what is said of them, and rows that are kept for a certificate alone."""
+"""Promises on new rows: margins, what is said of them, and rows kept for a certificate alone."""
 
 from dataclasses import replace
 
@@ -27,16 +27,16 @@ def sample(rows, seed):
 
 
 def truth(model, seed=999, rows=60_000):
-    """The worst violation, and the error, on rows the model has not seen."""
+    """The worst violation on rows the model has not seen."""
     X, y, columns = sample(rows, seed)
     compiled = rb.compile(model.solution_.problem, rb.Population(X, y, columns=columns))
     weights, scores = model.solution_.weights, model.solution_.member_scores(X).T
-    error, violations = compiled.evaluate(scores)
-    return float((weights @ violations).max()), float(weights @ error)
+    return float((weights @ compiled.evaluate(scores)[1]).max())
 
 
-def fitted(rows=1500, seed=0, promises=PROMISES, **options):
+def fitted(rows=2500, seed=0, promises=PROMISES, **options):
     X, y, columns = sample(rows, seed)
+    options = {"model": rb.Linear(0.05), "training": rb.Training(epochs=60), **options}
     return rb.RateConstrainedClassifier(promises, random_state=0, **options).fit(X, y, columns=columns)
 
 
@@ -70,15 +70,13 @@ def test_more_rows_to_certify_on_need_less_room():
 # --- confidence --------------------------------------------------------------------------------------
 
 
-def test_promises_hold_on_new_rows_more_often_and_cost_little():
-    kept, errors = {None: 0, 0.9: 0}, {None: 0.0, 0.9: 0.0}
+def test_promises_hold_on_new_rows_about_as_often_as_asked():
+    kept = {None: 0, 0.9: 0}
     for seed in range(6):
         for confidence in kept:
-            worst, error = truth(fitted(seed=seed, confidence=confidence))
-            kept[confidence] += worst <= 0
-            errors[confidence] += error / 6
-    assert kept[0.9] >= 5 > kept[None]
-    assert errors[0.9] <= errors[None] + 0.02
+            kept[confidence] += truth(fitted(seed=seed, confidence=confidence)) <= 0
+    assert kept[0.9] >= 5
+    assert kept[None] <= 2
 
 
 @pytest.mark.parametrize(
@@ -86,7 +84,6 @@ def test_promises_hold_on_new_rows_more_often_and_cost_little():
     [
         {"known": ["group"]},
         {"solution": "best"},
-        {"solution": "average"},
         {"promises": 'precision(group == "b") >= 0.6'},
         {"promises": 'predicted_positives(group == "b") <= 90'},
         {"promises": "positive_rate() <= 0.3"},
@@ -108,11 +105,11 @@ def test_without_promises_there_is_nothing_to_be_sure_of():
 
 
 def test_where_margins_cannot_be_kept_the_status_says_what_would_buy_the_rest():
-    promises = ["accuracy() >= 0.84"]
+    promises = ["accuracy() >= 0.76"]
     model = fitted(400, promises=promises, confidence=0.999)
     assert model.status_.feasible
-    assert model.status_.confidence < 0.97
-    assert "99.9% were asked for: for accuracy() >= 0.84 that would take about" in str(model.status_)
+    assert model.status_.confidence < 0.98
+    assert "99.9% was asked for: for accuracy() >= 0.76 that would take about" in str(model.status_)
     assert "in place of 400" in str(model.status_)
 
 
@@ -124,7 +121,7 @@ def test_what_cannot_be_kept_at_all_is_said_as_ever():
 
 
 def test_a_model_is_no_worse_than_deciding_alike_for_everyone():
-    X, y, columns = sample(300, 1)
+    y = sample(300, 1)[1]
     model = fitted(300, 1, confidence=0.99)
     assert model.solution_.objectives["train"] <= min(y.mean(), 1 - y.mean()) + 1e-9
 
@@ -152,7 +149,7 @@ def test_the_cheapest_certified_model_comes_with_its_certificate(tmp_path):
     assert certificate.holds
     assert certificate.confidence == 0.9
     assert certificate.populations == {"certified": 2400}
-    assert truth(model)[0] <= 0
+    assert truth(model) <= 0
     again = rb.load(model.save(tmp_path / "model.safetensors"))
     assert again.record.certificate == certificate
 
@@ -167,7 +164,9 @@ def test_where_nothing_passes_the_certificate_does_not_hold_and_says_what_it_tak
 def test_too_few_rows_to_set_aside():
     X = pd.DataFrame({"x": np.arange(40.0), "group": ["a"] * 38 + ["b"] * 2})
     y = np.arange(40) % 2 == 0
-    with pytest.raises(ValueError, match=r"certify=0\.1: among the 4 held-out rows"):
+    with pytest.raises(
+        ValueError, match=r"certify=0\.1: among the 36 training rows: recall\(group == .b.\)"
+    ):
         rb.RateConstrainedClassifier(PROMISES, certify=0.1, random_state=0).fit(X, y)
 
 
@@ -194,7 +193,7 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
         )
         return original(models, otherwise, aside, confidence)
 
-    monkeypatch.setattr(classifier, "parted", remembered)
+    monkeypatch.setattr(_certified, "parted", remembered)
     monkeypatch.setattr(classifier, "cheapest_certified", seen)
 
     def fit(X, y, weights):
@@ -218,8 +217,8 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
 # --- the order of tests ------------------------------------------------------------------------------
 
 
-def tested(monkeypatch, p_values, otherwise=0.001):
-    """What `cheapest_certified` finds where candidates have these p-values."""
+def sequence(monkeypatch, p_values):
+    """What `cheapest_certified` finds where candidates have these p-values, and the other model .001."""
     promise = rb.solution.certificate.Certified(
         rb.recall() >= 0.5, 0.6, 0.5, 0.5, False, 10, 20, "a test"
     )
@@ -230,24 +229,24 @@ def tested(monkeypatch, p_values, otherwise=0.001):
 
     compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(None, [0, 1]))
     monkeypatch.setattr(_certified, "certify", certify)
-    return _certified.cheapest_certified(p_values, otherwise, compiled, 0.95)
+    return _certified.cheapest_certified(p_values, 0.001, compiled, 0.95)
 
 
 def test_the_last_to_pass_before_the_first_failure(monkeypatch):
-    place, certificate = tested(monkeypatch, [0.001, 0.02, 0.03, 0.2, 0.001])
+    place, certificate = sequence(monkeypatch, [0.001, 0.02, 0.03, 0.2, 0.001])
     assert place == 2
     assert certificate.promises[0].p_value == 0.03
-    assert tested(monkeypatch, [0.04, 0.001])[1].promises[0].p_value == 0.04
+    assert sequence(monkeypatch, [0.04, 0.001])[1].promises[0].p_value == 0.04
 
 
 def test_a_failure_is_not_forgotten(monkeypatch):
-    place, certificate = tested(monkeypatch, [0.3, 0.001])
+    place, certificate = sequence(monkeypatch, [0.3, 0.001])
     assert place is None
     assert not certificate.holds
     assert certificate.promises[0].p_value == 0.3
 
 
 def test_alone_a_model_is_tested_as_it_is(monkeypatch):
-    place, certificate = tested(monkeypatch, [])
+    place, certificate = sequence(monkeypatch, [])
     assert place is None
     assert certificate.holds

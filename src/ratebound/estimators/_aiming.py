@@ -121,7 +121,7 @@ class _Aim:
         said = f"On new rows like these all hold together with a probability of about {reached:.0%}"
         if reached >= self.confidence - NEAR:
             return f"{said}."
-        return f"{said}, where {self.confidence:.0%} were asked for{self._remedy(status)}."
+        return f"{said}, where {100 * self.confidence:.4g}% was asked for{self._remedy(status)}."
 
     def _remedy(self, status: Status) -> str:
         """How many more rows of which group would buy the rest."""

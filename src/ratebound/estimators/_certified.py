@@ -11,8 +11,30 @@ from dataclasses import replace
 
 from ratebound.certifying.certify import certify
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.holding_out import parted
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
+
+CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
+
+
+def set_aside(
+    problem: Problem, people: dict[str, Population], share: float | None, seed: int
+) -> tuple[Problem, dict[str, Population], Compiled | None]:
+    """The problem and the rows to train on, and the problem on the rows to certify on, if any.
+
+    Of every cell the same share is set aside, so that no group is without its part.
+    """
+    if share is None:
+        return problem, people, None
+    try:
+        fitting, aside = parted(compile(problem, **people), share, seed)
+    except ValueError as error:
+        raise ValueError(f"certify={share}: {error}") from None
+    return fitting.problem, fitting.populations, aside
 
 
 def cheapest_certified(

@@ -35,7 +35,6 @@ KEPT = 60  # iterates kept of each setting
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
 PLAIN_TIME = 0.25  # share of the time that may go into that
-CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 FEWEST = 1000  # rounds in batches by default, even if data is small
 
 
@@ -56,9 +55,9 @@ class Search:
 
     def margins(self, errors: Errors) -> Array:
         """The margins (m,) to train for, where violations have these standard errors."""
-        if self.certify is not None:
-            return errors.to_be_certified(self.confidence or CERTIFIED, self.certify)
         assert self.confidence is not None
+        if self.certify is not None:
+            return errors.to_be_certified(self.confidence, self.certify)
         return errors.margins(self.confidence)
 
     @property
@@ -69,7 +68,7 @@ class Search:
     @property
     def aims(self) -> bool:
         """Whether promises are to hold on new rows too."""
-        return bool(self.everyone.constraints) and (self.confidence or self.certify) is not None
+        return bool(self.everyone.constraints) and self.confidence is not None
 
     @property
     def judge(self) -> Folds | None:
@@ -134,9 +133,9 @@ def found(search: Search) -> Found:
     solution, used = candidates.solved(0.0 * margins), 0.0 * margins
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if search.aims:
+        assert search.confidence is not None
         optimism = candidates.optimism(margins, search.seed)
-        if search.confidence is not None:
-            solution, used = as_sure(candidates, search.confidence, margins, optimism)
+        solution, used = as_sure(candidates, search.confidence, margins, optimism)
         if search.certify is not None:
             wide = search.margins(errors_of(solution, candidates.everyone))
             safer = from_safest(candidates, wide + optimism)

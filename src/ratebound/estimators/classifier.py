@@ -16,15 +16,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ratebound.auditing import Audit, audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
-from ratebound.estimators._certified import cheapest_certified
-from ratebound.estimators._searching import CERTIFIED, Found, Search, found
+from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
+from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.game.learner import Learner
 from ratebound.learners.encoding import Encoding, fit_encoding
-from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
-from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
@@ -63,20 +61,30 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     known : columns that may be used to decide, besides the model's score. Each combination of their
         values gets its own thresholds. `predict` needs these columns, in `X` or in `columns`.
     positive_label : the label that means yes; by default the last in sorted order.
+    confidence : the probability with which all constraints should hold together on new rows of the same
+        kind, such as 0.9. Constraints are then tightened as far as their rows call for, and judged
+        out of fold. Where the margins cannot be kept, or would cost more than deciding alike for
+        everyone, the largest share of them is, and `status_` says which probability is left. None
+        asks only for these rows. ``docs/new_rows.md`` has what it costs.
+    certify : the share of the rows, such as 0.3, to keep for a certificate and nothing else. The
+        cheapest model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`,
+        or 0.95 if that is None. If none passes, it says how many rows it would take.
     training : how to train and for how long, ``rb.Training(epochs=..., max_time=...)``.
     verbose : whether to show progress on a terminal.
     random_state : seed; the same seed gives the same bits on the same machine.
 
     Attributes
     ----------
-    solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints.
+    solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints, and
+        ``status_.confidence`` how likely all hold on new rows, if that was asked for.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
     prices_ : for each constraint, how much the objective on the training rows would fall per unit of
         relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
         `rb.price` says what other bounds would cost.
     multipliers_ : the same, by its other name: the Lagrange multipliers of the solution's program. The
         weights that steered training are in ``trace_.multipliers``, and are no prices.
-    trace_ : all iterates kept.
+    trace_ : all iterates kept; with `confidence`, their values are out of fold.
+    certificate_ : what the rows set aside by `certify` show.
 
     Examples
     --------
@@ -143,8 +151,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
         self._check_labels(others)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: self._population(X, labels, columns, weights), **others}
-        problem, fitting, aside = self._set_aside(people, seed)
+        problem = Problem(self.objective, self.constraints)
+        problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
         encoding = fit_encoding(first.X, first.weights, self.features, learner.style)
         everyone = compile(problem, **_encoded(fitting, encoding))
@@ -160,7 +170,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
                 solve=solve,
                 known=self.known,
-                confidence=self.confidence,
+                confidence=confidence,
                 certify=self.certify,
                 training=training,
                 seed=seed,
@@ -175,7 +185,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         solution, margins = finished(result.solution), result.margins
         if aside is not None:
-            solution, margins = self._certified(result, finished, aside)
+            assert confidence is not None
+            safer = [finished(one) for one, _ in result.safer]
+            place, self.certificate_ = cheapest_certified(safer, solution, aside, confidence)
+            if place is not None:
+                solution, margins = safer[place], result.safer[place][1]
+            solution = solution.recorded(certificate=self.certificate_)
         pool = result.pool(margins)
         self.solution_ = solution.recorded(pool=pool)
         self.status_, self.trace_ = self.solution_.status, result.trace
@@ -240,29 +255,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Write the fitted model to a file or folder that `rb.load` reads."""
         check_is_fitted(self)
         return self.solution_.save(path)
-
-    def _set_aside(
-        self, people: dict[str, Population], seed: int
-    ) -> tuple[Problem, dict[str, Population], Compiled | None]:
-        """The problem and the rows to train on, and the same problem on rows to certify on, if any."""
-        problem = Problem(self.objective, self.constraints)
-        if self.certify is None:
-            return problem, people, None
-        try:
-            fitting, aside = parted(compile(problem, **people), self.certify, seed)
-        except ValueError as error:
-            raise ValueError(f"certify={self.certify}: {error}") from None
-        return fitting.problem, fitting.populations, aside
-
-    def _certified(
-        self, result: Found, finished: Callable[[Mixture], Mixture], aside: Compiled
-    ) -> tuple[Mixture, Array]:
-        """The cheapest solution that could be certified and its margins; else the one aimed at."""
-        level = self.confidence or CERTIFIED
-        safer = [finished(solution) for solution, _ in result.safer]
-        place, self.certificate_ = cheapest_certified(safer, finished(result.solution), aside, level)
-        chosen, margins = (result.solution, result.margins) if place is None else result.safer[place]
-        return finished(chosen).recorded(certificate=self.certificate_), margins
 
     def _check_labels(self, others: Mapping[str, Population]) -> None:
         for name, other in others.items():

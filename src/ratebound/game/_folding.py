@@ -80,6 +80,11 @@ class FoldedGame(Game):
         self.fold = self.on_device(folds.of)
         self.factors = as_like(folds.factors, self.example)
 
+    def start(
+        self, scores: Any, *, rounds: int | None = None, thresholds: Array | None = None
+    ) -> GameState:
+        return super().start(self.folds.whole(scores), rounds=rounds, thresholds=thresholds)
+
     def batch(self, rows: Array | None, share: Array | float | None = None) -> FoldedBatch:
         own = super().batch(rows, share)
         fold = self.fold if rows is None else self.fold[rows]

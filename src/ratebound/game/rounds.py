@@ -121,7 +121,6 @@ def _turns(
 ) -> Turns:
     """The rounds of a fit that takes batches, from their start; a game `shown` to λ draws its own."""
     scores, own = fit.all_scores(), batches(game.compiled, game, batch_size, seed)
-    scores = scores[:: len(scores) // game.settings]  # models of one setting start alike
     if shown is None:
         return taking(game, fit, game.start(scores, rounds=rounds), zip(own), seed)
     judge = shown.compiled
