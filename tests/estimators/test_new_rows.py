@@ -127,6 +127,19 @@ def test_a_model_is_no_worse_than_deciding_alike_for_everyone():
 
 
 @pytest.mark.parametrize(
+    ("promise", "objective"), [("recall() >= 0.8", "error_rate()"), ("precision() >= 0.5", "-recall()")]
+)
+def test_deciding_alike_is_no_alternative_where_it_breaks_a_promise(promise, objective):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = rng.random(2000) < 1 / (1 + np.exp(3.3 - 1.5 * X[:, 0] - X[:, 1]))  # a tenth are positive
+    options = {"model": rb.Linear(0.05), "training": rb.Training(epochs=60), "random_state": 0}
+    model = rb.RateConstrainedClassifier(promise, objective=objective, confidence=0.9, **options)
+    assert model.fit(X, y).status_.confidence > 0.6
+    assert "On new rows like these" in str(model.status_)
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"confidence": 1.0}, "confidence, a probability such as 0.9,"),

@@ -12,14 +12,14 @@ import numpy as np
 
 from ratebound.auditing.decided import decide
 from ratebound.auditing.measure import smallest_behind
-from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array
 from ratebound.estimators._candidates import Candidates
 from ratebound.estimators._margins import SMALLEST, Errors, errors_of
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.status import Status
+from ratebound.solution.status import KEPT, Status
 
 FOLLOWED = 2  # times that margins follow a solution
 CLOSE = 0.05  # relative change of margins that is not worth another solution
@@ -27,7 +27,6 @@ HALVINGS = 5  # of the share of the margins that can be kept
 NEAR = 0.02  # how much less than asked for is near enough
 SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
 LEFT = 0.05  # share of a margin below which there is no room to speak of
-KEPT = "feasible: every constraint is kept on the training rows"
 
 
 def as_sure(
@@ -94,10 +93,15 @@ def _at_largest_share(candidates: Candidates, margins: Array) -> tuple[Mixture, 
 
 
 def _worth_it(solution: Mixture, everyone: Compiled) -> bool:
-    """Whether a solution keeps what it should, and costs no more than deciding alike for everyone."""
+    """Whether a solution keeps what it should, and costs no more than deciding alike for everyone.
+
+    Deciding alike is no alternative where that breaks a promise, as a no for everyone breaks a recall.
+    """
     rows, given = len(everyone.cells), _zeros(everyone)
-    alike, _ = everyone.evaluate(np.outer([-1.0, 1.0], np.ones(rows)), given)
-    return solution.status.feasible and solution.objectives["train"] <= float(alike.min()) + TOLERANCE
+    alike, violations = everyone.evaluate(np.outer([-1.0, 1.0], np.ones(rows)), given)
+    allowed = alike[kept(violations, everyone.scale[1:]).all(axis=1)]
+    cost = solution.objectives["train"]
+    return solution.status.feasible and bool((cost <= allowed + TOLERANCE).all())
 
 
 def _zeros(everyone: Compiled) -> dict[str, float]:
@@ -118,10 +122,10 @@ class _Aim:
         """How likely the promises hold on new rows, and what it would take if that is too little."""
         reached = status.confidence
         assert reached is not None
-        said = f"On new rows like these all hold together with a probability of about {reached:.0%}"
+        said = f"On new rows like these all hold together with a probability of {_about(reached)}"
         if reached >= self.confidence - NEAR:
             return f"{said}."
-        return f"{said}, where {100 * self.confidence:.4g}% was asked for{self._remedy(status)}."
+        return f"{said}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."
 
     def _remedy(self, status: Status) -> str:
         """How many more rows of which group would buy the rest."""
@@ -142,6 +146,13 @@ class _Aim:
             f": for {self.everyone.constraints[short]} that would take about {_round(rows * times)} rows"
             f"{which}, in place of {rows:,}"
         )
+
+
+def _about(probability: float) -> str:
+    """A probability that is known to two digits, and is never said to be 0 or 1."""
+    if probability in (0.0, 1.0):
+        return "less than 1%" if probability == 0.0 else "more than 99%"
+    return f"about {probability:.0%}"
 
 
 def _round(rows: float) -> str:

@@ -26,7 +26,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.status import status_there
+from ratebound.solution.status import KEPT, status_there
 from ratebound.solution.thresholds import GivenScorer, pool_on, thresholds_on
 
 FEW = 12  # candidates from which solutions on half of the rows are chosen
@@ -109,7 +109,9 @@ class OutOfFold(Candidates):
         if not kept(violations, everyone.scale[1:]).all() and status.feasible:
             said = "kept out of fold, but on the training rows themselves "
             broken = status_there(everyone.constraints, violations, everyone.scale[1:], "")
-            status = replace(broken, message=said + broken.message, confidence=status.confidence)
+            beyond = status.message.removeprefix(KEPT)  # what is said of new rows
+            message = f"{said}{broken.message}{beyond}"
+            status = replace(broken, message=message, confidence=status.confidence)
         return real.recorded(
             data=everyone.digest,
             status=status,

@@ -14,6 +14,8 @@ from ratebound.base.types import Array
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
 
+KEPT = "feasible: every constraint is kept on the training rows"
+
 
 @dataclass(frozen=True)
 class Status:
@@ -65,7 +67,7 @@ def status_in(
     """The status of a solution with violations `own` (m,), where `program` searches for others."""
     scale = np.broadcast_to(np.asarray(scale, dtype=float), len(own))
     note = unsolved and f" The linear program failed ({unsolved}): a better mixture may exist."
-    said = "feasible: every constraint is kept on the training rows"
+    said = KEPT
     if any(isinstance(constraint.left, Area) for constraint in constraints):
         said += ", areas to the width of their bins: an audit measures them exactly"
     status = status_there(constraints, own, scale, said + (f".{note}" if note else ""))
