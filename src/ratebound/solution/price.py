@@ -127,10 +127,10 @@ class Price:
         for bound in self._shown():
             value = self.at(bound)
             if math.isinf(value):
-                rows.append([f"{bound:.6g}", "cannot be kept", "", *("" for _ in self.judged)])
+                rows.append([_bound(bound), "cannot be kept", "", *("" for _ in self.judged)])
                 continue
             others = [f"{self.judged_at(bound, name):.4f}" for name in self.judged]
-            rows.append([f"{bound:.6g}", f"{value:.4f}", f"{value - self.here[1]:+.4f}", *others])
+            rows.append([_bound(bound), f"{value:.4f}", f"{value - self.here[1]:+.4f}", *others])
             if math.isinf(self.here[1]):
                 rows[-1][2] = ""
         table = aligned(rows, right=range(len(rows[0]))) if len(rows) > 1 else []
@@ -194,3 +194,7 @@ def _amount(value: float) -> str:
     if abs(value) <= NO_PRICE:
         return "nothing"
     return f"{value:,.4f}" if abs(value) >= 0.00005 else f"{value:.2g}"
+
+
+def _bound(value: float) -> str:
+    return f"{value + 0.0:.4f}" if abs(value) < 10 else f"{value:,.1f}"
