@@ -52,7 +52,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/boosted.py
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/monitor.py
+	$(BIN)/python benchmarks/new_rows.py --redraws 8
 
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

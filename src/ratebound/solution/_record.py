@@ -61,7 +61,7 @@ class Record:
         status = {"feasible": self.status.feasible, "violation": self.status.violation, **places}
         return {
             **to_plain(self.problem),
-            "status": status | {"message": self.status.message},
+            "status": status | {"message": self.status.message, "confidence": self.status.confidence},
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
@@ -104,4 +104,7 @@ def _status(data: dict[str, Any], constraints: tuple[Constraint, ...]) -> Status
 
     violation, message = float(data["violation"]), str(data["message"])
     broken, conflict = named(data["broken"]), named(data["conflict"])
-    return Status(flag(data["feasible"]), violation, broken, conflict, message)
+    confidence = data.get("confidence")  # files of before it was said have none
+    if confidence is not None and not 0.0 <= float(confidence) <= 1.0:
+        raise ValueError(f"the confidence in its status is {confidence!r}")
+    return Status(flag(data["feasible"]), violation, broken, conflict, message, confidence)
