@@ -72,10 +72,10 @@ def test_more_rows_to_certify_on_need_less_room():
 
 def test_promises_hold_on_new_rows_about_as_often_as_asked():
     kept = {None: 0, 0.9: 0}
-    for seed in range(6):
+    for seed in range(5):
         for confidence in kept:
             kept[confidence] += truth(fitted(seed=seed, confidence=confidence)) <= 0
-    assert kept[0.9] >= 5
+    assert kept[0.9] >= 4
     assert kept[None] <= 2
 
 
@@ -185,7 +185,7 @@ def test_too_few_rows_to_set_aside():
 
 def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
     """Poisoned features, labels and weights of these rows change no model and no order."""
-    X, y, columns = sample(3000, 3)
+    X, y, columns = sample(2000, 3)
     weights = np.ones(len(y))
     masks = []
 
@@ -215,7 +215,7 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
 
     first = fit(X, y, weights)
     aside = np.isin(X[:, 5], masks[0])
-    assert aside.sum() == 900
+    assert aside.sum() == 600
     poisoned_X, poisoned_y, poisoned_weights = X.copy(), y.copy(), weights.copy()
     poisoned_X[aside, :5] = 1e6
     poisoned_y[aside] = ~y[aside]
