@@ -5,10 +5,8 @@ import pytest
 from scipy.stats import binom
 
 import ratebound as rb
-from ratebound.auditing.decided import decided_by
-from ratebound.certifying.power import power_margins
 
-from .conftest import certified, people
+from .conftest import people
 
 PILOT = people(np.ones(1000, dtype=bool), np.arange(1000) % 2 == 0, g=np.arange(1000) % 10 == 0)
 
@@ -73,23 +71,3 @@ def test_slips():
         rb.rows_needed(rb.Problem(rb.error_rate()), [1, 2])
     with pytest.raises(ValueError, match="no row has"):
         needed(rb.recall(g="x") >= 0.9, people([1, 0], g=["a", "b"]))
-
-
-def test_power_margins_are_in_the_units_of_violations():
-    """They are what a certificate says is needed, turned around."""
-    random = np.random.default_rng(0)
-    n = 2000
-    y, g = random.random(n) < 0.5, random.random(n) < 0.2
-    yes = random.random(n) < np.where(y, 0.8, 0.2)
-    rows = people(yes, y, g=g)
-    promises = [rb.recall(g=True) >= 0.9 * rb.recall(), rb.precision(g=True) >= 0.6, rb.recall() >= 0.7]
-    problem = rb.Problem(rb.error_rate(), promises)
-    compiled = rb.compile(problem, rows)
-    scores = np.where(yes, 1.0, -1.0)
-    decided = decided_by({"train": rows}, {"train": scores}, "a model")
-    margins = power_margins(decided, compiled.problem.demands, n)
-    _, violations = compiled.evaluate(scores)
-    for promise, margin, violation in zip(promises, margins, violations, strict=True):
-        found = certified(promise, rows)
-        assert found.rows_needed == pytest.approx(found.rows * (margin / violation) ** 2, rel=0.02)
-    assert power_margins(decided, compiled.problem.demands, 4 * n) == pytest.approx(margins / 2)

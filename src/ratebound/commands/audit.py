@@ -29,14 +29,8 @@ def audit(
         if target is not None:
             check_file(target, flag)
     mixture = load_model(model)
-    others = {name: Path(path) for name, path in (population or {}).items()}
-    check_populations(mixture.problem, others)
-    people, *rest = (
-        population_for(mixture, path, label, weight, other=path is not data)
-        for path in (data, *others.values())
-    )
-    named: dict[str, Any] = dict(zip(others, rest, strict=True))
-    report = audit_on(mixture.problem, mixture, people, **named)
+    people, others = populations_for(mixture, data, population, label, weight)
+    report = audit_on(mixture.problem, mixture, people, **others)
     if out is not None:
         shown = {"prices": mixture.prices, "certificate": mixture.certificate}
         report.save_html(out, title=f"Audit on {data.name}", **shown)
@@ -46,10 +40,17 @@ def audit(
     return 0 if report.kept else 1
 
 
-def population_for(
-    mixture: Mixture, path: Path, label: str, weight: str | None, other: bool
-) -> Population:
-    """The rows of a file as the population that a model's promises speak of."""
-    table = table_for(mixture, path, label)
-    known = truths(mixture, table)
-    return labelled(table, label, mixture.classes, mixture.problem, weight, other=other, columns=known)
+def populations_for(
+    mixture: Mixture, data: Path, population: dict[str, str] | None, label: str, weight: str | None
+) -> tuple[Population, dict[str, Any]]:
+    """The rows that a model's promises speak of: of the table given, and of others by name."""
+    others = {name: Path(path) for name, path in (population or {}).items()}
+    check_populations(mixture.problem, others)
+    found = []
+    for path in (data, *others.values()):
+        table = table_for(mixture, path, label)
+        known, other = truths(mixture, table), path is not data
+        found.append(
+            labelled(table, label, mixture.classes, mixture.problem, weight, other=other, columns=known)
+        )
+    return found[0], dict(zip(others, found[1:], strict=True))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ratebound.base.writing import write_whole
 from ratebound.certifying.certify import certify as certify_on
-from ratebound.commands.audit import population_for
+from ratebound.commands.audit import populations_for
 from ratebound.commands.folders import check_file
-from ratebound.commands.promises import check_populations
 from ratebound.commands.saved import load_model
 from ratebound.solution.files import save as write_model
 
@@ -29,20 +27,14 @@ def certify(
     if json is not None:
         check_file(json, "--json")
     mixture = load_model(model)
-    others = {name: Path(path) for name, path in (population or {}).items()}
-    check_populations(mixture.problem, others)
-    people, *rest = (
-        population_for(mixture, path, label, weight, other=path is not data)
-        for path in (data, *others.values())
-    )
-    named: dict[str, Any] = dict(zip(others, rest, strict=True))
+    people, others = populations_for(mixture, data, population, label, weight)
     found = certify_on(
         mixture.problem,
         mixture,
         people,
         confidence=confidence,
         in_expectation=in_expectation,
-        **named,
+        **others,
     )
     if save:
         write_model(mixture.recorded(certificate=found), model)

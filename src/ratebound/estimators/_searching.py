@@ -130,9 +130,10 @@ def found(search: Search) -> Found:
     if search.moves and plain is not None and not trace.interrupted:
         together = beside(own, plain)
     candidates = candidates_of(search, together)
-    solution, used = candidates.solved(0.0 * margins), 0.0 * margins
     safer: tuple[tuple[Mixture, Array], ...] = ()
-    if search.aims:
+    if not search.aims:
+        solution, used = candidates.solved(margins), margins
+    else:
         assert search.confidence is not None
         optimism = candidates.optimism(margins, search.seed)
         solution, used = as_sure(candidates, search.confidence, margins, optimism)
