@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing.decided import decided_by
+from ratebound.auditing.decided import Decided, decided_by
 from ratebound.auditing.influence import covariance
 
 PROMISES = [
@@ -71,3 +71,23 @@ def test_other_populations_are_independent():
     found = covariance(decided, problem.demands)
     assert found[0, 1] == 0.0
     assert found[1, 1] > found[0, 0] > 0.0
+
+
+def test_decisions_as_they_fall_vary_more_than_expected_ones():
+    """A coin for everyone has the same rates in expectation on every sample; drawn, those of a coin."""
+    people = rb.Population(None, [1] * 300 + [0] * 100)
+    coin = Decided(
+        {"train": people}, {"train": np.outer([1.0, -1.0], np.ones(400))}, np.full(2, 0.5), {}, "a coin"
+    )
+    promises = [rb.recall() >= 0.1, rb.error_rate() <= 0.9]
+    demands = rb.Problem("error_rate()", promises).demands
+    expected = covariance(coin, demands)
+    drawn = covariance(coin, demands, drawn=True)
+    rng = np.random.default_rng(0)
+    samples = rng.integers(0, 400, (2000, 400))
+    redrawn = []
+    for sample in samples:
+        y, yes = sample < 300, rng.random(400) < 0.5
+        redrawn.append((0.1 - yes[y].mean(), (yes != y).mean() - 0.9))
+    assert np.sqrt(expected[0, 0]) < 0.01
+    np.testing.assert_allclose(drawn, np.cov(np.array(redrawn).T), rtol=0.15, atol=1e-5)

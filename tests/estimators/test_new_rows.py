@@ -62,7 +62,7 @@ def test_the_confidence_of_margins_is_what_they_were_made_for():
 
 def test_more_rows_to_certify_on_need_less_room():
     errors = Errors(np.diag([0.01, 0.03]) ** 2)
-    few, many = errors.to_be_certified(0.95, 0.1), errors.to_be_certified(0.95, 0.5)
+    few, many = (errors.to_be_certified(0.95, share, drawn=errors) for share in (0.1, 0.5))
     assert (many < few).all()
     assert (many > errors.sizes * norm.ppf(0.95)).all()
 

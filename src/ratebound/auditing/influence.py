@@ -12,15 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import counted, over_of, scale
+from ratebound.auditing.measure import at_of, counted, over_of, scale
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
 from ratebound.rates.expressions import Rate
-from ratebound.rates.kinds import atoms
+from ratebound.rates.kinds import ANY, NO, YES, atoms
 
 
-def covariance(decided: Decided, demands: Sequence[Demand]) -> Array:
+def covariance(decided: Decided, demands: Sequence[Demand], *, drawn: bool = False) -> Array:
     """The covariance (m, m) of what is demanded, each measured on as many rows as there are here.
+
+    Of a mixture in expectation, or with `drawn` of the decisions as they fall.
 
     Two rows are imagined beside those of each rate, one that it counts and one that it does not: ten
     right decisions of ten are not certainty.
@@ -38,7 +40,7 @@ def covariance(decided: Decided, demands: Sequence[Demand]) -> Array:
     for name in decided.populations:
         own = [place for place, (rate, _) in enumerate(shares) if rate.population == name]
         if own:
-            of_shares[np.ix_(own, own)] = _of_shares(decided, [shares[place] for place in own])
+            of_shares[np.ix_(own, own)] = _of_shares(decided, [shares[place] for place in own], drawn)
     places = {share: place for place, share in enumerate(shares)}
     coefficients = np.zeros((len(demands), len(shares)))
     for row, demand in enumerate(demands):
@@ -48,11 +50,12 @@ def covariance(decided: Decided, demands: Sequence[Demand]) -> Array:
     return found
 
 
-def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]]) -> Array:
+def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]], drawn: bool) -> Array:
     """The covariance (R, R) of rates of one population; counts may be per row of their subset."""
     name = shares[0][0].population
     weight = decided.row_weights(name)
     moved, imagined = np.empty((len(shares), len(weight)), dtype=np.float32), np.empty(len(shares))
+    fallen = np.zeros_like(moved) if drawn else None
     for place, (rate, per_row) in enumerate(shares):
         over = decided.mask(name, rate.subset if per_row else over_of(atoms(rate)[0]))
         among, times = float(weight[over].sum()), 1.0 if per_row else scale(decided, rate)
@@ -61,6 +64,22 @@ def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]]) -> Array:
         moved[place] = times * weight * (hits - value * over) / among
         typical = float(weight[over] @ weight[over]) / among  # a row's weight among those counted
         imagined[place] = (times * typical / among) ** 2 * ((1 - value) ** 2 + value**2)
+        if fallen is not None:
+            fallen[place] = times * weight * _swing(decided, rate) / among
     found: Array = (moved @ moved.T).astype(float)
+    if fallen is not None:
+        found += fallen @ fallen.T
     found[np.diag_indices(len(shares))] += imagined
     return found
+
+
+def _swing(decided: Decided, rate: Rate) -> Array:
+    """The standard deviation of what each row adds to a rate as its decision is drawn, (n,).
+
+    Negative where a yes lowers the rate, so that products are covariances.
+    """
+    name = rate.population
+    yes = decided.yes(name, at_of(rate))
+    signs = {YES: 1.0, NO: -1.0, ANY: 0.0}
+    slope = sum(signs[atom.predicted] * decided.mask(name, atom.given) for atom in atoms(rate))
+    return np.asarray(slope * np.sqrt(yes * (1.0 - yes)))

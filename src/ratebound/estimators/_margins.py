@@ -60,14 +60,15 @@ class Errors:
             return self.sizes
         return self._quantile(confidence) * self.sizes
 
-    def to_be_certified(self, confidence: float, share: float) -> Array:
+    def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
         """The margins (m,) that give a chance of 80% of a certificate at this confidence.
 
-        `share` is that of all rows which is certified on; these errors are of the others.
+        `share` is that of all rows which is certified on; these errors are of the others, and `drawn`
+        those of decisions as they fall, which are what is certified.
         """
         if not len(self.sizes):
             return self.sizes
-        there = self.sizes * math.sqrt((1.0 - share) / share)
+        there = drawn.sizes * math.sqrt((1.0 - share) / share)
         both = np.hypot(self.sizes, there)
         return float(norm.ppf(confidence)) * there + self._quantile(POWER) * both
 
@@ -86,7 +87,7 @@ class Errors:
         return round(float((self._drawn <= -violations / self.sizes).all(axis=1).mean()), 2)
 
 
-def errors_of(solution: Mixture, compiled: Compiled) -> Errors:
-    """The standard errors of a solution's violations on the rows of `compiled`."""
+def errors_of(solution: Mixture, compiled: Compiled, *, drawn: bool = False) -> Errors:
+    """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn."""
     decided = decide(solution, compiled.populations)
-    return Errors(covariance(decided, compiled.problem.demands))
+    return Errors(covariance(decided, compiled.problem.demands, drawn=drawn))

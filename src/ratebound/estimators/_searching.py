@@ -12,7 +12,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.estimators._aiming import as_sure, from_safest
 from ratebound.estimators._candidates import Candidates, out_of_fold
-from ratebound.estimators._margins import Errors, errors_of
+from ratebound.estimators._margins import errors_of
 from ratebound.estimators.choices import Training
 from ratebound.game.learner import Learner
 from ratebound.game.moving import with_moved_thresholds
@@ -53,12 +53,14 @@ class Search:
     seed: int
     progress: bool | None
 
-    def margins(self, errors: Errors) -> Array:
-        """The margins (m,) to train for, where violations have these standard errors."""
+    def margins(self, model: Mixture, everyone: Compiled) -> Array:
+        """The margins (m,) to train for, where violations vary as those of `model` do."""
         assert self.confidence is not None
-        if self.certify is not None:
-            return errors.to_be_certified(self.confidence, self.certify)
-        return errors.margins(self.confidence)
+        errors = errors_of(model, everyone)
+        if self.certify is None:
+            return errors.margins(self.confidence)
+        drawn = errors_of(model, everyone, drawn=True)
+        return errors.to_be_certified(self.confidence, self.certify, drawn)
 
     @property
     def batch_size(self) -> int | None:
@@ -121,7 +123,9 @@ def found(search: Search) -> Found:
     margins = np.zeros(len(everyone.constraints))
     if search.aims:
         assert plain is not None
-        margins = search.margins(_errors_of_best(candidates_of(search, plain)))
+        first = candidates_of(search, plain)
+        best = np.arange(len(plain)) == np.argmin(plain.objectives)
+        margins = search.margins(mixture(first.trace, best), first.everyone)
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
     else:
@@ -138,7 +142,7 @@ def found(search: Search) -> Found:
         optimism = candidates.optimism(margins, search.seed)
         solution, used = as_sure(candidates, search.confidence, margins, optimism)
         if search.certify is not None:
-            wide = search.margins(errors_of(solution, candidates.everyone))
+            wide = search.margins(solution, candidates.everyone)
             safer = from_safest(candidates, wide + optimism)
     return Found(
         candidates.real(solution),
@@ -154,12 +158,6 @@ def candidates_of(search: Search, trace: Trace) -> Candidates:
     """What a solution is chosen from, on the scores that are out of fold where there are such."""
     candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves)
     return candidates if trace.folds is None else out_of_fold(candidates)
-
-
-def _errors_of_best(plain: Candidates) -> Errors:
-    """The standard errors of the violations of the model with the lowest objective."""
-    best = np.arange(len(plain.trace)) == np.argmin(plain.trace.objectives)
-    return errors_of(mixture(plain.trace, best), plain.everyone)
 
 
 def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace]:
