@@ -183,6 +183,18 @@ def test_too_few_rows_to_set_aside():
         rb.RateConstrainedClassifier(PROMISES, certify=0.1, random_state=0).fit(X, y)
 
 
+def test_a_share_that_leaves_no_rows():
+    with pytest.raises(ValueError, match=r"certify=0\.001: of 40 rows 0 are held out .* another share"):
+        fitted(40, promises="recall() >= 0.1", certify=0.001)
+
+
+def test_a_certificate_is_not_left_behind_by_an_earlier_fit():
+    model = fitted(500, certify=0.3)
+    X, y, columns = sample(500, 1)
+    model.set_params(certify=None).fit(X, y, columns=columns)
+    assert not hasattr(model, "certificate_")
+
+
 def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
     """Poisoned features, labels and weights of these rows change no model and no order."""
     X, y, columns = sample(2000, 3)

@@ -306,3 +306,23 @@ def test_equal_whatever_the_order_of_terms():
 def test_options_of_other_rates_are_not_taken_for_columns(call):
     with pytest.raises(TypeError, match=r"takes no (versus|bins|at)=; a column of that name"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("promise", "margin", "words"),
+    [
+        ("recall() >= 0.9", 0.02, "recall() >= 0.92"),
+        ("precision() <= 0.9", 0.05, "precision() <= 0.85"),
+        ("recall(a == 1) <= recall() + 0.05", 0.02, "recall(a == 1) <= recall() + 0.03"),
+        ("0.9 * recall() <= recall(a == 1)", 0.02, "0.9 * recall() <= recall(a == 1) - 0.02"),
+        ("predicted_positives(out_of=9) <= 3", 0, "predicted_positives(out_of=9) <= 3.0"),
+    ],
+)
+def test_tightened(promise, margin, words):
+    assert str(rb.parse(promise).tightened(margin)) == words
+
+
+@pytest.mark.parametrize("margin", [-0.1, "x", True, float("nan")])
+def test_margins_are_numbers_from_0_on(margin):
+    with pytest.raises((TypeError, ValueError), match=r"margin|finite"):
+        (recall() >= 0.9).tightened(margin)

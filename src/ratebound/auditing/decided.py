@@ -101,7 +101,7 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
         found = {name: _predicted(model, name, p) for name, p in populations.items()}
     else:
         raise TypeError(
-            f"audit takes a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
+            f"the model must be a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
         )
     return Decided(populations, found, weights, thresholds, words)
 

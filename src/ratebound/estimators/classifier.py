@@ -184,6 +184,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return whole.recorded(setting=result.own.settings[0], seed=seed)
 
         solution, margins = finished(result.solution), result.margins
+        self.__dict__.pop("certificate_", None)  # of an earlier fit
         if aside is not None:
             assert confidence is not None
             safer = [finished(one) for one, _ in result.safer]
@@ -241,8 +242,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
-        X = self._rows(X)
-        labels = column_or_1d(unmasked(y))
+        X, labels = self._rows(X), column_or_1d(unmasked(y))
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")

@@ -27,7 +27,10 @@ def stacked_forward(module: torch.nn.Module, trained: set[str]) -> Stacked:
         return own_way
     if any(buffer.is_floating_point() for buffer in module.buffers()):
         raise ValueError(
-            "modules with running statistics, such as BatchNorm, train one setting at a time"
+            "modules with running statistics, such as BatchNorm, train one setting at a time: one "
+            "learning rate of the model, as in rb.Torch(module, 0.01), one of the player, as in "
+            "rb.SwapRegret(0.1), and no folds, which confidence= and certify= need; or use LayerNorm, "
+            "which keeps none"
         )
     chain: list[tuple[str, Any]] = [("", module)]
     if type(module) is nn.Sequential:

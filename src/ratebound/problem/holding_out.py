@@ -21,6 +21,11 @@ def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compi
     ([80, 20], [40, 10])
     """
     aside = held_out(everyone.cells, share, seed)
+    if aside.all() or not aside.any():
+        raise ValueError(
+            f"of {len(aside):,} rows {aside.sum():,} are held out and {(~aside).sum():,} are left to "
+            "train on, and both take some: choose another share"
+        )
     return _on(everyone, ~aside, "training"), _on(everyone, aside, "held-out")
 
 

@@ -280,7 +280,8 @@ class Constraint(Said):
         if as_number(margin, "a margin") < 0:
             raise ValueError(f"{self}: a margin is not negative, got {margin}")
         sign = 1.0 if self.relation == ">=" else -1.0
-        return replace(self, right=self.right + sign * margin)
+        bound = round(self.right.constant + sign * margin, 15)  # .03, not .030000000000000002
+        return replace(self, right=replace(self.right, constant=bound))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

@@ -130,7 +130,8 @@ class Price:
                 rows.append([_bound(bound), "cannot be kept", "", *("" for _ in self.judged)])
                 continue
             others = [f"{self.judged_at(bound, name):.4f}" for name in self.judged]
-            rows.append([_bound(bound), f"{value:.4f}", f"{value - self.here[1]:+.4f}", *others])
+            change = round(value - self.here[1], 4) + 0.0  # never -0
+            rows.append([_bound(bound), f"{value:.4f}", f"{change:+.4f}", *others])
             if math.isinf(self.here[1]):
                 rows[-1][2] = ""
         table = aligned(rows, right=range(len(rows[0]))) if len(rows) > 1 else []
