@@ -183,3 +183,8 @@ def test_lists_of_promises_that_hold_themselves():
 def test_other_slips(make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         make()
+
+
+def test_where_no_columns_were_given_that_is_the_remedy():
+    with pytest.raises(ValueError, match=r"no column 'sex'. No columns were given: pass columns=\."):
+        rb.Population([[0.0]], [1]).column("sex")

@@ -138,7 +138,8 @@ class Population:
         else:
             known = self.column_names
             hint = nearest(str(name), map(str, known))
-            raise ValueError(f"there is no column {name!r}{hint} It has {some(known) or 'none'}.")
+            held = f"It has {some(known)}." if known else "No columns were given: pass columns=."
+            raise ValueError(f"there is no column {name!r}{hint} {held}")
         if values.ndim != 1:
             raise ValueError(f"column {name!r} has shape {values.shape}, expected one value per row")
         missing = is_missing(values)
