@@ -214,12 +214,15 @@ def test_rooms_of_promises():
 @pytest.fixture(scope="module")
 def trained():
     random = np.random.default_rng(0)
-    X = random.normal(size=(600, 2))
-    y = X[:, 0] + random.normal(size=600) > 0
-    rows = rb.Population(X, y, columns={"g": X[:, 1] > 0})
+    X = random.normal(size=(1200, 2))
+    y = X[:, 0] + random.normal(size=1200) > 0
+    rows, others = (
+        rb.Population(X[part], y[part], columns={"g": X[part, 1] > 0})
+        for part in (slice(600), slice(600, None))
+    )
     problem = rb.Problem(rb.error_rate(), [rb.recall(g=True) >= 0.6, rb.positive_rate() <= 0.7])
     trace = rb.play(rb.compile(problem, rows), rb.Linear(0.1), rounds=30, batch_size=None)
-    return problem, rb.average(trace), rows
+    return problem, rb.average(trace), others
 
 
 def test_a_mixture_is_certified_on_what_it_decides(trained):
@@ -319,15 +322,16 @@ def test_an_estimator_or_any_classifier():
     from sklearn.linear_model import LogisticRegression
 
     random = np.random.default_rng(6)
-    X = random.normal(size=(500, 2))
-    y = np.where(X[:, 0] + random.normal(size=500) > 0, "yes", "no")
+    X = random.normal(size=(1000, 2))
+    y = np.where(X[:, 0] + random.normal(size=1000) > 0, "yes", "no")
     problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.5])
+    train, (X, y) = (X[:500], y[:500]), (X[500:], y[500:])
     rows = rb.Population(X, y, positive="yes")
-    plain = rb.certify(problem, LogisticRegression().fit(X, y), rows)
+    plain = rb.certify(problem, LogisticRegression().fit(*train), rows)
     assert plain.model == "one model (LogisticRegression)"
     fitted = rb.RateConstrainedClassifier(
         ["recall() >= 0.5"], training=rb.Training(epochs=3), random_state=0
-    ).fit(X, y)
+    ).fit(*train)
     found = rb.certify(problem, fitted, rows)
     assert found.holds
     assert plain.holds

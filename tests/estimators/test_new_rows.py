@@ -184,7 +184,7 @@ def test_too_few_rows_to_set_aside():
 
 
 def test_a_share_that_leaves_no_rows():
-    with pytest.raises(ValueError, match=r"certify=0\.001: of 40 rows 0 are held out .* another share"):
+    with pytest.raises(ValueError, match=r"certify=0\.001: among the 0 held-out rows"):
         fitted(40, promises="recall() >= 0.1", certify=0.001)
 
 
@@ -237,6 +237,23 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
     assert len(candidates[0]) > 3
     np.testing.assert_array_equal(first.trace_.parameters, second.trace_.parameters)
     assert first.certificate_ != second.certificate_
+
+
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.9}, {"known": ["group"]}], ids=str)
+def test_the_rows_trained_on_certify_nothing(options):
+    X, y, columns = sample(2500, 0)
+    model = fitted(2500, 0, **options)
+    with pytest.raises(ValueError, match="these are the rows that the model was trained on"):
+        rb.certify(model.solution_.problem, model, rb.Population(X, y, columns=columns))
+    others = rb.Population(*sample(2500, 1)[:2], columns=sample(2500, 1)[2])
+    assert len(rb.certify(model.solution_.problem, model, others).promises) == 2
+
+
+def test_what_cannot_be_judged_out_of_fold_is_said_with_care():
+    model = fitted(confidence=0.9, training=rb.Training(epochs=5, warm_start=True))
+    assert "as far as the rows" not in str(model.status_)
+    again = model.fit(*sample(2500, 0)[:2], columns=sample(2500, 0)[2])
+    assert "as far as the rows it was trained on can tell" in str(again.status_)
 
 
 # --- the order of tests ------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ COMPILE = {  # constraint: what is wrong, and what to do
     "roc_auc(age < 25, bins=10) >= 0.9": "no row .* where age < 25",
     'positive_rate(age < 25, on="weighed") >= 0.9': "no weight",
     # Labels and populations that are not given
-    'recall(on="pool") >= 0.9': "needs labels and there are none: pass y, or use a rate without labels",
+    'recall(on="pool") >= 0.9': "needs labels and there are none: pass them, or use one without labels",
     'precision(on="pool") >= 0.9': "needs labels",
     'loss_only_churn(versus="live", on="pool") <= 0.9': "needs labels",
     'accuracy(on="experts") >= 0.9': r"only 'train', 'pool', 'weighed'. Pass it as a keyword, experts=",

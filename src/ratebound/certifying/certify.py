@@ -68,6 +68,7 @@ def certify(
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+    _check_unseen(problem, model, people)
     missing = missing_here(problem, people, known)
     decided = decide(model, people) if in_expectation else deployed(model, people)
     aim = Aim(1.0 - confidence, len(problem.constraints))
@@ -83,6 +84,24 @@ def certify(
         populations={CERTIFIED if n == FIRST else n: len(each) for n, each in people.items()},
         promises=_judged(found, aim.delta),
     )
+
+
+def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> None:
+    """Raise where the rows are the very table that a mixture was trained on."""
+    mixture = getattr(model, "solution_", model)
+    if not isinstance(mixture, Mixture) or mixture.record.data is None:
+        return
+    if problem == mixture.problem:
+        seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
+        try:
+            digest = compile_on(problem, seen, CERTIFIED).digest
+        except ValueError:  # a group is not among these rows, so they are others
+            return
+        if digest == mixture.record.data:
+            raise ValueError(
+                "these are the rows that the model was trained on; what it keeps there shows nothing "
+                "about new ones: certify it on others, or set rows aside, certify=0.3"
+            )
 
 
 def deployed(model: Any, people: dict[str, Population]) -> Decided:

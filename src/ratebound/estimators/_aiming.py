@@ -49,7 +49,7 @@ def as_sure(
     solution = _without_margins(solution, share * asked)
     room = -solution.violations["train"] - optimism
     status = replace(solution.status, confidence=errors.confidence(-room))
-    aim = _Aim(everyone, solution, errors, confidence, room)
+    aim = _Aim(everyone, solution, errors, confidence, room, candidates.caveat)
     status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
     return solution.recorded(status=status), share * asked
 
@@ -117,12 +117,14 @@ class _Aim:
     errors: Errors
     confidence: float
     room: Array  # (m,) to spare on the training rows
+    caveat: str  # to add to what is said of new rows
 
     def words(self, status: Status) -> str:
         """How likely the promises hold on new rows, and what it would take if that is too little."""
         reached = status.confidence
         assert reached is not None
         said = f"On new rows like these all hold together with a probability of {_about(reached)}"
+        said += self.caveat
         if reached >= self.confidence - NEAR:
             return f"{said}."
         return f"{said}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."

@@ -44,6 +44,11 @@ class Candidates:
     known: Sequence[str] | None
     moves: bool
 
+    @property
+    def caveat(self) -> str:
+        """What to add where something is said of new rows."""
+        return ", as far as the rows it was trained on can tell"
+
     def solved(self, margins: Array) -> Mixture:
         """The solution that keeps the promises with `margins` (m,), and is judged with them."""
         tight, tightened = self._tightened(margins)
@@ -98,6 +103,10 @@ class OutOfFold(Candidates):
 
     seen: Candidates  # on the rows themselves
 
+    @property
+    def caveat(self) -> str:
+        return ""
+
     def real(self, solution: Mixture) -> Mixture:
         """A solution on scores, with the models these are of; and its values on the training rows."""
         models = np.argmax(solution.parameters[:, :-1], axis=1)
@@ -113,7 +122,6 @@ class OutOfFold(Candidates):
             message = f"{said}{broken.message}{beyond}"
             status = replace(broken, message=message, confidence=status.confidence)
         return real.recorded(
-            data=everyone.digest,
             status=status,
             objectives={"train": there.objective, OUT_OF_FOLD: solution.objectives["train"]},
             violations={"train": violations, OUT_OF_FOLD: solution.violations["train"]},

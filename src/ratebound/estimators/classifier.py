@@ -181,7 +181,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         def finished(solution: Mixture) -> Mixture:
             decider = solution.decider.salted(seed)
             whole = replace(solution, encoding=encoding, classes=self._no_and_yes(), decider=decider)
-            return whole.recorded(setting=result.own.settings[0], seed=seed)
+            return whole.recorded(setting=result.own.settings[0], seed=seed, data=everyone.digest)
 
         solution, margins = finished(result.solution), result.margins
         self.__dict__.pop("certificate_", None)  # of an earlier fit

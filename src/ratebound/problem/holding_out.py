@@ -22,10 +22,8 @@ def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compi
     """
     aside = held_out(everyone.cells, share, seed)
     if aside.all() or not aside.any():
-        raise ValueError(
-            f"of {len(aside):,} rows {aside.sum():,} are held out and {(~aside).sum():,} are left to "
-            "train on, and both take some: choose another share"
-        )
+        empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
+        raise ValueError(f"among the 0 {empty} rows nothing can be measured: choose a {other} share")
     return _on(everyone, ~aside, "training"), _on(everyone, aside, "held-out")
 
 

@@ -121,7 +121,7 @@ def _leaf(
     if isinstance(subset, Label):
         if population.y is None:
             raise ValueError(
-                "this rate needs labels and there are none: pass y, or use a rate without labels such "
+                "this rate needs labels and there are none: pass them, or use one without labels such "
                 "as positive_rate or churn"
             )
         return population.y
