@@ -15,6 +15,8 @@ from ratebound.game.trace import beside, judged_on
 
 from ..extras import lightgbm, torch, xgboost
 
+pytest.importorskip("torch")  # most of the learners compared here need it
+
 rng = np.random.default_rng(4)
 X = rng.normal(size=(600, 3))
 GROUP = np.where(X[:, 1] + rng.normal(size=600) > 0.4, "a", "b")

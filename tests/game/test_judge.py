@@ -9,6 +9,8 @@ import ratebound as rb
 
 from ..extras import lightgbm, pd, torch, xgboost
 
+pytest.importorskip("torch")  # most of the learners compared here need it
+
 rng = np.random.default_rng(3)
 X = rng.normal(size=(700, 3))
 GROUP = np.where(X[:, 1] + rng.normal(size=700) > 0.4, "a", "b")
