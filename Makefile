@@ -39,7 +39,10 @@ lowest:
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests --ignore tests/experiments \
 		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
 		--ignore tests/estimators/test_new_rows.py --ignore tests/certifying/test_simulated.py \
-		--ignore tests/game/test_folds.py --ignore tests/game/test_judge.py
+		--ignore tests/game/test_folds.py --ignore tests/game/test_judge.py \
+		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
+		--ignore tests/commands/test_output.py --ignore tests/commands/test_killed.py \
+		--ignore tests/certifying/test_monitor.py -k "not own_checks and not changed_byte and not cut_short"
 
 check: $(READY)
 	$(BIN)/ruff check .
