@@ -143,7 +143,7 @@ def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
         "always yes": lambda each: np.full(len(each), CERTAIN),
     }
     if all(each.y is not None for each in people.values()):
-        rules[PERFECT] = lambda each: np.where(each.y, CERTAIN, -CERTAIN)  # type: ignore[arg-type]
+        rules[PERFECT] = lambda each: np.where(np.asarray(each.y), CERTAIN, -CERTAIN)
     found = {
         name: decided_by(people, {on: rule(each) for on, each in people.items()}, name)
         for name, rule in rules.items()
