@@ -13,6 +13,7 @@ ROOMS = [
     "base",
     "rates",
     "problem",
+    "tables",
     "game",
     "learners",
     "solution",
@@ -29,6 +30,7 @@ LIBRARIES = {
     "base": {"numpy", "scipy"},
     "rates": set(),
     "problem": {"numpy", "scipy"},
+    "tables": {"numpy", "scipy"},
     "solution": {"numpy", "scipy", "safetensors", "onnx"},
 }
 

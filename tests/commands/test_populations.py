@@ -5,7 +5,7 @@ import json
 import pytest
 
 import ratebound as rb
-from ratebound.commands.tables import read_table
+from ratebound.tables.table import read_table
 
 from .conftest import PROMISE, make_people, write_csv
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.commands.tables import read_table
 from ratebound.problem.holding_out import held_out
+from ratebound.tables.table import read_table
 
 FILES = ["audit.json", "model.safetensors", "report.html"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.commands.tables import read_table
 from ratebound.solution.mixture import Members
+from ratebound.tables.table import read_table
 
 from .conftest import PROMISE, make_people, write_csv
 

@@ -15,10 +15,10 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
-from ratebound.commands.tables import Table
 from ratebound.learners import _torch_scorer as torch_scorer
-from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import files
+from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.table import Table
 
 rng = np.random.default_rng(4)
 TABLE = Table({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120).astype(object)})

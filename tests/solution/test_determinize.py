@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.status import Status
+from ratebound.tables.encoding import fit_encoding
 
 from ..extras import pd
 

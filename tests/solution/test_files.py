@@ -15,10 +15,10 @@ from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
 from ratebound.base import writing
-from ratebound.learners.encoding import fit_encoding
 from ratebound.solution import _documents as documents
 from ratebound.solution import files
 from ratebound.solution.deciders import Vote
+from ratebound.tables.encoding import fit_encoding
 
 from ..extras import pd
 

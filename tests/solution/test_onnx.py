@@ -10,7 +10,6 @@ import pytest
 
 import ratebound as rb
 from ratebound.learners._architecture import ACTIVATIONS
-from ratebound.learners.encoding import fit_encoding
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution._choosing import uniform_from_key
 from ratebound.solution._record import Record
@@ -18,6 +17,7 @@ from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import to_onnx
 from ratebound.solution.status import Status
+from ratebound.tables.encoding import fit_encoding
 
 PROBLEM = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.9])
 ROWS = 3000

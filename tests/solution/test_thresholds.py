@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 import ratebound as rb
 from ratebound.game import threshold_program
 from ratebound.game.threshold_program import rank
-from ratebound.learners.encoding import fit_encoding
 from ratebound.solution.mixture import mixture as mixed
+from ratebound.tables.encoding import fit_encoding
 
 from ..extras import pd
 

@@ -22,8 +22,8 @@ from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import check_file
 from ratebound.commands.saved import load_model, table_for, truths
-from ratebound.commands.tables import Table
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.table import Table
 
 WHOLE = re.compile(r"-?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import Kind
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
+from ratebound.tables.table import Kind
 
 # What Python functions that take populations by name call their other arguments.
 TAKEN = (

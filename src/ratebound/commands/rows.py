@@ -11,10 +11,10 @@ import numpy as np
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.commands.runs import Run
-from ratebound.commands.tables import Table, read_table
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.tables.table import Table, read_table
 
 MANY = 1000  # distinct texts above which a column cannot be one of categories
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.commands.promises import text_columns
-from ratebound.commands.tables import Kind, Table, read_table
-from ratebound.learners.columns import Category, Code
 from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.columns import Category, Code
+from ratebound.tables.table import Kind, Table, read_table
 
 
 def load_model(path: Path) -> Mixture:

@@ -20,7 +20,6 @@ from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_a
 from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.game.learner import Learner
-from ratebound.learners.encoding import Encoding, fit_encoding
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
 from ratebound.problem.population import Population, columns_by_name
@@ -29,6 +28,7 @@ from ratebound.rates.expressions import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
+from ratebound.tables.encoding import Encoding, fit_encoding
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -29,14 +29,11 @@ from ratebound.game.scorer import Scorer
 from ratebound.game.settings import checked_rates, settings_of
 from ratebound.game.trace import Trace, scores_on
 from ratebound.problem.frames import rows_of
+from ratebound.tables.columns import Style as Style
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
-# How a table is encoded for a model. "scaled" standardizes numbers and makes texts one-hot, for models
-# that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
-# texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
-Style = Literal["scaled", "plain", "codes", "table"]
 FOLDS = 3  # to judge a learner by that may learn rows by heart
 ANSWERS = 50  # rounds of a learner that answers, each a whole fit
 

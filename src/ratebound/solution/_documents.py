@@ -12,12 +12,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Saved, read_scorer
-from ratebound.learners.encoding import Encoding
 from ratebound.solution._checking import numbers, plain, texts
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.deciders import Decider, Draw, Vote
 from ratebound.solution.mixture import Members, Mixture
+from ratebound.tables.encoding import Encoding
 
 VERSION = 1
 DECIDERS: dict[str, type[Decider]] = {kind.kind: kind for kind in (Draw, Vote, GroupThresholds)}

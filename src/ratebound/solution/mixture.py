@@ -12,7 +12,6 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
-from ratebound.learners.encoding import Encoding
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -23,6 +22,7 @@ from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.price import Price
 from ratebound.solution.status import Status, status_of
+from ratebound.tables.encoding import Encoding
 
 
 @dataclass(frozen=True, eq=False)

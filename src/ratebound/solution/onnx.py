@@ -16,9 +16,9 @@ import numpy as np
 from ratebound.base.extras import import_extra, versions
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.learners.columns import Number
 from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.columns import Number
 
 OPSET = 18  # the first with BitwiseXor
 IR_VERSION = 8  # the one that came with it, so that no runtime which knows the opset refuses the file

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ratebound.learners.columns import Category, Code, Number, Plain
-from ratebound.learners.encoding import LARGEST, Encoding, fit_encoding
+from ratebound.tables.columns import Category, Code, Number, Plain
+from ratebound.tables.encoding import LARGEST, Encoding, fit_encoding
 
 from ..extras import pd, pl
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.learners.columns import (
+from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
+from ratebound.tables.columns import (
     KINDS_IN,
     MISSING,
     Category,
@@ -27,7 +28,6 @@ from ratebound.learners.columns import (
     column_from_json,
     column_to_json,
 )
-from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
 
 LARGEST = 1000  # most distinct texts a column of categories may have
 BEYOND = 1e300  # numbers above this count as infinite, since their sums may be

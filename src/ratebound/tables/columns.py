@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from ratebound.game.learner import Style as Style
-
+# How a table is encoded for a model. "scaled" standardizes numbers and makes texts one-hot, for models
+# that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
+# texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
+Style = Literal["scaled", "plain", "codes", "table"]
 MISSING = "(missing)"  # the value a missing text stands for
 Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has them
 

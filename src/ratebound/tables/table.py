@@ -15,8 +15,8 @@ import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
-from ratebound.commands.sources import read_csv, read_parquet
 from ratebound.problem.frames import is_missing, some
+from ratebound.tables.sources import read_csv, read_parquet
 
 Kind = Literal["number", "text"]
 
