@@ -29,7 +29,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio, equal
+from ratebound.rates.expressions import Area, Constraint, Expression, Ratio, equal
 from ratebound.rates.goals import (
     accurate_coverage,
     decision_rule,
@@ -77,6 +77,7 @@ from ratebound.rates.named import (
     win_loss_ratio,
     wins,
 )
+from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset, column, where
 from ratebound.rates.text import parse
 from ratebound.solution.certificate import Certificate

@@ -11,7 +11,7 @@ import numpy as np
 from ratebound.auditing.decided import Decided
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
 
 HEADS = {

@@ -16,7 +16,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Subset
 from ratebound.solution.deciders import Decider, Draw
 

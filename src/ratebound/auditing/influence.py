@@ -15,8 +15,8 @@ from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import at_of, counted, over_of, scale
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
-from ratebound.rates.expressions import Rate
 from ratebound.rates.kinds import ANY, NO, YES, atoms
+from ratebound.rates.rate import Rate
 
 
 def covariance(decided: Decided, demands: Sequence[Demand], *, drawn: bool = False) -> Array:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ratebound.auditing.decided import Decided
 from ratebound.base.types import Array
-from ratebound.rates.expressions import Expression, Rate
+from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_count
+from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Subset
 
 

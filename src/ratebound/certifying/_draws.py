@@ -19,8 +19,9 @@ from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.certifying._wealth import Range
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Area, Constraint, Rate
+from ratebound.rates.expressions import Area, Constraint
 from ratebound.rates.kinds import ANY, atoms, is_count
+from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset
 
 Kind = Literal["one set", "within", "apart", "blocks"]

@@ -16,8 +16,9 @@ from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import counted, over_of, scale
 from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
-from ratebound.rates.expressions import Expression, Rate
+from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import atoms
+from ratebound.rates.rate import Rate
 
 ROUNDING = 1e-9  # of values that are sums of a few coefficients
 

@@ -8,7 +8,7 @@ from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
 from ratebound.certifying._watching import Watch, evidence_text
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 
 if TYPE_CHECKING:  # the monitor prints itself with these functions
     from ratebound.certifying.monitor import Monitor

@@ -17,8 +17,8 @@ import numpy as np
 
 from ratebound.auditing.measure import at_of, over_of
 from ratebound.base.types import Array
-from ratebound.rates.expressions import Rate
 from ratebound.rates.kinds import ANY, NO, atoms
+from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Compare, In, Subset, holds, leaves
 
 MOST = 200_000  # combinations; where the words allow more, nothing is concluded from them

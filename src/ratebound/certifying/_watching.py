@@ -13,8 +13,9 @@ from ratebound.auditing.wording import number
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Block, Draws, Mask, counted, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
-from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
 from ratebound.rates.kinds import atoms, is_count
+from ratebound.rates.rate import Rate
 
 Verdict = Literal["broken", "kept", "not known yet"]
 

@@ -22,7 +22,7 @@ from ratebound.problem.frames import length
 from ratebound.problem.masks import masker
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 
 
 class Monitor:

@@ -10,8 +10,8 @@ from ratebound.commands.predict import decisions
 from ratebound.commands.rows import labelled
 from ratebound.commands.saved import load_model, table_for, truths
 from ratebound.problem.population import columns_by_name
-from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
 
 CONFIDENCE = 0.95

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.tables.table import Kind
 

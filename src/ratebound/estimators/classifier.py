@@ -24,7 +24,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
 from ratebound.problem.population import Population, columns_by_name
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
+from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups

@@ -18,7 +18,8 @@ from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST, Constraint
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.rate import FIRST
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest

@@ -29,8 +29,9 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import area_budgets
-from ratebound.rates.expressions import FIRST, Area, Expression, Rate
+from ratebound.rates.expressions import Area, Expression
 from ratebound.rates.kinds import ANY, YES, Atom, atoms
+from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label, Subset
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Rate, SingleMetric
+from ratebound.rates.expressions import Constraint, Expression, SingleMetric
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
 from ratebound.rates.text import parse, parse_expression
 

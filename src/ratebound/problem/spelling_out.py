@@ -8,8 +8,8 @@ import numpy as np
 
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value, column_text, plain_value
 
 MOST = 100  # values of a column that may each be a group without being listed

@@ -11,43 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NoReturn
 
-from ratebound.rates.subsets import EVERYONE, Said, Subset, value_text
+from ratebound.rates.rate import Rate
+from ratebound.rates.subsets import Said
 
 Bound = Literal["<=", ">="]
-FIRST = "train"  # the population that rates without ``on=`` speak of
 FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
-OPTIONS = ("versus", "on", "at", "bins", "out_of")  # never the names of columns in a rate's keywords
-
-
-@dataclass(frozen=True, repr=False)
-class Rate(Said):
-    """One named rate on one subset: how often the model does something, among some rows.
-
-    `on` names the population, `versus` the column with an existing model's decisions, and `at` the
-    threshold the score is compared with: a number, or the name of a threshold to be learned. A count
-    is `out_of` so many rows of its population.
-    """
-
-    kind: str
-    subset: Subset = EVERYONE
-    on: str | None = None
-    at: float | str | None = None
-    versus: str | None = None
-    bins: int | None = None
-    out_of: float | None = None
-
-    @property
-    def population(self) -> str:
-        """The population it speaks of, by name."""
-        return self.on or FIRST
-
-    def __str__(self) -> str:
-        words = [] if self.subset == EVERYONE else [str(self.subset)]
-        for option in OPTIONS:
-            value = getattr(self, option)
-            if value is not None:
-                words.append(f"{option}={value_text(value)}")
-        return f"{self.kind}({', '.join(words)})"
 
 
 class Metric(Said):

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from ratebound.rates.expressions import FIRST, Constraint, Rate
+from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import EVERYONE, Column, In, Subset, Value, column_text, value_text, where
 
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it

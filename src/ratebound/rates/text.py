@@ -13,11 +13,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.spelling import nearest
-from ratebound.rates.expressions import OPTIONS, Constraint, Expression, Metric, as_number
+from ratebound.rates.expressions import Constraint, Expression, Metric, as_number
 from ratebound.rates.goals import said
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
+from ratebound.rates.rate import OPTIONS
 from ratebound.rates.subsets import Column, In, Subset, Value, plain_value
 
 LONGEST = 20_000

@@ -28,7 +28,8 @@ from ratebound.problem.feature_scale import feature_scale_of
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST, Area
+from ratebound.rates.expressions import Area
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
