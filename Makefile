@@ -17,33 +17,33 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
 # Without any extra: NumPy, SciPy and scikit-learn are enough for all that is tested here. Tests skip what
-# they lack by themselves, and two modules cannot even be read. Left out is what runs long and asks no more
-# of other packages than it does with all of them.
+# they lack by themselves, and two modules cannot even be read. Only rooms that meet other libraries are
+# tested again, without what runs long and asks no more of these than it does with all of them.
 bare:
 	$(PYTHON) -m venv --clear .venv-bare
 	.venv-bare/bin/python -m pip install --quiet --editable . pytest pytest-xdist hypothesis
-	.venv-bare/bin/python -m pytest -n 2 tests src --ignore tests/experiments --ignore tests/datasets \
-		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
-		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
-		--ignore tests/commands/test_output.py --ignore tests/commands/test_killed.py \
-		--ignore tests/estimators/test_new_rows.py --ignore tests/certifying/test_simulated.py \
+	.venv-bare/bin/python -m pytest -n 2 src tests/problem tests/tables tests/learners tests/solution \
+		tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
 		--ignore src/ratebound/learners/_interpolation.py --ignore src/ratebound/learners/_lattice_network.py \
-		-k "not changed_byte and not cut_short and not own_checks and not whole_program and not explaining_"
+		-k "$(SHORT) and not whole_program and not explaining_"
 
-# With the lowest versions pyproject.toml declares. Left out: what needs PyTorch, whose old wheels are
-# gigabytes, and what runs long without asking more of other packages. Old ones use what newer ones deprecate.
+# With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
+# arrays. PyTorch's old wheels are gigabytes, so what needs it is left out. Old libraries use what newer
+# ones deprecate.
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt --editable '.[dev]'
-	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests --ignore tests/experiments \
-		--ignore tests/test_examples.py --ignore tests/test_readme.py --ignore tests/commands/test_reproduce.py \
-		--ignore tests/estimators/test_new_rows.py --ignore tests/certifying/test_simulated.py \
-		--ignore tests/game/test_folds.py --ignore tests/game/test_judge.py \
-		--ignore tests/estimators/test_many_promises.py --ignore tests/auditing/test_coverage.py \
-		--ignore tests/commands/test_output.py --ignore tests/commands/test_killed.py \
-		--ignore tests/certifying/test_monitor.py --ignore tests/estimators/test_single_rates.py \
-		--ignore tests/solution/test_price.py -k "not own_checks and not changed_byte and not cut_short"
+	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/problem tests/tables \
+		tests/learners tests/solution tests/auditing tests/certifying tests/estimators tests/commands \
+		$(LEFT_OUT) --ignore tests/auditing/test_coverage.py --ignore tests/certifying/test_simulated.py \
+		--ignore tests/certifying/test_monitor.py --ignore tests/solution/test_price.py -k "$(SHORT)"
+
+LEFT_OUT := --ignore tests/commands/test_reproduce.py --ignore tests/commands/test_output.py \
+	--ignore tests/commands/test_killed.py --ignore tests/estimators/test_new_rows.py \
+	--ignore tests/estimators/test_many_promises.py --ignore tests/estimators/test_single_rates.py \
+	--ignore tests/estimators/test_planning.py --ignore tests/estimators/test_explaining.py
+SHORT := not own_checks and not changed_byte and not cut_short
 
 check: $(READY)
 	$(BIN)/ruff check .

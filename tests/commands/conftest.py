@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ratebound.cli import main
+from ratebound.estimators import planning
 
 PROMISE = 'recall(sex == "Female") >= 0.95 * recall()'
 
@@ -33,6 +34,12 @@ def run(capsys):
         return Answer(status, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def unplanned(monkeypatch):
+    """Explaining without the plan, which trains on several splits of the rows."""
+    monkeypatch.setattr(planning, "plan", lambda *_, **__: "a plan")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_explaining_a_promise_on_a_pool_without_labels(run, people, pool):
     assert [*rate, str(sum(women)), "–", str(sum(women))] in lines
 
 
-def test_a_run_file_has_a_table_of_them(run, people, pool, tmp_path):
+def test_a_run_file_has_a_table_of_them(unplanned, run, people, pool, tmp_path):
     (tmp_path / "pool.csv").write_bytes(pool.read_bytes())
     source = tmp_path / "run.toml"
     source.write_text(

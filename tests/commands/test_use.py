@@ -176,7 +176,7 @@ def explain(run, people, *promises):
     return run("explain", people, "--label", "income", "--exclude", "id", "live", *asked)
 
 
-def test_explaining_one_promise(run, people):
+def test_explaining_one_promise(unplanned, run, people):
     answer = explain(run, people, PROMISE)
     columns = make_people(800)
     women = [sex == "Female" for sex in columns["sex"]]
@@ -230,13 +230,13 @@ def test_explaining_a_conflict(run, people):
     assert answer.status == 1
 
 
-def test_explaining_what_only_training_tells(run, people):
+def test_explaining_what_only_training_tells(unplanned, run, people):
     answer = explain(run, people, "false_positive_rate() <= 0.001", "recall() >= 0.95")
     assert "at odds among them: 1 and 2. This proves no conflict" in answer.out
     assert answer.status == 0
 
 
-def test_explaining_a_run_file(run, people, tmp_path):
+def test_explaining_a_run_file(unplanned, run, people, tmp_path):
     source = tmp_path / "run.toml"
     source.write_text(
         f"data = {str(people)!r}\nlabel = 'income'\nout = 'model'\n"

@@ -222,7 +222,9 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
     monkeypatch.setattr(classifier, "cheapest_certified", seen)
 
     def fit(X, y, weights):
-        model = rb.RateConstrainedClassifier(PROMISES, confidence=0.9, certify=0.3, random_state=0)
+        model = rb.RateConstrainedClassifier(
+            PROMISES, confidence=0.9, certify=0.3, random_state=0, training=rb.Training(epochs=20)
+        )
         return model.fit(X, y, columns=columns, sample_weight=weights)
 
     first = fit(X, y, weights)
