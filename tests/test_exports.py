@@ -22,10 +22,10 @@ PUBLIC = {
         Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
     "learners": "Boosted Lattice Linear MLP Oracle Torch check_monotone trace_of",
     "solution": """Certificate Determined Mixture Price Status average best_iterate determinize
-        duality_gap last_iterate load price select shrink thresholds""",
+        duality_gap last_iterate price select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "certifying": "Alarm Monitor RowsNeeded certify rows_needed",
-    "estimators": "Explanation Plan RateConstrainedClassifier Training explain plan",
+    "estimators": "Explanation Plan Policy RateConstrainedClassifier Training explain load plan",
     "data": "datasets",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

@@ -9,6 +9,7 @@ from ratebound.auditing.plots import plot_calibrators, plot_convergence, plot_tr
 from ratebound.certifying.certify import certify
 from ratebound.certifying.monitor import Alarm, Monitor
 from ratebound.certifying.rows_needed import RowsNeeded, rows_needed
+from ratebound.estimators.policy import Policy, load
 from ratebound.game.cutting_plane import CuttingPlane
 from ratebound.game.game import Game
 from ratebound.game.grid import Grid
@@ -83,7 +84,6 @@ from ratebound.rates.text import parse
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
-from ratebound.solution.files import load
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
 from ratebound.solution.prices import price
@@ -156,6 +156,7 @@ __all__ = [
     "Oracle",
     "Plan",
     "Player",
+    "Policy",
     "Population",
     "Price",
     "Problem",

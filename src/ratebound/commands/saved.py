@@ -8,13 +8,13 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.commands.promises import text_columns
-from ratebound.solution.files import load
+from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
 from ratebound.tables.table import Kind, Table, read_table
 
 
-def load_model(path: Path) -> Mixture:
+def load_model(path: Path) -> Policy:
     """A model that `ratebound train`, or an estimator fitted on a DataFrame, has saved."""
     model = load(path)
     if model.encoding is None or not model.encoding.from_frame:

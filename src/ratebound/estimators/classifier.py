@@ -13,16 +13,18 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ratebound.auditing import Audit, audit
+from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
+from ratebound.estimators._people import check_others, labelled
 from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
+from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
-from ratebound.problem.population import Population, columns_by_name
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
@@ -75,7 +77,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    solution_ : the `Mixture` that decides; `status_` says whether it keeps the constraints, and
+    solution_ : the `Policy` that decides; `status_` says whether it keeps the constraints, and
         ``status_.confidence`` how likely all hold on new rows, if that was asked for.
     constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
     prices_ : for each constraint, how much the objective on the training rows would fall per unit of
@@ -96,7 +98,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     array([False, False,  True,  True])
     """
 
-    solution_: Mixture
+    solution_: Policy
     certificate_: Certificate
     __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
 
@@ -149,10 +151,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         learner, solve, training = self._checked_parameters()
         X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
-        self._check_labels(others)
+        classes = self._no_and_yes()
+        check_others(others, classes[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
-        people = {FIRST: self._population(X, labels, columns, weights), **others}
+        people = {FIRST: labelled(X, labels, columns, weights, classes), **others}
         problem = Problem(self.objective, self.constraints)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
@@ -180,7 +183,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         def finished(solution: Mixture) -> Mixture:
             decider = solution.decider.salted(seed)
-            whole = replace(solution, encoding=encoding, classes=self._no_and_yes(), decider=decider)
+            whole = replace(solution, encoding=encoding, classes=classes, decider=decider)
             return whole.recorded(setting=result.own.settings[0], seed=seed, data=everyone.digest)
 
         solution, margins = finished(result.solution), result.margins
@@ -193,7 +196,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 solution, margins = safer[place], result.safer[place][1]
             solution = solution.recorded(certificate=self.certificate_)
         pool = result.pool(margins)
-        self.solution_ = solution.recorded(pool=pool)
+        self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace
         self.constraints_, self.prices_ = (
             dict(zip(everyone.labels, values.tolist(), strict=True))
@@ -242,30 +245,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
-        X, labels = self._rows(X), column_or_1d(unmasked(y))
-        unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
-        if unknown:
-            raise ValueError(f"y holds labels that were not trained on: {sorted(map(repr, unknown))}")
-        weights = None if sample_weight is None else _check_sample_weight(unmasked(sample_weight), X)
-        people = self._population(X, labels == self._yes(), columns, weights)
-        self._check_labels(others)
-        return audit(self.solution_.problem, self.solution_, people, **others)
+        rows = self._rows(X)
+        return self.solution_.audit(rows, y, columns, sample_weight, **others)
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted model to a file or folder that `rb.load` reads."""
         check_is_fitted(self)
         return self.solution_.save(path)
-
-    def _check_labels(self, others: Mapping[str, Population]) -> None:
-        for name, other in others.items():
-            if not isinstance(other, Population):
-                raise TypeError(f"{name} must be a rb.Population, got {type(other).__name__}")
-            yes = np.asarray(self._yes()).item()
-            if other.yes is not None and other.yes != yes:
-                raise ValueError(
-                    f"{name} takes {other.yes!r} for yes, and the labels y {yes!r}: make it "
-                    f"rb.Population(..., positive={yes!r})"
-                )
 
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters, those of parts too, also where a part is only named: ``model__l2``."""
@@ -322,13 +308,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return X
         takes_nan = get_tags(self).input_tags.allow_nan
         return validate_data(self, X, reset=False, ensure_all_finite="allow-nan" if takes_nan else True)
-
-    def _population(self, X: Any, labels: Array, columns: Any, weights: Array | None) -> Population:
-        spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
-        # Labels go by their names, so that an existing model's decisions may be spelled as they are.
-        no, yes = self._no_and_yes()
-        named = np.where(labels, yes, no)
-        return Population(X, named, columns=spoken_of, weights=weights, positive=yes)
 
 
 def _encoded(people: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:
