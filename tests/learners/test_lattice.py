@@ -17,7 +17,7 @@ from ratebound.learners.lattice import (
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution.mixture import Members, member
 from ratebound.solution.onnx import to_onnx
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 torch = pytest.importorskip("torch")
 

@@ -17,7 +17,7 @@ from safetensors.numpy import save as write_tensors
 import ratebound as rb
 from ratebound.learners import _torch_scorer as torch_scorer
 from ratebound.solution import files
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 from ratebound.tables.table import Table
 
 rng = np.random.default_rng(4)

@@ -12,7 +12,7 @@ from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.status import Status
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
 

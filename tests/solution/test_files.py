@@ -18,7 +18,7 @@ from ratebound.base import writing
 from ratebound.solution import _documents as documents
 from ratebound.solution import files
 from ratebound.solution.deciders import Vote
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
 

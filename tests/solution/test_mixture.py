@@ -11,7 +11,7 @@ from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.status import Status
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
 

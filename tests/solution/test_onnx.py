@@ -17,7 +17,7 @@ from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import to_onnx
 from ratebound.solution.status import Status
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 PROBLEM = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.9])
 ROWS = 3000

@@ -14,7 +14,7 @@ import ratebound as rb
 from ratebound.game import threshold_program
 from ratebound.game.threshold_program import rank
 from ratebound.solution.mixture import mixture as mixed
-from ratebound.tables.encoding import fit_encoding
+from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ratebound.tables.columns import Category, Code, Number, Plain
-from ratebound.tables.encoding import LARGEST, Encoding, fit_encoding
+from ratebound.tables.encoding import Encoding
+from ratebound.tables.fitting import LARGEST, fit_encoding
 
 from ..extras import pd, pl
 

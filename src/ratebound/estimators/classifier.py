@@ -30,7 +30,8 @@ from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
-from ratebound.tables.encoding import Encoding, fit_encoding
+from ratebound.tables.encoding import Encoding
+from ratebound.tables.fitting import fit_encoding
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):

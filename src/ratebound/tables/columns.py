@@ -1,32 +1,60 @@
-"""What is known about a table's columns once an encoding is fitted, as plain data that can be saved."""
+"""What is known about a table's columns once an encoding is fitted, as plain data that can be saved.
+
+A fitted column reads one column of a table and makes one or more features of it. A column of dates is
+read by several, one for each part of the date.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 # How a table is encoded for a model. "scaled" standardizes numbers and makes texts one-hot, for models
-# that descend gradients; "plain" leaves numbers unchanged, with NaN for missing ones; "codes" also turns
-# texts into numbers, for boosted trees; "table" passes the columns unchanged, for your own pipelines.
+# that descend gradients; "plain" leaves numbers unchanged; "codes" also turns texts into numbers, for
+# boosted trees; "table" passes the columns unchanged, for your own pipelines.
 Style = Literal["scaled", "plain", "codes", "table"]
 MISSING = "(missing)"  # the value a missing text stands for
+OTHER = "(other)"  # the value that all texts without a feature of their own stand for
 Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has them
+
+# What of a column becomes a number: the numbers it holds; of a moment the days since 1970 with their
+# fraction, the month (1 to 12), the weekday (Monday is 0) or the hour (with its fraction), all in UTC
+# where there is a time zone; of a duration its days.
+ReadAs = Literal["number", "days", "month", "weekday", "hour", "duration"]
+# The order in which dates that are texts name day, month and year. ISO dates are read in any case.
+DateOrder = Literal["ymd", "dmy", "mdy"]
 
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric column, centred and scaled; a missing value becomes the centre."""
+    """A number, centred and scaled; a missing value becomes the centre."""
 
     name: Name
     center: float
     scale: float
     gaps: bool  # whether values were missing in training: then a second feature says where they are
+    read_as: ReadAs = "number"
+    dates: DateOrder = "ymd"
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A number as it is; a missing value is NaN, or `fill` where the model takes no NaN."""
+
+    name: Name
+    gaps: bool = False  # whether values were missing in training: with `fill`, a feature says where
+    fill: float | None = None
+    read_as: ReadAs = "number"
+    dates: DateOrder = "ymd"
 
 
 @dataclass(frozen=True)
 class Category:
-    """A column of texts or truth values: one feature per value; all are 0 for an unknown value."""
+    """A column of texts or truth values: one feature per value.
+
+    All are 0 for an unknown value, unless `OTHER` is among the values.
+    """
 
     name: Name
     values: tuple[str, ...]
@@ -38,16 +66,11 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """A numeric column as it is; a missing value is NaN."""
-
-    name: Name
-    gaps: bool = False  # whether values were missing in training
-
-
-@dataclass(frozen=True)
 class Code:
-    """A column of texts or truth values, as numbers; an unknown or missing one is NaN."""
+    """A column of texts or truth values, as numbers; a missing one is NaN.
+
+    So is an unknown one, unless `OTHER` is among the values.
+    """
 
     name: Name
     values: tuple[str, ...]
@@ -62,6 +85,25 @@ KINDS_IN: dict[Style, tuple[type[Column], ...]] = {
     "codes": (Plain, Code),
     "table": (Plain,),
 }
+
+
+def names_of(column: Column) -> list[str]:
+    """What each feature of a column stands for.
+
+    >>> names_of(Category("town", ("Oslo", "Rome"))), names_of(Number("age", 40.0, 10.0, gaps=True))
+    (['town == Oslo', 'town == Rome'], ['age', 'age is missing'])
+    """
+    if isinstance(column, Category):
+        return [f"{column.name} == {value}" for value in column.values]
+    if isinstance(column, Code):
+        return [str(column.name)]
+    part = f": {column.read_as}" if column.read_as in ("month", "weekday", "hour") else ""
+    return [f"{column.name}{part}"] + [f"{column.name} is missing"] * flags_gaps(column)
+
+
+def flags_gaps(column: Number | Plain) -> bool:
+    """Whether a second feature says where values are missing."""
+    return column.gaps and not (isinstance(column, Plain) and column.fill is None)
 
 
 def check_name(name: Name) -> None:
@@ -80,17 +122,33 @@ def column_to_json(column: Column) -> dict[str, Any]:
 
 def column_from_json(entry: dict[str, Any]) -> Column:
     """A column as `column_to_json` wrote it, checked."""
-    name = tuple(entry["name"]) if isinstance(entry["name"], list) else entry["name"]
-    check_name(name)
+    name = name_from_json(entry["name"])
     fields = {key: value for key, value in entry.items() if key not in ("kind", "name")}
     if not isinstance(fields.get("gaps", False), bool):
         raise ValueError(f"column {name!r} is not as it was saved: gaps={fields['gaps']!r}")
     if "values" in fields:
-        if not all(isinstance(value, str) for value in fields["values"]):
-            raise ValueError(f"column {name!r} holds values that are not texts")
-        fields["values"] = tuple(fields["values"])
+        fields["values"] = _distinct_texts(fields["values"], name)
+    for key, known in (("read_as", ReadAs), ("dates", DateOrder)):
+        if key in fields and fields[key] not in get_args(known):
+            raise ValueError(f"column {name!r} is read in an unknown way, {key}={fields[key]!r}")
     if "scale" in fields and not (fields["scale"] > 0 and math.isfinite(fields["scale"])):
         raise ValueError(f"column {name!r} has a scale of {fields['scale']!r}")
-    if "center" in fields and not math.isfinite(fields["center"]):
-        raise ValueError(f"column {name!r} has a center that is not a finite number")
+    for key in ("center", "fill"):
+        unfilled = key == "fill" and fields.get(key) is None
+        if key in fields and not unfilled and not math.isfinite(fields[key]):
+            raise ValueError(f"column {name!r} has a {key} that is not a finite number")
     return KINDS[entry["kind"]](name, **fields)
+
+
+def name_from_json(name: Any) -> Name:
+    found = tuple(name) if isinstance(name, list) else name
+    check_name(found)
+    return found
+
+
+def _distinct_texts(values: Any, name: Name) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"column {name!r} holds values that are not texts")
+    if len(set(values)) < len(values):
+        raise ValueError(f"column {name!r} has a value twice")
+    return tuple(values)

@@ -20,17 +20,13 @@ from ratebound.tables.columns import (
     Category,
     Code,
     Column,
-    Name,
     Number,
     Plain,
     Style,
-    check_name,
     column_from_json,
     column_to_json,
+    names_of,
 )
-
-LARGEST = 1000  # most distinct texts a column of categories may have
-BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,7 @@ class Encoding:
 
     >>> table = {"age": [20.0, 40.0], "sex": ["Female", "Male"]}
     >>> import pandas
+    >>> from ratebound.tables.fitting import fit_encoding
     >>> encoding = fit_encoding(pandas.DataFrame(table))
     >>> encoding.names
     ['age', 'sex == Female', 'sex == Male']
@@ -54,14 +51,7 @@ class Encoding:
     @property
     def names(self) -> list[str]:
         """What each feature stands for."""
-        found: list[str] = []
-        for column in self.columns:
-            if isinstance(column, Category):
-                found += [f"{column.name} == {value}" for value in column.values]
-            else:
-                flagged = isinstance(column, Number) and column.gaps
-                found += [str(column.name)] + [f"{column.name} is missing"] * flagged
-        return found
+        return [name for column in self.columns for name in names_of(column)]
 
     @property
     def codes(self) -> list[int]:
@@ -139,101 +129,6 @@ class Encoding:
         if len({column.name for column in columns}) < len(columns):
             raise ValueError("its encoding has a column twice")
         return Encoding(columns, from_frame, style)
-
-
-def fit_encoding(
-    X: Any,
-    weights: Array | None = None,
-    features: Sequence[str] | None = None,
-    style: Style = "scaled",
-) -> Encoding:
-    """The encoding fitted to a table's columns, or only to `features` where given.
-
-    Centres and scales count each row with its weight, so that weights and repeated rows agree; rows
-    of weight 0 are ignored.
-    """
-    counted = slice(None) if weights is None else np.flatnonzero(weights)
-    weights = None if weights is None else weights[counted]
-    names = frame_columns(X)
-    if not names:
-        if features is not None:
-            raise ValueError("features= names columns, so X must be a DataFrame")
-        given = as_array(X)
-        if given.ndim != 2:
-            raise ValueError(f"X needs rows and features, got an array of shape {given.shape}")
-        if style != "scaled":
-            gaps = [given.dtype.kind == "f" and bool(np.isnan(column).any()) for column in given.T]
-            return Encoding(tuple(Plain(i, gap) for i, gap in enumerate(gaps)), False, style)
-        values = given[counted].astype(float)
-        unsound = np.flatnonzero(~(np.abs(values) <= BEYOND).all(axis=0))
-        if len(unsound):
-            raise ValueError(
-                f"feature {unsound[0]} holds NaN, infinite values or some beyond {BEYOND:g}: fill or "
-                "cap them first"
-            )
-        fitted = _fit_numbers(values, weights)
-        return Encoding(tuple(Number(i, c, s, False) for i, (c, s) in enumerate(fitted)), False)
-    chosen = list(names if features is None else features)
-    unknown = [name for name in chosen if name not in names]
-    if unknown:
-        raise ValueError(
-            f"features: there is no column {unknown[0]!r}; there are {', '.join(map(str, names))}"
-        )
-    for name in chosen:
-        check_name(name)
-    if style == "table":
-        lacking = {name: is_missing(as_array(X[name])[counted]).any() for name in chosen}
-        return Encoding(tuple(Plain(name, bool(gaps)) for name, gaps in lacking.items()), True, style)
-    columns = [_fit_column(name, as_array(X[name])[counted], weights, style) for name in chosen]
-    return Encoding(tuple(columns), True, style)
-
-
-def _fit_column(name: Name, values: Array, weights: Array | None, style: Style) -> Column:
-    lacking = is_missing(values)
-    present = values[~lacking]
-    texts = values.dtype.kind in "USb" or (
-        values.dtype.kind == "O" and any(isinstance(v, str | bool | np.bool_) for v in present)
-    )
-    if texts:
-        found = tuple(sorted({str(value) for value in present} - {MISSING}))
-        if len(found) > LARGEST:
-            raise ValueError(
-                f"column {name!r} holds {len(found):,} different texts, which looks like a name or an "
-                "id: leave it out of features="
-            )
-        if style == "codes":
-            return Code(name, found, bool(lacking.any()))
-        unknown = lacking.any() or any(str(value) == MISSING for value in present)
-        return Category(name, (*found, MISSING) if unknown else found)
-    column = numbers(values, name).astype(float)
-    if not (np.abs(column[~lacking]) <= BEYOND).all():
-        raise ValueError(
-            f"column {name!r} holds infinite values, or some beyond {BEYOND:g}: cap them or leave it out"
-        )
-    if lacking.all():
-        raise ValueError(f"column {name!r} holds no value at all: leave it out")
-    if style != "scaled":
-        return Plain(name, bool(lacking.any()))
-    own = None if weights is None else weights[~lacking]
-    ((center, scale),) = _fit_numbers(column[~lacking][:, None], own)
-    return Number(name, center, scale, bool(lacking.any()))
-
-
-def _fit_numbers(values: Array, weights: Array | None) -> list[tuple[float, float]]:
-    """Weighted mean and standard deviation of each column; a constant column is only centred.
-
-    A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
-    model memorise the few rows that have it.
-    """
-    _, exponent = np.frexp(np.abs(values).max(axis=0, initial=0.0))
-    near_one = np.ldexp(values, -exponent)  # so that no square is too large
-    center = np.average(near_one, axis=0, weights=weights)
-    spread = np.sqrt(np.average((near_one - center) ** 2, axis=0, weights=weights))
-    center, spread = np.ldexp(center, exponent), np.ldexp(spread, exponent)
-    tiny = spread <= 1e-12 * np.maximum(np.abs(center), 1e-300)
-    indicator = ((values == 0) | (values == 1)).all(axis=0) & ~tiny
-    center, spread = np.where(indicator, 0.0, center), np.where(indicator | tiny, 1.0, spread)
-    return list(zip(center.tolist(), spread.tolist(), strict=True))
 
 
 def _encode(column: Column, values: Array, lacking: Array) -> Array:
