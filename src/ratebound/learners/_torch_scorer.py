@@ -11,6 +11,7 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.learners._architecture import build, chain_nodes, describe, measured
+from ratebound.problem.matrices import as_dense
 
 if TYPE_CHECKING:
     import torch
@@ -147,5 +148,6 @@ def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
 
 def as_tensor(values: Array) -> torch.Tensor:
     """Values in single precision, shared with the array where torch may, else copied."""
-    found: torch.Tensor = import_torch().as_tensor(np.require(values, np.float32, ["C", "W"]))
+    dense = as_dense(values, "a PyTorch module", np.float32)
+    found: torch.Tensor = import_torch().as_tensor(np.require(dense, np.float32, ["C", "W"]))
     return found

@@ -15,11 +15,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.learners._checking_lightgbm import checked_lightgbm
 from ratebound.learners._checking_xgboost import checked_xgboost
+from ratebound.problem.matrices import as_dense
 
 SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
 
@@ -60,6 +62,11 @@ class LightGBM:
         return import_extra("lightgbm", "LightGBM", "lightgbm")
 
     @staticmethod
+    def of_matrix(matrix: Any) -> Any:
+        """A sparse matrix as the library reads it: what is not stored is 0."""
+        return sparse.csr_matrix(matrix)
+
+    @staticmethod
     def recipe(model: Any) -> Recipe:
         """What an LGBMClassifier asks for; the library's parameters may go by any of their names."""
         params = {name: value for name, value in model.get_params().items() if value is not None}
@@ -95,15 +102,16 @@ class LightGBM:
         library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
         if recipe.categorical:
             data["categorical_feature"] = list(recipe.categorical)
-        unread = np.zeros(len(rows))  # LightGBM wants labels; only the game knows the real goal
+        count = rows.shape[0]
+        unread = np.zeros(count)  # LightGBM wants labels; only the game knows the real goal
         training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
         names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
                  "min_samples_leaf"}  # fmt: skip
         least = min(params[name] for name in names & params.keys())
         used = any(training.feature_num_bin(i) for i in range(training.num_feature()))
-        if not used or len(rows) < 2 * least:  # without a tree everyone would be told yes
+        if not used or count < 2 * least:  # without a tree everyone would be told yes
             raise ValueError(
-                f"LightGBM can split none of the features of these {len(rows):,} rows: they need values "
+                f"LightGBM can split none of the features of these {count:,} rows: they need values "
                 f"that differ, and {least} rows on either side; lower min_child_samples, as in "
                 "LGBMClassifier(min_child_samples=5), or use more rows"
             )
@@ -117,7 +125,7 @@ class LightGBM:
         """Other rows in a form whose scores are brought up to date tree by tree."""
         reference = self.booster.train_set
         return LightGBM.library().Dataset(
-            rows, np.zeros(len(rows)), reference=reference, params=reference.get_params()
+            rows, np.zeros(rows.shape[0]), reference=reference, params=reference.get_params()
         )
 
     def known_scores(self, watched: Any = None) -> Array:
@@ -149,7 +157,8 @@ class LightGBM:
         Training added them in this order, so a score does not depend on what was asked for before.
         """
         within = {"start_iteration": first, "num_iteration": last - first}
-        leaves = self.booster.predict(rows, pred_leaf=True, **within).reshape(len(rows), -1).astype(int)
+        leaves = self.booster.predict(rows, pred_leaf=True, **within)
+        leaves = leaves.reshape(rows.shape[0], -1).astype(int)
         for tree, leaf in enumerate(leaves.T, start=first):
             values = np.zeros(leaf.max(initial=0) + 1)
             for used in np.flatnonzero(np.bincount(leaf)):
@@ -185,6 +194,11 @@ class XGBoost:
     @staticmethod
     def library() -> Any:
         return import_extra("xgboost", "XGBoost", "xgboost")
+
+    @staticmethod
+    def of_matrix(matrix: Any) -> Any:
+        """A sparse matrix as an array: to the library what is not stored would be missing, not 0."""
+        return as_dense(matrix, "XGBoost")
 
     @staticmethod
     def recipe(model: Any) -> Recipe:

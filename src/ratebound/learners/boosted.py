@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
@@ -72,7 +73,8 @@ class Boosted(Learner):
 
     def start(self, rows: Rows, settings: int, seed: int) -> BoostedFit:
         """Ensembles at work on these rows, array or table; weights may move the bins of features."""
-        kind, readable = LIBRARIES[_library_of(self.model)], _readable(rows.inputs)
+        kind = LIBRARIES[_library_of(self.model)]
+        readable = _readable(rows.inputs, kind)
         recipe = self._recipe.on(self.categorical, seed)
         return BoostedFit(kind.planted(recipe, readable, rows.weights, settings))
 
@@ -99,11 +101,11 @@ class BoostedScorer(Scorer):
     def scores(self, parameters: Array, X: Any) -> Array:
         """(M, n) scores of M models (M, 2); every tree is asked once, however many models share it."""
         which, counts = _whole(parameters)
-        rows = _readable(X)
-        found = np.empty((len(which), len(rows)))
+        rows = _readable(X, type(self.ensembles[0]))
+        found = np.empty((len(which), rows.shape[0]))
         for index in np.unique(which):
             trees, passed = self.ensembles[index], 0
-            running = np.zeros(len(rows), trees.dtype)
+            running = np.zeros(rows.shape[0], trees.dtype)
             own = np.flatnonzero(which == index)
             for member in own[np.argsort(counts[own])]:
                 if counts[member] > passed:
@@ -178,7 +180,8 @@ class BoostedFit(Growing):
         From scratch in each round they would cost T²/2.
         """
         if id(other) not in self.watched:  # kept here, so that its id is not used again
-            self.watched[id(other)] = other, self.ensembles[0].watch(_readable(other.inputs))
+            trees = self.ensembles[0]
+            self.watched[id(other)] = other, trees.watch(_readable(other.inputs, type(trees)))
         return self._known_scores(self.watched[id(other)][1])
 
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
@@ -209,11 +212,12 @@ def _library_of(model: Any) -> str:
     )
 
 
-def _readable(X: Any) -> Any:
+def _readable(X: Any, kind: type[Trees]) -> Any:
     """A pandas table as it is, since the libraries know its categories; anything else as numbers."""
     if type(X).__module__.partition(".")[0] == "pandas":
         return X
-    return Population(X).features
+    numbers = Population(X).features
+    return kind.of_matrix(numbers) if sparse.issparse(numbers) else numbers
 
 
 def _whole(parameters: Array) -> tuple[Array, Array]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_args
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.types import Array
@@ -51,7 +52,7 @@ class Linear(Stepping):
         return replace(self, dtype=dtype) if self.dtype == "auto" else self
 
     def start(self, rows: Rows, settings: int, seed: int) -> LinearFit:
-        spec = self.prepared((), (), len(rows.features))
+        spec = self.prepared((), (), rows.features.shape[0])
         return LinearFit(spec, rows.features, settings)
 
 
@@ -67,17 +68,20 @@ class LinearScorer(Scorer):
     dtype: str = "float32"
     kind: ClassVar[str] = "linear"
 
-    def scores(self, parameters: Array, X: Array) -> Array:
-        """(M, n) scores of M models (M, d + 1) on rows (n, d)."""
+    def scores(self, parameters: Array, X: Any) -> Array:
+        """(M, n) scores of M models (M, d + 1) on rows (n, d), an array or a sparse matrix."""
         wide = np.asarray(parameters, dtype=self.dtype)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
-        rows = np.asarray(X, dtype=self.dtype)
-        if rows.strides[1] != rows.itemsize:
-            rows = np.ascontiguousarray(rows)
-        # A matrix product adds up in an order that depends on its shape. Matrices of one row and one
-        # column are multiplied one by one, each by the same dot product.
-        products = np.matmul(rows[:, None, None, :], wide[None, :, :-1, None])[..., 0, 0]
+        if sparse.issparse(X):  # added up entry by entry, whatever other rows there are
+            products = X.astype(self.dtype, copy=False) @ wide[:, :-1].T
+        else:
+            rows = np.asarray(X, dtype=self.dtype)
+            if rows.strides[1] != rows.itemsize:
+                rows = np.ascontiguousarray(rows)
+            # A matrix product adds up in an order that depends on its shape. Matrices of one row and one
+            # column are multiplied one by one, each by the same dot product.
+            products = np.matmul(rows[:, None, None, :], wide[None, :, :-1, None])[..., 0, 0]
         return np.ascontiguousarray(products.T) + wide[:, -1:]
 
     def width(self, parameters: Array) -> int:
@@ -102,38 +106,29 @@ class LinearScorer(Scorer):
 class LinearFit(Descending):
     """Linear models being trained; `scores` for a batch, then `descend` its gradient."""
 
-    def __init__(self, spec: Linear, features: Array, settings: int) -> None:
+    def __init__(self, spec: Linear, features: Any, settings: int) -> None:
         if features.ndim != 2:
             raise ValueError(f"a linear model needs rows (n, d), got shape {features.shape}")
-        if not np.isfinite(features).all():
-            column = int(np.flatnonzero(~np.isfinite(features).all(axis=0))[0])
-            raise ValueError(f"feature {column} holds NaN or infinite values: fill or scale them first")
         self.spec, self.scorer, self.precision = spec, LinearScorer(spec.dtype), spec.dtype
-        self.X = _with_ones(features, spec.dtype)
-        self.weights = np.zeros((settings, self.X.shape[1]), dtype=spec.dtype)
+        self.rows = _rows(features, spec.dtype)
+        self.weights = np.zeros((settings, features.shape[1] + 1), dtype=spec.dtype)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
-        self._buffer = np.empty((0, self.X.shape[1]), dtype=spec.dtype)
-        self._judged: tuple[Compiled, Array] | None = None  # a judge and its rows
+        self._judged: tuple[Compiled, _Rows] | None = None  # a judge and its rows
 
     def scores(self, rows: Array | None) -> Array:
         """(K, b) scores of these rows, or of all rows."""
-        if rows is None:
-            self._batch = self.X
-        else:
-            if len(self._buffer) != len(rows):
-                self._buffer = np.empty((len(rows), self.X.shape[1]), dtype=self.X.dtype)
-            self._batch = self.X.take(rows, axis=0, out=self._buffer, mode="clip")
-        return self.weights @ self._batch.T
+        self._batch = self.rows.batch(rows)
+        return self.rows.products(self.weights, self._batch)
 
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
         if self._judged is None or self._judged[0] is not judge:
-            self._judged = judge, _with_ones(judge.features, self.X.dtype)
-        X = self._judged[1]
-        return self.weights @ (X if rows is None else X.take(rows, axis=0)).T
+            self._judged = judge, _rows(judge.features, self.spec.dtype)
+        others = self._judged[1]
+        return others.products(self.weights, others.batch(rows))
 
     def descend(self, gradient: Array) -> None:
         """One step against the gradient with respect to the scores last given, (K, b)."""
-        by_weights = gradient @ self._batch
+        by_weights = self.rows.sums(gradient, self._batch)
         if self.spec.l2:
             by_weights[:, :-1] += self.spec.l2 * self.weights[:, :-1]
         self.descent.step(self.weights, by_weights)
@@ -147,11 +142,64 @@ class LinearFit(Descending):
         return self.weights.copy()
 
     def all_scores(self) -> Array:
-        return self.scorer.scores(self.weights, self.X[:, :-1])
+        return self.scorer.scores(self.weights, self.rows.features)
 
 
-def _with_ones(features: Array, dtype: Any) -> Array:
-    """Rows (n, d + 1) whose last feature is 1, for the intercept."""
-    rows = np.empty((len(features), features.shape[1] + 1), dtype=dtype)
-    rows[:, :-1], rows[:, -1] = features, 1.0
-    return rows
+class _ArrayRows:
+    """Rows of an array (n, d + 1), whose last feature is 1, for the intercept."""
+
+    def __init__(self, features: Array, dtype: Any) -> None:
+        if not np.isfinite(features).all():
+            _refuse(int(np.flatnonzero(~np.isfinite(features).all(axis=0))[0]))
+        self.X = np.empty((len(features), features.shape[1] + 1), dtype=dtype)
+        self.X[:, :-1], self.X[:, -1] = features, 1.0
+        self._buffer = np.empty((0, self.X.shape[1]), dtype=dtype)
+
+    @property
+    def features(self) -> Array:
+        return self.X[:, :-1]
+
+    def batch(self, rows: Array | None) -> Array:
+        """These rows, or all of them; the next batch takes their place."""
+        if rows is None:
+            return self.X
+        if len(self._buffer) != len(rows):
+            self._buffer = np.empty((len(rows), self.X.shape[1]), dtype=self.X.dtype)
+        return self.X.take(rows, axis=0, out=self._buffer, mode="clip")
+
+    def products(self, weights: Array, batch: Array) -> Array:
+        """Weights (K, d + 1) times the features of each row: (K, b)."""
+        return weights @ batch.T
+
+    def sums(self, gradient: Array, batch: Array) -> Array:
+        """The features of all rows, each times its gradient (K, b): (K, d + 1)."""
+        return gradient @ batch
+
+
+class _MatrixRows:
+    """The same of a sparse matrix (n, d), where the intercept is added apart."""
+
+    def __init__(self, features: Any, dtype: Any) -> None:
+        if not np.isfinite(features.data).all():
+            _refuse(int(features.indices[~np.isfinite(features.data)].min()))
+        self.features = features.astype(dtype, copy=False)
+
+    def batch(self, rows: Array | None) -> Any:
+        return self.features if rows is None else self.features[rows]
+
+    def products(self, weights: Array, batch: Any) -> Array:
+        return np.ascontiguousarray((batch @ weights[:, :-1].T).T) + weights[:, -1:]
+
+    def sums(self, gradient: Array, batch: Any) -> Array:
+        return np.column_stack([(batch.T @ gradient.T).T, gradient.sum(axis=1)])
+
+
+_Rows = _ArrayRows | _MatrixRows
+
+
+def _rows(features: Any, dtype: Any) -> _Rows:
+    return _MatrixRows(features, dtype) if sparse.issparse(features) else _ArrayRows(features, dtype)
+
+
+def _refuse(feature: int) -> NoReturn:
+    raise ValueError(f"feature {feature} holds NaN or infinite values: fill or scale them first")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
@@ -135,10 +136,15 @@ class OracleFit(Answering):
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
         self.prototype = clone(spec.estimator)
         _fix_chance(self.prototype, seed)
+        if sparse.issparse(self.X) and not _takes_sparse(self.prototype):
+            raise ValueError(
+                f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
+                "an estimator that takes one, such as LogisticRegression"
+            )
         self.weight_argument = _weight_argument(self.prototype)
         self.members: list[Any] = []
         self.linear: list[Array | None] = []  # the members as weights and intercept, where they are that
-        self._scores = np.empty((0, len(self.X)))
+        self._scores = np.empty((0, self.X.shape[0]))
 
     def answer(self, costs: Iterable[Array]) -> None:
         from sklearn.utils.parallel import Parallel, delayed
@@ -182,6 +188,13 @@ class OracleFit(Answering):
         return replace(trace, scorer=LINEAR, parameters=numbers[trace.parameters[:, 0]], folds=folds)
 
 
+def _takes_sparse(estimator: Any) -> bool:
+    """Whether an estimator reads sparse matrices; where it does not say, it may try."""
+    from sklearn.utils import get_tags
+
+    return not hasattr(estimator, "__sklearn_tags__") or get_tags(estimator).input_tags.sparse
+
+
 def _beginning(prototype: Any, earlier: Any) -> Any:
     """A fresh estimator to fit; a logistic regression goes on from where the `earlier` one ended.
 
@@ -222,7 +235,7 @@ def _fitted(
 def _scores(member: Any, X: Any) -> Array:
     """(n,) scores of a member, yes where they are at least 0."""
     if isinstance(member, bool):
-        return np.full(len(X), 1.0 if member else -1.0)
+        return np.full(X.shape[0], 1.0 if member else -1.0)
     if hasattr(member, "decision_function"):
         return np.asarray(member.decision_function(X), dtype=float)
     if hasattr(member, "predict_proba"):
@@ -233,7 +246,7 @@ def _scores(member: Any, X: Any) -> Array:
 def _as_linear(member: Any, X: Any) -> tuple[Array | None, Array]:
     """Weights and intercept (d + 1,) of a member whose score is w · x + b, else None; and its scores."""
     scores = _scores(member, X)
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "buif":
+    if frame_columns(X) or X.ndim != 2 or X.dtype.kind not in "buif":
         return None, scores
     weights = np.ravel(getattr(member, "coef_", ()))
     intercept = np.ravel(getattr(member, "intercept_", ()))

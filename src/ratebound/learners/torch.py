@@ -28,6 +28,7 @@ from ratebound.learners._torch_scorer import (
     rounded,
     unflatten,
 )
+from ratebound.problem.matrices import as_dense
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +68,7 @@ class Network(Stepping):
         """The module to train on these rows, not shared with anyone."""
 
     def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
-        torch, features = import_torch(), rows.features
+        torch, features = import_torch(), as_dense(rows.features, type(self).__name__)
         self.check_settings(settings)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

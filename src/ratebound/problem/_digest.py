@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.feature_scale import columns_of
 from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.matrices import as_csr
 
 CHUNK = 2**14  # rows copied at a time, where they have to be
 
@@ -27,12 +29,19 @@ def digest_of(parts: Iterable[Any]) -> str:
     for part in parts:
         if part is None:
             continue
-        columns = columns_of(part) if frame_columns(part) else [as_array(part)]
-        for column in columns:
+        for column in _arrays(part):
             digest.update(f"{column.dtype.kind} {column.shape} ".encode())
             for start in range(0, len(column), CHUNK):
                 digest.update(_bytes(column[start : start + CHUNK]))
     return digest.hexdigest()
+
+
+def _arrays(part: Any) -> list[Array]:
+    """What a table, a sparse matrix or an array consists of."""
+    if sparse.issparse(part):
+        matrix = as_csr(part)
+        return [np.array(matrix.shape), matrix.data, matrix.indices, matrix.indptr]
+    return columns_of(part) if frame_columns(part) else [as_array(part)]
 
 
 def _bytes(rows: Array) -> Any:

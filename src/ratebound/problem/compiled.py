@@ -16,6 +16,7 @@ from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -117,13 +118,13 @@ class Compiled:
         return np.hstack([self.spread(block.net) for block in self.blocks])
 
     @cached_property
-    def features(self) -> Array:
+    def features(self) -> Any:
         """The features of all populations, stacked as their rows are."""
         parts = [population.features for population in self.populations.values()]
         widths = {part.shape[1:] for part in parts}
         if len(widths) > 1:
             raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return stacked_rows(parts)
 
     @cached_property
     def inputs(self) -> Any:

@@ -7,6 +7,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing
@@ -23,12 +24,15 @@ class FeatureScale:
 
 
 def feature_scale_of(features: Any) -> FeatureScale:
-    """The scale of every feature of these rows, an array (n, ...) or a table.
+    """The scale of every feature of these rows, an array (n, ...), a sparse matrix or a table.
 
     >>> feature_scale_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
     FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
     """
-    found = [_usual(column) for column in columns_of(features)]
+    if sparse.issparse(features):
+        return _scale_of_matrix(features[:: max(1, features.shape[0] // ENOUGH)].tocsc())
+    columns = (column[:: max(1, len(column) // ENOUGH)] for column in columns_of(features))
+    found = [_usual(numbers_of(column)) for column in columns]
     return FeatureScale(tuple(center for center, _ in found), tuple(scale for _, scale in found))
 
 
@@ -55,12 +59,27 @@ def numbers_of(column: Array) -> Array:
     return found
 
 
-def _usual(column: Array) -> tuple[float, float]:
+def _scale_of_matrix(matrix: Any) -> FeatureScale:
+    """The same of a matrix by columns. One that is mostly zeros has its median there."""
+    count, width = matrix.shape
+    filled, values = np.diff(matrix.indptr), matrix.data.astype(float)
+    center, scale = np.zeros(width), np.ones(width)
+    of = np.repeat(np.arange(width), filled)
+    odd = (2 * filled >= count) | (np.bincount(of[~np.isfinite(values)], minlength=width) > 0)
+    for column in np.flatnonzero(odd).tolist():
+        center[column], scale[column] = _usual(matrix[:, [column]].toarray()[:, 0].astype(float))
+    rest = np.flatnonzero(~odd & (filled > 0))
+    away = np.abs(values)[np.lexsort((np.abs(values), of))]
+    middle = matrix.indptr[rest] + (filled[rest] - 1) // 2
+    scale[rest] = (away[middle] + away[middle + (filled[rest] % 2 == 0)]) / 2
+    return FeatureScale(tuple(center.tolist()), tuple(scale.tolist()))
+
+
+def _usual(values: Array) -> tuple[float, float]:
     """The median, and the median distance from it among the values that differ from it.
 
     Neither is moved by a few extreme values, or by a column being mostly zeros.
     """
-    values = numbers_of(column[:: max(1, len(column) // ENOUGH)])
     values = values[np.isfinite(values)]
     if not len(values):
         return 0.0, 1.0

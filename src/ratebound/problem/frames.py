@@ -6,8 +6,10 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
+from ratebound.problem.matrices import as_csr
 
 
 def frame_columns(X: Any) -> list[str]:
@@ -26,7 +28,10 @@ def length(values: Any, name: str) -> int:
     raise TypeError(f"{name} takes a value for each row, as a list, an array or a column, got {what}")
 
 
-def as_array(values: Any) -> Array:
+def as_array(values: Any) -> Any:
+    """Values as an array; a sparse matrix as one in its usual form."""
+    if sparse.issparse(values):
+        return as_csr(values)
     if hasattr(values, "to_numpy"):
         frame: Array = values.to_numpy()
         return frame
@@ -55,10 +60,11 @@ def unmasked(values: Any) -> Any:
 
 
 def rows_of(table: Any, rows: Array) -> Any:
-    """These rows, by their indices, of an array or a DataFrame."""
+    """These rows, by their indices, of an array, a sparse matrix or a DataFrame."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
-    return table[rows] if frame_columns(table) else as_array(table)[rows]
+    as_it_is = sparse.issparse(table) or frame_columns(table)
+    return table[rows] if as_it_is else as_array(table)[rows]
 
 
 def numbers(values: Array, name: str) -> Array:

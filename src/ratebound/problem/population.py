@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
@@ -23,6 +24,7 @@ from ratebound.problem.frames import (
     some,
     unmasked,
 )
+from ratebound.problem.matrices import as_csr
 
 LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are played in single precision
 
@@ -30,7 +32,7 @@ LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are play
 class Population:
     """Rows with features `X`, labels `y` and `columns` for constraints to speak of.
 
-    `X` is an array or a DataFrame; the columns of a DataFrame can be spoken of too. `y` may be left
+    `X` is an array, a sparse matrix or a DataFrame, whose columns can be spoken of too. `y` may be left
     out for rates that need no labels. `positive` says which label is yes when the two are not 0 and
     1, -1 and 1, or False and True. `weights` count each row that many times. `models` maps a name to
     an existing fitted model, whose decisions on `X` become a column of that name.
@@ -50,7 +52,7 @@ class Population:
         positive: Any = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X = unmasked(X)
+        self.X = as_csr(X) if sparse.issparse(X) else unmasked(X)
         self.columns = columns_by_name(columns)
         parts = {"X": X, "y": y, "weights": weights}
         parts |= {f"columns[{name!r}]": values for name, values in self.columns.items()}
@@ -111,8 +113,8 @@ class Population:
         return self.X
 
     @cached_property
-    def features(self) -> Array:
-        """`X` as an array of numbers, for learners that need one."""
+    def features(self) -> Any:
+        """`X` as an array of numbers, or a sparse matrix, for learners that need one."""
         if self.X is None:
             raise ValueError("this population has no features X, so no model can be trained on it")
         if names := frame_columns(self.X):

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
-from ratebound.problem.frames import as_array, is_missing
+from ratebound.problem.frames import as_array, frame_columns, is_missing
+from ratebound.problem.matrices import as_csr
 
 STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
 FEWEST = 32.0  # the fewest steps for one feature
@@ -24,6 +28,7 @@ TINY = (
     1e-150  # the scale of features of which nothing is known: these are rounded relative to their size
 )
 NOWHERE = 2.0**62  # where NaN is put
+AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
 HALF = 0.5 - 1e-12  # of the weight decides a vote: yes wins a tie, to rounding
 
 
@@ -49,31 +54,102 @@ def uniform_from_key(key: Any, salt: int) -> Array:
 def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale | None = None) -> Array:
     """A number in [0, 1) for each row of features (n, ...), the same for rows equal when rounded.
 
-    `feature_scale` says how large the features usually are.
+    `feature_scale` says how large the features usually are. Each feature that is not zero adds a number
+    of its own, in whatever order: so a row has the same number in an array and in a sparse matrix.
     """
-    columns = columns_of(features)
-    feature_scale = feature_scale or FeatureScale((0.0,) * len(columns), (TINY,) * len(columns))
-    steps = max(STEPS / max(len(columns), 1), FEWEST)
-    state = np.full(len(features), _mixed_int(salt), dtype=np.uint64)
-    for column, center, scale in zip(columns, feature_scale.center, feature_scale.scale, strict=True):
-        state = _mixed(state ^ _rounded(column, center, scale, steps))
-    return _uniform(state)
+    names, shape = frame_columns(features), np.shape(features)
+    grid = _grid(len(names) if names else int(np.prod(shape[1:])), feature_scale)
+    if sparse.issparse(features):
+        added = _added_by_entries(as_csr(features), grid)
+    elif frame_columns(features) or np.asarray(features).dtype.kind not in "buif":
+        added = _added_by_columns(columns_of(features), grid)
+    else:
+        added = _added_by_numbers(np.asarray(features), grid)
+    return _uniform(_mixed(added ^ _mixed_int(salt)))
 
 
-def _rounded(column: Array, center: float, scale: float, steps: float) -> Array:
-    """Whole numbers (n,) for the values of a column, which depend on each value alone.
+@dataclass(frozen=True)
+class _Grid:
+    """Where the values of each feature are rounded to."""
 
-    Values as far from the center as usual are rounded to equal steps, those far out relative to their
-    distance. Texts and everything else that is not a number are hashed.
-    """
-    values = numbers_of(column)
-    with np.errstate(over="ignore"):
-        places = np.rint(steps * np.arcsinh((values - center) / scale))
-    found = np.clip(np.nan_to_num(places, nan=-NOWHERE), -NOWHERE, NOWHERE).astype(np.int64)
-    found = found.astype(np.uint64)
-    if column.dtype.kind in "OUS":
-        others = np.isnan(values) & ~is_missing(column)
-        found[others] = _hashed_texts(column[others], 0)
+    center: Array  # (d,)
+    scale: Array  # (d,)
+    steps: float
+    keys: Array  # (d,) uint64, one for each feature
+    zeros: Array  # (d,) uint64, where a zero is rounded to
+
+    def added(self, places: Array, of: Any) -> Array:
+        """What values at these places add to the number of their row; `of` says of which feature."""
+        return np.where(places == self.zeros[of], np.uint64(0), _mixed(places ^ self.keys[of]))
+
+    def places(self, values: Array, of: Any) -> Array:
+        """Whole numbers for values, which depend on each value alone.
+
+        Values as far from the center as usual are rounded to equal steps, those far out relative to
+        their distance.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            places = np.arcsinh((values - self.center[of]) / self.scale[of])
+        places *= self.steps
+        np.rint(places, out=places)
+        np.clip(places, -NOWHERE, NOWHERE, out=places)
+        np.copyto(places, -NOWHERE, where=np.isnan(places))
+        return places.astype(np.int64).view(np.uint64)
+
+
+@lru_cache(maxsize=8)  # a model that decides one row after the other has the same one
+def _grid(width: int, known: FeatureScale | None) -> _Grid:
+    center, scale = np.zeros(width), np.full(width, TINY)
+    if known is not None:
+        center, scale = np.array(known.center), np.array(known.scale)
+    if len(center) != width:
+        raise ValueError(f"expected rows of {len(center)} features, got {width}")
+    keys, steps = _mixed(np.arange(1, width + 1, dtype=np.uint64)), max(STEPS / max(width, 1), FEWEST)
+    grid = _Grid(center, scale, steps, keys, np.zeros(width, np.uint64))
+    return replace(grid, zeros=grid.places(np.zeros(width), slice(None)))
+
+
+def _added_by_numbers(features: Array, grid: _Grid) -> Array:
+    """What the features of each row add up to, (n,): of an array, some rows at a time."""
+    rows = features.reshape(len(features), len(grid.keys))
+    found = np.empty(len(rows), np.uint64)
+    every, many = slice(None), max(1, AT_ONCE // max(len(grid.keys), 1))
+    for start in range(0, len(rows), many):
+        places = grid.places(rows[start : start + many].astype(float), every)
+        found[start : start + many] = grid.added(places, every).sum(axis=1, dtype=np.uint64)
+    return found
+
+
+def _added_by_entries(matrix: Any, grid: _Grid) -> Array:
+    """The same of a sparse matrix: only what is stored is looked at, and most of that is 1."""
+    every = slice(None)
+    by_one = grid.added(grid.places(np.ones(len(grid.keys)), every), every)
+    found = np.empty(matrix.shape[0], np.uint64)
+    ends, many = matrix.indptr, max(1, AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
+    for start in range(0, len(found), many):
+        within = ends[start : start + many + 1]
+        entries = slice(within[0], within[-1])
+        values, of = matrix.data[entries], matrix.indices[entries]
+        added = by_one[of]
+        others = np.flatnonzero(values != 1)
+        places = grid.places(values[others].astype(float), of[others])
+        added[others] = grid.added(places, of[others])
+        up_to = np.zeros(len(added) + 1, np.uint64)
+        np.cumsum(added, out=up_to[1:])
+        found[start : start + many] = np.diff(up_to[within - within[0]])
+    return found
+
+
+def _added_by_columns(columns: list[Array], grid: _Grid) -> Array:
+    """The same of a table; texts and everything else that is not a number are hashed."""
+    found = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    for i, column in enumerate(columns):
+        values = numbers_of(column)
+        places = grid.places(values, i)
+        if column.dtype.kind in "OUS":
+            others = np.isnan(values) & ~is_missing(column)
+            places[others] = _hashed_texts(column[others], 0)
+        found += grid.added(places, i)
     return found
 
 
@@ -132,9 +208,12 @@ def _mixed(state: Array) -> Array:
     """The finaliser of splitmix64: every bit of the input moves about half of the output's."""
     with np.errstate(over="ignore"):
         state = state + np.uint64(0x9E3779B97F4A7C15)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return state ^ (state >> np.uint64(31))
+        state ^= state >> np.uint64(30)
+        state *= np.uint64(0xBF58476D1CE4E5B9)
+        state ^= state >> np.uint64(27)
+        state *= np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+        return state
 
 
 def _mixed_int(salt: int) -> np.uint64:

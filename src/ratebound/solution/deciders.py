@@ -16,6 +16,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.feature_scale import FeatureScale
+from ratebound.problem.frames import length
 from ratebound.rates.subsets import Value
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._choosing import (
@@ -69,7 +70,7 @@ class Decider(ABC):
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
-        return np.zeros(len(features))
+        return np.zeros(length(features, "X"))
 
     def alone(self, member: int) -> tuple[Decider, Array]:
         """The decider of a mixture of this member alone, and the models that it needs."""
@@ -124,12 +125,13 @@ class Draw(Decider):
         return weights, scores
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
+        rows = length(features, "X")
         if seed is not None:
-            return np.random.default_rng(seed).random(len(features))
+            return np.random.default_rng(seed).random(rows)
         if key is not None:
             uniform = uniform_from_key(key, self.salt)
-            if len(uniform) != len(features):
-                raise ValueError(f"key has {len(uniform)} ids for {len(features)} rows")
+            if len(uniform) != rows:
+                raise ValueError(f"key has {len(uniform)} ids for {rows} rows")
             return uniform
         if self.bare_scores:
             return uniform_from_scores(features[:, None] if features.ndim == 1 else features, self.salt)

@@ -216,7 +216,7 @@ class Mixture:
         weights, scores = self._choices(X, features, columns)
         uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
-        return scores[chosen, np.arange(len(features))], weights, chosen, uniform
+        return scores[chosen, np.arange(scores.shape[1])], weights, chosen, uniform
 
     def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
         return self.decider.choices(self.weights, self._scores(X, features, columns))

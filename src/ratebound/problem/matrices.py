@@ -1,0 +1,70 @@
+"""Sparse matrices, in one form: rows one after the other, no entry twice, none of them zero.
+
+Two matrices with the same numbers then hold the same arrays, so that rows can be counted, compared and
+hashed by what is stored of them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ratebound.base.types import Array
+
+LARGEST = 2**31  # bytes up to which a sparse matrix is made dense for a model that needs that
+
+
+def as_csr(matrix: Any) -> Any:
+    """Any of SciPy's sparse matrices in the one form; what was given is not changed.
+
+    >>> as_csr(sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])))).toarray()
+    array([[0., 3.],
+           [0., 0.]])
+    """
+    if matrix.ndim != 2:
+        raise ValueError(f"X needs rows and features, got a sparse matrix of shape {matrix.shape}")
+    if matrix.dtype.kind not in "buif":
+        raise ValueError(f"X must hold numbers, got a sparse matrix of {matrix.dtype}")
+    found = matrix if isinstance(matrix, sparse.csr_array) else sparse.csr_array(matrix)
+    if not found.has_canonical_format or not found.data.all():
+        found = found.copy()
+        found.sum_duplicates()
+        found.eliminate_zeros()
+    small = max(found.nnz, found.shape[1]) < 2**31
+    if small and found.indices.dtype != np.int32:
+        parts = (found.data, found.indices.astype(np.int32), found.indptr.astype(np.int32))
+        found = sparse.csr_array(parts, shape=found.shape)
+    return found
+
+
+def as_dense(rows: Any, who: str, dtype: Any = None) -> Array:
+    """Rows as an array, for a model (`who`) that takes no sparse matrix; an error where it is too large.
+
+    >>> as_dense(sparse.csr_array(np.eye(2)), "this model")
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if not sparse.issparse(rows):
+        return np.asarray(rows, dtype)
+    kind = np.dtype(dtype or rows.dtype)
+    size = rows.shape[0] * rows.shape[1] * kind.itemsize
+    if size > LARGEST:
+        raise ValueError(
+            f"{who} takes no sparse matrix, and these {rows.shape[0]:,} rows of {rows.shape[1]:,} "
+            f"features would fill {size / 1e9:,.0f} GB as an array: use model='linear', or leave "
+            "features out"
+        )
+    found: Array = rows.astype(kind).toarray()
+    return found
+
+
+def stacked_rows(parts: Sequence[Any]) -> Any:
+    """The rows of several matrices one after the other; sparse where one of them is."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(map(sparse.issparse, parts)):
+        return as_csr(sparse.vstack([sparse.csr_array(part) for part in parts], format="csr"))
+    return np.concatenate(parts)
