@@ -9,7 +9,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
-from ratebound.tables.table import Kind
+from ratebound.tables.reading import Kind
 
 # What Python functions that take populations by name call their other arguments.
 TAKEN = (

@@ -11,7 +11,8 @@ from ratebound.commands.promises import text_columns
 from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
-from ratebound.tables.table import Kind, Table, read_table
+from ratebound.tables.reading import Kind
+from ratebound.tables.table import Table, read_table
 
 
 def load_model(path: Path) -> Policy:

@@ -1,97 +1,193 @@
-"""Files as columns of cells: CSV with the standard library alone, Parquet with pyarrow."""
+"""Files as columns: the cells of texts become numbers or texts, and Parquet and Arrow keep their types.
+
+A column holds numbers if all its cells do that are not missing. Numbers are kept as such from the first
+batch on, since a million texts take far more room. Only where a later batch shows that a column holds
+texts after all is that column read a second time.
+"""
 
 from __future__ import annotations
 
-import csv
-import importlib
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
-from typing import Any
+import gc
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-BATCH = 1 << 16  # rows taken at a time
-PARTED = "cells are parted by commas, or by tabs in a file that ends in .tsv"
+from ratebound.base.types import Array
+from ratebound.tables.arrow import read_arrow
+from ratebound.tables.contents import Content
+from ratebound.tables.reading import Kind, Reading
+from ratebound.tables.texts import Text, as_text
+
+# What stands for a missing number; among texts, each of these but the first is a value like any other.
+MISSING_MARKS = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
+)
 
 
-def read_csv(source: Path) -> dict[str, list[str]]:
-    """The cells of a CSV by column; the first line names the columns."""
-    separator = "\t" if source.suffix.lower() == ".tsv" else ","
-    try:
-        with open(source, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=separator, skipinitialspace=True, strict=True)
-            try:
-                return _columns(reader, source)
-            except csv.Error as error:
-                hint = f"; {PARTED}" if "expected after" in str(error) else ""
-                raise ValueError(f"{source}, line {reader.line_num}: {error}{hint}") from None
-    except UnicodeDecodeError as error:
+def read_columns(
+    files: Sequence[Content], kinds: Mapping[str, Kind], reading: Reading
+) -> tuple[dict[str, Array], list[str]]:
+    """The columns of files that have the same ones, and what is to be told about them.
+
+    `kinds` says what some columns hold: one of texts is never read as numbers, and one of numbers may
+    hold nothing but marks of missing ones.
+    """
+    arrow = [content.is_arrow for content in files]
+    if any(arrow) and not all(arrow):
+        one, other = files[arrow.index(True)], files[arrow.index(False)]
         raise ValueError(
-            f"{source} is not text in UTF-8: {error.reason} at byte {error.start}; unpack it, or save "
-            "it as a CSV in UTF-8"
-        ) from None
+            f"{one.name} is Parquet or Arrow and {other.name} is not: give one kind of file"
+        )
+    if all(arrow):
+        tables = [read_arrow(content, kinds) for content in files]
+        _check_same([(content.name, list(table)) for content, table in zip(files, tables, strict=True)])
+        return {name: _joined([table[name] for table in tables]) for name in tables[0]}, []
+    texts = [as_text(content, reading) for content in files]
+    _check_same([(text.name, text.names) for text in texts])
+    columns = _read_texts(texts, texts[0].names, kinds)
+    notices = [text.notice for text in texts if text.notice]
+    return {name: column.values for name, column in columns.items()}, notices + _told(columns)
 
 
-def _columns(reader: Any, source: Path) -> dict[str, list[str]]:
-    names = _checked(next(reader, []), source)
-    columns: list[list[str]] = [[] for _ in names]
-    same: dict[str, str] = {}  # equal cells share one string
-    rows = _rows(reader, len(names), source)
-    while batch := list(islice(rows, BATCH)):
-        for column, cells in zip(columns, zip(*batch, strict=True), strict=True):
-            column.extend(map(same.setdefault, cells, cells))
-    return dict(zip(names, columns, strict=True))
+def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Raise unless all files have the columns of the first, in whatever order."""
+    (first, names), *others = named
+    for other, found in others:
+        lacking = [name for name in names if name not in found]
+        besides = [name for name in found if name not in names]
+        if lacking or besides:
+            said = [f"lacks {_few(list(map(repr, lacking)))}"] * bool(lacking)
+            said += [f"has {_few(list(map(repr, besides)))} besides"] * bool(besides)
+            raise ValueError(f"{other} has other columns than {first}: it {' and '.join(said)}")
 
 
-def _rows(reader: Any, width: int, source: Path) -> Iterator[list[str]]:
-    for cells in filter(None, reader):  # without empty lines
-        if len(cells) != width:
-            raise ValueError(
-                f"{source}, line {reader.line_num}: {len(cells)} cells where the first line names "
-                f"{width} columns"
-            )
-        yield cells
+def _joined(parts: Sequence[Array]) -> Array:
+    """One column of all files; where they differ in type, its values keep their own."""
+    numeric = all(part.dtype.kind in "iuf" for part in parts)
+    if not numeric and len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)
 
 
-def _checked(names: list[str], source: Path) -> list[str]:
-    if not names:
-        raise ValueError(f"{source} is empty: its first line must name the columns")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        raise ValueError(f"{source}: the first line names one column only, {names[0]!r}; {PARTED}")
-    for index, name in enumerate(names):
-        if not name.strip():
-            raise ValueError(
-                f"{source}: column {index + 1} has no name in the first line; name it, or write the "
-                "file without an index"
-            )
-        if name in names[:index]:
-            raise ValueError(f"{source}: two columns are named {name!r}")
-    return names
+# --- cells of texts ------------------------------------------------------------------------------
 
 
-def read_parquet(source: Path) -> dict[str, NDArray[Any]]:
-    """The columns of a Parquet file: numbers and truth values as such, all else as texts."""
+@dataclass
+class _Column:
+    """A column while it is read."""
+
+    is_text: bool
+    parts: list[Array] = field(default_factory=list)
+    marks: Counter[str] = field(default_factory=Counter)  # of missing numbers, and how many of each
+    comma: str = ""  # a number that was written with a decimal comma
+
+    @property
+    def values(self) -> Array:
+        return np.concatenate(self.parts) if self.parts else np.empty(0, dtype=object)
+
+    def add_numbers(self, cells: Sequence[str], commas: bool) -> bool:
+        """Take in cells, of which all must be numbers or missing; False where some are not."""
+        together = "".join(cells)
+        if "_" in together:  # Python reads 1_000 as a number; in a table it is a name
+            return False
+        if commas and "," in together:
+            self.comma = self.comma or next(cell for cell in cells if "," in cell)
+            cells = [cell.replace(",", ".") for cell in cells]
+        try:
+            found = _whole(cells)
+            self.parts.append(self._fractional(cells) if found is None else found)
+        except (ValueError, OverflowError):  # of which the last is longer than any number: an id
+            return False
+        return True
+
+    def _fractional(self, cells: Sequence[str]) -> Array:
+        try:
+            return np.fromiter(map(float, cells), dtype=float, count=len(cells))
+        except ValueError:
+            stripped = list(map(str.strip, cells))
+        found = [math.nan if cell in MISSING_MARKS else float(cell) for cell in stripped]
+        self.marks.update(cell for cell in stripped if cell and cell in MISSING_MARKS)
+        return np.array(found)
+
+    def add_texts(self, cells: Sequence[str], same: dict[str, str]) -> None:
+        """Take in cells as texts; equal ones share one string, as in `same`."""
+        found = [same.setdefault(cell, cell) or None for cell in map(str.strip, cells)]
+        self.parts.append(np.array(found, dtype=object))
+
+
+def _whole(cells: Sequence[str]) -> Array | None:
     try:
-        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise ImportError(
-            f"{source}: reading Parquet needs pyarrow: pip install 'ratebound[parquet]'"
-        ) from None
+        return np.fromiter(map(int, cells), dtype=np.int64, count=len(cells))
+    except ValueError:
+        return None
+
+
+def _read_texts(
+    texts: Sequence[Text], names: Sequence[str], kinds: Mapping[str, Kind]
+) -> dict[str, _Column]:
+    """These columns of all texts, one after the other."""
+    columns = {name: _Column(kinds.get(name) == "text") for name in names}
+    late: dict[str, Kind] = {}  # columns that held numbers at first
+    same: dict[str, str] = {}
+    for text, name, cells in _batches(texts):
+        column = columns.get(name)
+        if column is None or name in late:
+            continue
+        if not column.is_text and not column.add_numbers(cells, text.sep != ","):
+            if column.parts:
+                late[name] = "text"
+                continue
+            column.is_text = True
+        if column.is_text:
+            column.add_texts(cells, same)
+    for name, column in columns.items():
+        only_marks = bool(column.marks) and all(np.isnan(part).all() for part in column.parts)
+        if only_marks and kinds.get(name) != "number":
+            late[name] = "text"
+    return columns | _read_texts(texts, list(late), late) if late else columns
+
+
+def _batches(texts: Sequence[Text]) -> Iterator[tuple[Text, str, tuple[str, ...]]]:
+    """Some cells of a column at a time, with the column's name and the text they are from."""
+    with _no_collecting():
+        for text in texts:
+            for batch in text.batches():
+                for name, cells in zip(text.names, batch, strict=True):
+                    yield text, name, cells
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Pause Python's search for cycles, which takes half the time where so many cells are made."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        table = parquet.read_table(source)
-    except arrow.ArrowException as error:
-        raise ValueError(f"{source} cannot be read as Parquet: {error}") from None
-    return {name: _arrow_column(table[name], arrow) for name in _checked(table.column_names, source)}
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
-def _arrow_column(column: Any, arrow: Any) -> NDArray[Any]:
-    types = arrow.types
-    if types.is_decimal(column.type):
-        column = column.cast(arrow.float64())
-    if types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
-        found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return found
-    cells = [None if value is None or value == "" else str(value) for value in column.to_pylist()]
-    return np.array(cells, dtype=object)
+def _told(columns: Mapping[str, _Column]) -> list[str]:
+    """What was taken for numbers that does not look like one everywhere."""
+    numbers = {name: column for name, column in columns.items() if not column.is_text}
+    said = []
+    marks = [
+        f"{count:,} {mark!r} in {name!r}"
+        for name, column in numbers.items()
+        for mark, count in column.marks.items()
+    ]
+    if marks:
+        said.append(f"among numbers these are missing values: {_few(marks)}")
+    commas = [f"{name!r} ({column.comma})" for name, column in numbers.items() if column.comma]
+    if commas:
+        said.append(f"commas are read as decimal points in {_few(commas)}")
+    return said
+
+
+def _few(words: Sequence[str]) -> str:
+    return ", ".join(words[:10]) + (f" and {len(words) - 10} more" if len(words) > 10 else "")

@@ -1,24 +1,22 @@
-"""Tables from files: which columns hold numbers, which texts, and where values are missing.
-
-A column of a CSV holds numbers if all cells that are not empty are numbers, and texts otherwise; an
-empty cell is a missing value.
-"""
+"""Tables from files: named columns of equal length, and what was found out to read them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import overload
 
 import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing, some
-from ratebound.tables.sources import read_csv, read_parquet
+from ratebound.tables.contents import contents
+from ratebound.tables.reading import Kind, Reading
+from ratebound.tables.sources import read_columns
+from ratebound.tables.texts import SEPARATORS
 
-Kind = Literal["number", "text"]
+FOUND_OUT = Reading()
 
 
 class Table:
@@ -29,9 +27,12 @@ class Table:
     (['age', 'sex'], (2, 2), array(['Male'], dtype=object))
     """
 
-    def __init__(self, values: Mapping[str, Array], name: str = "the table") -> None:
+    def __init__(
+        self, values: Mapping[str, Array], name: str = "the table", notices: Sequence[str] = ()
+    ) -> None:
         self.values = dict(values)
         self.name = name  # of the file, for errors
+        self.notices = tuple(notices)  # what was found out when it was read
         self.columns = list(self.values)
         self.shape = (len(next(iter(self.values.values()))), len(self.columns))
 
@@ -70,73 +71,29 @@ class Table:
         return self[name]
 
     def check(self, name: str, role: str) -> None:
-        if name not in self.values:
-            raise ValueError(
-                f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
-                f"{some(self.columns)}"
-            )
-
-
-def read_table(path: str | Path, kinds: Mapping[str, Kind] | None = None) -> Table:
-    """The table in a CSV (``.tsv`` where tabs part the cells) or a Parquet file.
-
-    `kinds` says what some columns hold, as a trained model expects it; for the others it is inferred.
-    """
-    source = Path(path)
-    if not source.exists():
-        raise FileNotFoundError(f"there is no file {source}")
-    if source.is_dir():
-        raise ValueError(f"{source} is a folder, a table was expected")
-    is_parquet = source.suffix.lower() in (".parquet", ".pq")
-    cells: dict[str, Any] = read_parquet(source) if is_parquet else read_csv(source)
-    if not len(next(iter(cells.values()))):
-        raise ValueError(f"{source} holds no rows")
-    found = {}
-    for name, values in cells.items():
-        kind = (kinds or {}).get(name)
-        try:
-            found[name] = _typed(values, kind) if is_parquet else _read(values, kind)
-        except ValueError as error:
-            raise ValueError(f"{source}: column {name!r} {error}") from None
-    return Table(found, str(source))
-
-
-def _read(cells: list[str], kind: Kind | None) -> Array:
-    """The cells of a CSV's column as numbers or as texts."""
-    found = None if kind == "text" else _numbers(cells)
-    if found is None and kind == "number":
-        raise ValueError(_not_a_number(cells))
-    return np.array([cell or None for cell in cells], dtype=object) if found is None else found
-
-
-def _numbers(cells: list[str]) -> Array | None:
-    """Whole numbers, or numbers with NaN for empty cells; None where some cell is no number."""
-    if any("_" in cell for cell in cells):  # Python reads 1_000 as a number; in a table it is a name
-        return None
-    try:
-        return np.fromiter(map(int, cells), dtype=np.int64, count=len(cells))
-    except OverflowError:
-        return None  # longer than any number one counts with: an id
-    except ValueError:
-        pass
-    try:
-        return np.fromiter((float(cell) if cell else math.nan for cell in cells), dtype=float)
-    except ValueError:
-        return None
-
-
-def _typed(values: Array, kind: Kind | None) -> Array:
-    """A column that has a type already, as the model expects it."""
-    lacking = is_missing(values)
-    if kind == "text" and not all(isinstance(value, str) for value in values[~lacking]):
-        return np.array(
-            [None if m else str(v) for v, m in zip(values, lacking, strict=True)], dtype=object
+        if name in self.values:
+            return
+        joined = [each for each in self.columns if name in each and set(SEPARATORS) & set(each)]
+        parted = f". {joined[0]!r} is one column here: say what parts the cells, --sep" if joined else ""
+        raise ValueError(
+            f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
+            f"{some(self.columns)}{parted}"
         )
-    if kind == "number" and any(isinstance(value, str) for value in values):
-        raise ValueError(_not_a_number([value or "" for value in values]))
-    return values
 
 
-def _not_a_number(cells: list[str]) -> str:
-    row = next(i for i, cell in enumerate(cells) if _numbers([cell]) is None)
-    return f"holds {cells[row]!r} in row {row + 1}, where numbers are expected"
+def read_table(
+    paths: str | Path | Sequence[str | Path],
+    kinds: Mapping[str, Kind] | None = None,
+    reading: Reading = FOUND_OUT,
+) -> Table:
+    """The table in files of text, Parquet or Arrow, one below the other where there are several.
+
+    `kinds` says what some columns hold, as a trained model expects it; for the others it is found out,
+    as is how to read a text where `reading` does not say so.
+    """
+    files = contents([paths] if isinstance(paths, str | Path) else paths)
+    columns, notices = read_columns(files, kinds or {}, reading)
+    name = files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+    if not len(next(iter(columns.values()), ())):
+        raise ValueError(f"{name} holds no rows")
+    return Table(columns, name, notices)

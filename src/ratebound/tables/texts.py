@@ -1,0 +1,234 @@
+"""Texts of cells: in which encoding, what parts the cells, and whether the first line names columns.
+
+What was not said is found out from the text itself. What cannot be found out is an error that names
+the flag to say it with.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from ratebound.tables.contents import Content
+from ratebound.tables.reading import Reading
+
+BATCH = 1 << 12  # rows taken at a time, few enough to stay in a processor's cache
+SAMPLE = 50  # lines that are looked at first
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SPELLED = {"\\t": "\t", "tab": "\t"}  # how people spell a tab on a command line
+MARKS = {  # a text that begins with one of these says its own encoding
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+FALLBACK = "cp1252"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of cells and how to read it, as often as needed."""
+
+    content: Content
+    encoding: str
+    sep: str
+    header: bool
+    names: tuple[str, ...]
+    notice: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.content.name
+
+    def batches(self) -> Iterator[list[tuple[str, ...]]]:
+        """The cells by column, some rows at a time."""
+        with _opened(self.content, self.encoding) as lines:
+            reader = _reader(lines, self.sep)
+            try:
+                if self.header:
+                    next(reader)
+                rows = self._rows(reader)
+                while batch := list(islice(rows, BATCH)):
+                    yield list(zip(*batch, strict=True))
+            except csv.Error as error:
+                said = f"{self.name}, line {reader.line_num}: {error}"
+                raise ValueError(_unread(said, self.sep)) from None
+
+    def _rows(self, reader: Any) -> Iterator[list[str]]:
+        width = len(self.names)
+        for cells in filter(None, reader):  # without empty lines
+            if len(cells) != width:
+                first = f"names {width} columns" if self.header else f"has {width}"
+                raise ValueError(
+                    f"{self.name}, line {reader.line_num}: {len(cells)} cells where the first line "
+                    f"{first}; cells are parted by {_called(self.sep)}"
+                )
+            yield cells
+
+
+def as_text(content: Content, reading: Reading) -> Text:
+    """The text in a file, with all that is needed to read its cells."""
+    if not content.data:
+        raise ValueError(f"{content.name} is empty: its first line must name the columns")
+    encoding, notice = _encoding(content, reading.encoding)
+    sep = _separator(content, encoding) if reading.sep is None else _checked_separator(reading.sep)
+    try:
+        first, others = _sample(content, encoding, sep)
+    except csv.Error as error:
+        raise ValueError(_unread(error, sep)) from None
+    if not first:
+        raise ValueError(f"{content.name} is empty: its first line must name the columns")
+    if reading.header is None and _is_row(first, others):
+        raise ValueError(
+            f"{content.name}: the first line looks like a row, {', '.join(first[:5])}"
+            f"{', ...' if len(first) > 5 else ''}, and should name the columns: --no-header names them "
+            "column1, column2 and so on; --header says that these are names"
+        )
+    header = reading.header is not False
+    names = _names(first, content.name) if header else [f"column{i + 1}" for i in range(len(first))]
+    return Text(content, encoding, sep, header, tuple(names), notice)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, as people write it in a table.
+
+    >>> [is_number(cell) for cell in ("12", "-1.5e3", "1,5", "1_000", "", "nan")]
+    [True, True, True, False, False, False]
+    """
+    try:
+        value = float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return value == value and "_" not in cell
+
+
+# --- encodings -----------------------------------------------------------------------------------
+
+
+def _encoding(content: Content, given: str | None) -> tuple[str, str]:
+    """The encoding of a text, and a notice where it is a guess."""
+    if given is not None:
+        try:
+            content.data.decode(given)
+        except LookupError:
+            raise ValueError(
+                f"--encoding {given}: there is no such encoding; try utf-8, cp1252"
+            ) from None
+        except UnicodeError as error:
+            raise ValueError(f"{content.name} is not text in {given}: {error}") from None
+        return given, ""
+    for mark, named in MARKS.items():
+        if content.data.startswith(mark):
+            return _encoding(content, named)
+    if b"\0" in content.data[: 1 << 16]:
+        raise ValueError(
+            f"{content.name} is not a table in text: it holds zero bytes. Where it is UTF-16 without a "
+            "mark, say --encoding utf-16-le"
+        )
+    for encoding, notice in (
+        ("utf-8", ""),
+        (
+            FALLBACK,
+            f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding says otherwise",
+        ),
+    ):
+        try:
+            content.data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return encoding, notice
+    raise ValueError(
+        f"{content.name} is text neither in UTF-8 nor in {FALLBACK}: say --encoding, as in "
+        "--encoding latin-1"
+    )
+
+
+def _opened(content: Content, encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content.data), encoding=encoding, newline="")
+
+
+# --- separators ----------------------------------------------------------------------------------
+
+
+def _reader(lines: Any, sep: str) -> Any:
+    return csv.reader(lines, delimiter=sep, skipinitialspace=True, strict=True)
+
+
+def _checked_separator(given: str) -> str:
+    sep = SPELLED.get(given, given)
+    if len(sep) != 1 or sep in '"\r\n':
+        raise ValueError(f"--sep takes one character, as in ';' or tab, got {given!r}")
+    return sep
+
+
+def _unread(error: Any, sep: str) -> str:
+    hint = f"; cells are parted by {_called(sep)} here, --sep says otherwise"
+    return f"{error}{hint if 'expected after' in str(error) else ''}"
+
+
+def _called(sep: str) -> str:
+    return SEPARATORS.get(sep, repr(sep))
+
+
+def _separator(content: Content, encoding: str) -> str:
+    """What parts the cells: that by which all of the first lines have the most cells.
+
+    Where lines differ whatever parts them, it is what most of them agree on.
+    """
+    found: dict[str, tuple[float, int]] = {}
+    for sep in SEPARATORS:
+        try:
+            first, others = _sample(content, encoding, sep)
+        except csv.Error:
+            continue
+        if len(first) > 1:
+            alike = sum(len(cells) == len(first) for cells in others) / max(len(others), 1)
+            found[sep] = alike, len(first)
+    return max(found, key=lambda sep: found[sep], default=",")
+
+
+def _sample(content: Content, encoding: str, sep: str) -> tuple[list[str], list[list[str]]]:
+    """The cells of the first line and of some after it, without blanks around them."""
+    with _opened(content, encoding) as lines:
+        reader = _reader(lines, sep)
+        try:
+            rows = [[cell.strip() for cell in cells] for cells in islice(filter(None, reader), SAMPLE)]
+        except csv.Error as error:
+            raise csv.Error(f"{content.name}, line {reader.line_num}: {error}") from None
+    return (rows[0], rows[1:]) if rows else ([], [])
+
+
+# --- the first line ------------------------------------------------------------------------------
+
+
+def _is_row(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is a row: all numbers, or of the kinds and values that the others have.
+
+    The numbers from 0 on are names: libraries write them where columns have none.
+    """
+    if all(map(is_number, first)):
+        return list(first) != [str(i) for i in range(len(first))]
+    columns = list(zip(*(cells for cells in others if len(cells) == len(first)), strict=True))
+    if not columns:
+        return False
+    numeric = [all(is_number(cell) for cell in cells if cell) and any(cells) for cells in columns]
+    if not all(is_number(cell) for cell, number in zip(first, numeric, strict=True) if number):
+        return False
+    pairs = zip(first, columns, numeric, strict=True)
+    again = [cell in cells for cell, cells, number in pairs if not number]
+    return all(again) if not any(numeric) else 2 * sum(again) >= len(again)
+
+
+def _names(first: Sequence[str], source: str) -> list[str]:
+    """The names in the first line; a column without one is called as pandas calls it."""
+    names = [name or f"Unnamed: {index}" for index, name in enumerate(first)]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ValueError(f"{source}: two columns are named {name!r}: rename one of them")
+    return names
