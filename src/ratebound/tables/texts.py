@@ -117,9 +117,7 @@ def _encoding(content: Content, given: str | None) -> tuple[str, str]:
         try:
             content.data.decode(given)
         except LookupError:
-            raise ValueError(
-                f"--encoding {given}: there is no such encoding; try utf-8, cp1252"
-            ) from None
+            raise ValueError(f"--encoding {given}: there is none of that name; try cp1252") from None
         except UnicodeError as error:
             raise ValueError(f"{content.name} is not text in {given}: {error}") from None
         return given, ""
