@@ -137,6 +137,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = as_learner(self.model).takes_missing
         return tags
 
@@ -160,7 +161,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         problem = Problem(self.objective, self.constraints)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
-        encoding = fit_encoding(first.X, first.weights, self.features, learner.style)
+        encoding = fit_encoding(
+            first.X, first.weights, self.features, learner.style, learner.takes_sparse
+        )
         everyone = compile(problem, **_encoded(fitting, encoding))
         if self.known is not None:
             known_groups(self.known, everyone)  # so that errors are raised before training
@@ -288,7 +291,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}")
         else:
             finite = learner.style == "scaled"
-            X, y = validate_data(self, X, y, ensure_all_finite=finite or "allow-nan")
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", ensure_all_finite=finite or "allow-nan"
+            )
         check_classification_targets(y)
         self.classes_, _ = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
@@ -308,7 +313,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 validate_data(self, X, skip_check_array=True, reset=False)
             return X
         takes_nan = get_tags(self).input_tags.allow_nan
-        return validate_data(self, X, reset=False, ensure_all_finite="allow-nan" if takes_nan else True)
+        finite = "allow-nan" if takes_nan else True
+        return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite=finite)
 
 
 def _encoded(people: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:

@@ -158,6 +158,11 @@ class Learner(Adjustable, ABC):
         return False
 
     @property
+    def takes_sparse(self) -> bool:
+        """Whether it reads sparse matrices; if not, it is given arrays."""
+        return False
+
+    @property
     def initial(self) -> Array | None:
         """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
         return None

@@ -52,6 +52,7 @@ class LightGBM:
 
     checked = staticmethod(checked_lightgbm)
     CLASSIFIER = "LGBMClassifier"
+    takes_sparse = True
     dtype = np.float64  # of its scores
 
     def __init__(self, booster: Any) -> None:
@@ -183,6 +184,7 @@ class XGBoost:
 
     checked = staticmethod(checked_xgboost)
     CLASSIFIER = "XGBClassifier"
+    takes_sparse = False  # what is not stored would be missing, not 0
     dtype = np.float32
 
     def __init__(self, booster: Any, training: Any = None) -> None:
@@ -197,7 +199,7 @@ class XGBoost:
 
     @staticmethod
     def of_matrix(matrix: Any) -> Any:
-        """A sparse matrix as an array: to the library what is not stored would be missing, not 0."""
+        """A sparse matrix as an array."""
         return as_dense(matrix, "XGBoost")
 
     @staticmethod

@@ -49,6 +49,10 @@ class Boosted(Learner):
         self._recipe  # noqa: B018  # raises at once where it cannot be played
 
     @property
+    def takes_sparse(self) -> bool:
+        return LIBRARIES[_library_of(self.model)].takes_sparse
+
+    @property
     def player(self) -> SwapRegret:
         # A hundred rounds are few: from equal multipliers most would go by before the objective has its
         # weight, and a slower player would not keep a hard constraint by their end.

@@ -39,6 +39,8 @@ class Linear(Stepping):
     dtype: str = "float32"
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
+    takes_sparse: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         checked_rates(self.learning_rate)
         check_word("optimizer", self.optimizer, get_args(Optimizer))

@@ -80,6 +80,12 @@ class Oracle(Learner):
             hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.allow_nan
         )
 
+    @property
+    def takes_sparse(self) -> bool:
+        from sklearn.utils import get_tags
+
+        return hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.sparse
+
     def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
         return OracleFit(self, rows, settings, seed)
 
@@ -136,7 +142,7 @@ class OracleFit(Answering):
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
         self.prototype = clone(spec.estimator)
         _fix_chance(self.prototype, seed)
-        if sparse.issparse(self.X) and not _takes_sparse(self.prototype):
+        if sparse.issparse(self.X) and not spec.takes_sparse:
             raise ValueError(
                 f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
                 "an estimator that takes one, such as LogisticRegression"
@@ -186,13 +192,6 @@ class OracleFit(Answering):
         if folds is not None:
             folds = replace(folds, parameters=numbers[folds.parameters[..., 0]])
         return replace(trace, scorer=LINEAR, parameters=numbers[trace.parameters[:, 0]], folds=folds)
-
-
-def _takes_sparse(estimator: Any) -> bool:
-    """Whether an estimator reads sparse matrices; where it does not say, it may try."""
-    from sklearn.utils import get_tags
-
-    return not hasattr(estimator, "__sklearn_tags__") or get_tags(estimator).input_tags.sparse
 
 
 def _beginning(prototype: Any, earlier: Any) -> Any:

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
+from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.tables._sparse import transform_matrix
 from ratebound.tables.columns import (
     KINDS_IN,
     MISSING,
@@ -47,6 +50,7 @@ class Encoding:
     columns: tuple[Column, ...]
     from_frame: bool
     style: Style = "scaled"
+    sparse: bool = False  # whether features are a sparse matrix
 
     @property
     def names(self) -> list[str]:
@@ -85,6 +89,10 @@ class Encoding:
             raise ValueError(
                 f"expected rows of {len(self.columns)} features, as trained on, got shape {values.shape}"
             )
+        if self.sparse:
+            return self._transform_matrix(values)
+        if sparse.issparse(values):
+            values = as_dense(values, "this model")
         if self.style != "scaled":
             if values.dtype.kind == "f":
                 self._tell_missing(np.isnan(values).sum(axis=0).tolist(), len(values))
@@ -93,6 +101,14 @@ class Encoding:
         center = np.array([column.center for column in columns])
         scale = np.array([column.scale for column in columns])
         return (values.astype(float) - center) / scale
+
+    def _transform_matrix(self, values: Any) -> Any:
+        matrix = as_csr(sparse.csr_array(values))
+        if matrix.dtype.kind == "f":
+            missing = matrix.indices[np.isnan(matrix.data)]
+            counts = np.bincount(missing, minlength=len(self.columns)).tolist()
+            self._tell_missing(counts, matrix.shape[0])
+        return transform_matrix(matrix, self.columns)
 
     def _tell_missing(self, counts: Sequence[int], rows: int) -> None:
         """Warn about missing values, counted by column, where training had none."""
@@ -115,20 +131,25 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         columns = [column_to_json(column) for column in self.columns]
-        return {"from_frame": self.from_frame, "style": self.style, "columns": columns}
+        return {
+            "from_frame": self.from_frame,
+            "style": self.style,
+            "sparse": self.sparse,
+            "columns": columns,
+        }
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Encoding:
         columns = tuple(map(column_from_json, data["columns"]))
-        from_frame, style = data["from_frame"], data["style"]
-        if style not in KINDS_IN or not isinstance(from_frame, bool):
+        from_frame, style, thin = data["from_frame"], data["style"], data["sparse"]
+        if style not in KINDS_IN or not isinstance(from_frame, bool) or not isinstance(thin, bool):
             raise ValueError(f"its encoding is of an unknown style, {style!r}")
         kinds = KINDS_IN[style] if from_frame else KINDS_IN[style][:1]
         if not all(isinstance(column, kinds) for column in columns):
             raise ValueError(f"its columns are not of the style {style!r}")
         if len({column.name for column in columns}) < len(columns):
             raise ValueError("its encoding has a column twice")
-        return Encoding(columns, from_frame, style)
+        return Encoding(columns, from_frame, style, thin)
 
 
 def _encode(column: Column, values: Array, lacking: Array) -> Array:

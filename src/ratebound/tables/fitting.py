@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
+from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.tables._sparse import BEYOND, fit_matrix
 from ratebound.tables.columns import (
     MISSING,
     Category,
@@ -23,7 +26,6 @@ from ratebound.tables.columns import (
 from ratebound.tables.encoding import Encoding
 
 LARGEST = 1000  # most distinct texts a column of categories may have
-BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
 
 
 def fit_encoding(
@@ -31,11 +33,12 @@ def fit_encoding(
     weights: Array | None = None,
     features: Sequence[str] | None = None,
     style: Style = "scaled",
+    takes_sparse: bool = False,
 ) -> Encoding:
     """The encoding fitted to a table's columns, or only to `features` where given.
 
     Centres and scales count each row with its weight, so that weights and repeated rows agree; rows
-    of weight 0 are ignored.
+    of weight 0 are ignored. With `takes_sparse`, features are a sparse matrix where X is one.
     """
     counted = slice(None) if weights is None else np.flatnonzero(weights)
     weights = None if weights is None else weights[counted]
@@ -43,7 +46,11 @@ def fit_encoding(
     if not names:
         if features is not None:
             raise ValueError("features= names columns, so X must be a DataFrame")
-        return _fit_array(as_array(X), counted, weights, style)
+        if not sparse.issparse(X):
+            return _fit_array(as_array(X), counted, weights, style)
+        if not takes_sparse:
+            return _fit_array(as_dense(X, "this model"), counted, weights, style)
+        return Encoding(fit_matrix(as_csr(X)[counted], weights, style, False), False, style, True)
     chosen = list(names if features is None else features)
     unknown = [name for name in chosen if name not in names]
     if unknown:
