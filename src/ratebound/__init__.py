@@ -106,6 +106,8 @@ if TYPE_CHECKING:
     from ratebound.estimators.planning import plan as plan
 
 
+__version__ = "0.1.0"
+
 # Imported when they are asked for: scikit-learn takes a second to load.
 _LATER = {
     "Explanation": "ratebound.estimators.explanation",

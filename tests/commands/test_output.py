@@ -14,13 +14,15 @@ from ratebound.cli import main
 from .conftest import make_people, write_csv
 
 FAILED, CLOSED, TERMINATED = 3, 141, 143
+LABEL = ["--label", "income", "--positive", ">50K"]
 IMPOSSIBLE = "recall() - positive_rate() >= 0.9"
 buffered_or_not = pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 
 
 def call(*arguments, unbuffered="", **settings):
-    """The command line as a program, with Python's buffer or without."""
-    command = [sys.executable, "-m", "ratebound.cli", *map(str, arguments)]
+    """The command line as a program, with Python's buffer or without; it shows no progress."""
+    quiet = [] if arguments == ("--help",) else ["--quiet"]
+    command = [sys.executable, "-m", "ratebound.cli", *map(str, arguments), *quiet]
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | settings
     return subprocess.Popen(command, env=environment, **given)
@@ -42,7 +44,7 @@ def test_a_full_disk_is_a_failure(flags, model, people, new_people, tmp_path, co
         "train": [*flags, "--out", tmp_path / "model", "--quiet"],
         "audit": ["audit", model, new_people, "--label", "income"],
         "predict": ["predict", model, new_people],
-        "explain": ["explain", people, "--label", "income", "--require", IMPOSSIBLE],
+        "explain": ["explain", people, *LABEL, "--require", IMPOSSIBLE],
         "help": ["--help"],
     }[command]
     with open("/dev/full", "w") as full:
@@ -122,13 +124,13 @@ def test_a_machine_that_cannot_is_not_bad_input(run, flags, tmp_path, monkeypatc
 
 
 def test_terminated_while_training(run, flags, tmp_path, monkeypatch):
-    from ratebound.game import rounds
+    from ratebound.game import progress
 
-    class Terminating(rounds.tqdm):
-        def update(self, n=1):
+    class Terminating(progress.Lines):
+        def update(self, count=1):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(rounds, "tqdm", Terminating)
+    monkeypatch.setattr(progress, "Lines", Terminating)
     assert run(*flags, "--out", tmp_path / "model") == (TERMINATED, "", "")
     assert list(tmp_path.iterdir()) == []
 

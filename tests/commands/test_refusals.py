@@ -1,6 +1,7 @@
 """What is refused: each with one line that says what and where, and with nothing written."""
 
 import gzip
+import re
 
 import pytest
 
@@ -121,7 +122,8 @@ def test_columns_that_no_model_can_use(train, tmp_path):
     assert "--exclude 'id'" in line
     assert "column 'nothing' is empty" in train(path, "--label", "income", "--exclude", "id")
     label = train(path, "--label", "city")
-    assert "label column 'city' is empty in" in label
+    assert "label column 'city' is missing in" in label
+    assert "leave those rows out with --drop-unlabelled" in label
     spoken = ["--require", 'recall(city == "Paris") >= 0.5', "--exclude", "id", "nothing"]
     assert "column 'city' has" in train(path, "--label", "income", *spoken)
 
@@ -168,9 +170,10 @@ def test_run_files_that_lack_something(train, tmp_path):
     assert "names no table" in train(tmp_path / "run.toml")
 
 
-def test_every_flag_of_train_is_a_key_of_run_files(run):
-    words = run("train", "--help").out
-    assert all(f"--{key.replace('_', '-')}" in words for key in KEYS if key != "data")
+def test_every_flag_is_a_key_of_run_files_and_every_key_a_flag(run):
+    words = "".join(run(command, "--help").out for command in ("train", "explain"))
+    flags = set(re.findall(r"--([a-z]+(?:-[a-z]+)*)", words)) - {"help", "no-header"}
+    assert flags == {key.replace("_", "-") for key in KEYS if key != "data"}
 
 
 def test_models_that_are_damaged(refused, model, new_people, tmp_path):
@@ -215,17 +218,3 @@ def test_models_without_column_names(refused, new_people, tmp_path):
 def test_a_call_without_a_command(refused):
     assert "required: command" in refused()
     assert "invalid choice: 'trane'" in refused("trane")
-
-
-def test_pipelines_are_for_python(refused, new_people, tmp_path):
-    pytest.importorskip("skops")
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    import ratebound as rb
-
-    people = pytest.importorskip("pandas").DataFrame({"age": [1.0, 2.0] * 10})
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    rb.RateConstrainedClassifier(model=pipeline).fit(people, [0, 1] * 10).save(tmp_path)
-    assert "is a pipeline" in refused("predict", tmp_path, new_people)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ratebound.auditing.markup import Markup, tag
+from ratebound.auditing.report import plain
 from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
 from ratebound.certifying._watching import Watch, evidence_text
@@ -63,3 +64,21 @@ def cells(watch: Watch) -> list[str]:
         kept,
         verdict,
     ]
+
+
+def watch_to_dict(watch: Watch) -> dict[str, Any]:
+    """A row of the table, for programs."""
+    value, bound = watch.sides
+    broken, kept = watch.evidence
+    found: dict[str, Any] = plain(
+        {
+            "words": str(watch.constraint),
+            "rows": watch.rows,
+            "value": value,
+            "bound": bound,
+            "evidence_broken": broken,
+            "evidence_kept": kept,
+            "verdict": watch.verdict,
+        }
+    )
+    return found

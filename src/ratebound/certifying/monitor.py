@@ -10,11 +10,12 @@ import json
 from pathlib import Path
 from typing import Any, Self
 
+from ratebound.auditing.report import plain
 from ratebound.base.checks import check_number
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 from ratebound.certifying._batches import read_batch
-from ratebound.certifying._monitor_words import as_html, as_text, summary
+from ratebound.certifying._monitor_words import as_html, as_text, summary, watch_to_dict
 from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, whole
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.certifying._watching import Watch, first_watch, watched
@@ -108,6 +109,16 @@ class Monitor:
             "problem": to_plain(self.problem),
             "rows": self.rows,
             "promises": [stored(watch) for watch in self.watches],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known by now, for programs; `state` is what the monitor itself needs to go on."""
+        return {
+            "confidence": self.confidence,
+            "rows": self.rows,
+            "kept": self.kept,
+            "alarms": [plain({**vars(alarm), "words": alarm.words}) for alarm in self.alarms],
+            "promises": [watch_to_dict(watch) for watch in self.watches],
         }
 
     def to_json(self) -> str:

@@ -2,55 +2,60 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import warnings
 from typing import Any
 
 from ratebound.auditing import audit as audit_on
-from ratebound.base.writing import write_whole
+from ratebound.commands.answers import check_json, failing, one_notice, tell
 from ratebound.commands.folders import check_file
+from ratebound.commands.progress import working
 from ratebound.commands.promises import check_populations
-from ratebound.commands.rows import labelled
-from ratebound.commands.saved import load_model, table_for, truths
+from ratebound.commands.rows import labelled, with_labels
+from ratebound.commands.saved import load_model, rows_for, table_for, truths
+from ratebound.commands.uses import Use
 from ratebound.problem.population import Population
 from ratebound.solution.mixture import Mixture
 
 
-def audit(
-    model: Path,
-    data: Path,
-    label: str,
-    weight: str | None = None,
-    out: Path | None = None,
-    json: Path | None = None,
-    population: dict[str, str] | None = None,
-) -> int:
-    """Print the audit, write it where asked; the exit status says whether all promises are kept."""
-    for flag, target in (("--out", out), ("--json", json)):
-        if target is not None:
-            check_file(target, flag)
-    mixture = load_model(model)
-    people, others = populations_for(mixture, data, population, label, weight)
-    report = audit_on(mixture.problem, mixture, people, **others)
-    if out is not None:
+def audit(use: Use) -> int:
+    """Print the audit, write it where asked; the exit status says whether promises are broken."""
+    check_json(use.json)
+    if use.out is not None:
+        check_file(use.out, "--out")
+    mixture = load_model(use.model, use.trusted)
+    with one_notice(), working("auditing", use.quiet):
+        people, others = populations_for(mixture, use)
+        report = audit_on(mixture.problem, mixture, people, **others)
+    if use.out is not None:
         shown = {"prices": mixture.prices, "certificate": mixture.certificate}
-        report.save_html(out, title=f"Audit on {data.name}", **shown)
-    if json is not None:
-        write_whole(json, (report.to_json() + "\n").encode())
-    print(report)
-    return 0 if report.kept else 1
+        report.save_html(use.out, title=f"Audit on {use.name}", **shown)
+    tell(str(report), report.to_dict(), use.json)
+    return int(failing(report, mixture.status.feasible, use.fail_on))
 
 
-def populations_for(
-    mixture: Mixture, data: Path, population: dict[str, str] | None, label: str, weight: str | None
-) -> tuple[Population, dict[str, Any]]:
+def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, Any]]:
     """The rows that a model's promises speak of: of the table given, and of others by name."""
-    others = {name: Path(path) for name, path in (population or {}).items()}
-    check_populations(mixture.problem, others)
-    found = []
-    for path in (data, *others.values()):
-        table = table_for(mixture, path, label)
-        known, other = truths(mixture, table), path is not data
+    assert use.label is not None
+    check_populations(mixture.problem, use.population)
+    found: list[Population] = []
+    notices: list[str] = []
+    for paths in (use.data, *((path,) for path in use.population.values())):
+        table = table_for(mixture, paths, use.reading, use.label)
+        is_other = bool(found)
+        if not is_other:
+            table = with_labels(table, use.label, use.drop_unlabelled, notices)
         found.append(
-            labelled(table, label, mixture.classes, mixture.problem, weight, other=other, columns=known)
+            labelled(
+                table,
+                use.label,
+                mixture.classes,
+                mixture.problem,
+                use.weight,
+                other=is_other,
+                columns=truths(mixture, table),
+                rows=rows_for(mixture, table),
+            )
         )
-    return found[0], dict(zip(others, found[1:], strict=True))
+    for notice in notices:
+        warnings.warn(notice, RuntimeWarning, stacklevel=2)
+    return found[0], dict(zip(use.population, found[1:], strict=True))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ratebound.commands.answers import check_json, one_notice, tell
+from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import read_given
 from ratebound.commands.runs import Run
 
 
 def explain(run: Run) -> int:
-    """Print what each promise means; the exit status is 1 where no classifier could keep them all."""
+    """Say what each promise means; the exit status is 1 where no classifier could keep them all."""
     from ratebound.estimators import explaining, planning
 
     problem = stated(run)
@@ -18,18 +20,24 @@ def explain(run: Run) -> int:
         raise ValueError(
             "which promise should be explained? Give --require, as in --require 'recall() >= 0.9'"
         )
-    given = read_given(run, problem)
+    check_json(run.json)
+    with one_notice():
+        given = read_given(run, problem)
     no, yes = given.classes
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
     } | given.others  # fmt: skip
-    found = explaining.explain(problem, given.people, **asked)
-    print(f"{run.data}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}")
-    if not found.possible:
-        return 1
-    print(f"\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n")
-    try:
-        print(planning.plan(problem, given.people, **asked))
-    except ValueError as error:
-        print(f"This could not be measured on held-out rows: {error}")
-    return 0
+    with working("explaining", run.quiet):
+        found = explaining.explain(problem, given.people, **asked)
+    words = f"{given.name}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}"
+    document = {"positive": yes, "negative": no, **found.to_dict(), "plan": None, "no_plan": None}
+    if found.possible:
+        words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
+        try:
+            planned = planning.plan(problem, given.people, **asked, progress=not run.quiet)
+            words, document["plan"] = f"{words}{planned}", planned.to_dict()
+        except ValueError as error:
+            words += f"This could not be measured on held-out rows: {error}"
+            document["no_plan"] = str(error)
+    tell(words, document, run.json)
+    return 0 if found.possible else 1

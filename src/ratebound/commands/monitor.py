@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ratebound.certifying.monitor import Monitor
+from ratebound.commands.answers import check_json, one_notice, tell
 from ratebound.commands.folders import check_file
 from ratebound.commands.predict import decisions
+from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
-from ratebound.commands.saved import load_model, table_for, truths
+from ratebound.commands.saved import load_model, rows_for, table_for, truths
+from ratebound.commands.uses import Use
 from ratebound.problem.population import columns_by_name
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST
@@ -17,27 +21,22 @@ from ratebound.solution.mixture import Mixture
 CONFIDENCE = 0.95
 
 
-def monitor(
-    model: Path,
-    data: Path,
-    state: Path,
-    label: str | None = None,
-    key: str | None = None,
-    confidence: float | None = None,
-    population: dict[str, str] | None = None,
-) -> int:
+def monitor(use: Use) -> int:
     """Take in the rows, print the table and write the state; the exit status says whether it is calm."""
-    check_file(state, "--state")
-    mixture = load_model(model)
+    assert use.state is not None
+    check_json(use.json)
+    check_file(use.state, "--state")
+    mixture = load_model(use.model, use.trusted)
     for promise in mixture.problem.constraints:
-        if label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
+        if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
             raise ValueError(f"{promise} cannot be watched without labels: give --label COLUMN")
-    watching = _watching(mixture, state, confidence)
-    others = {name: Path(path) for name, path in (population or {}).items()}
-    for name, path in {FIRST: data, **others}.items():
-        _take_in(watching, mixture, path, label, key, name)
-    watching.save(state)
-    print(watching)
+    watching = _watching(mixture, use.state, use.confidence)
+    with one_notice(), working("watching", use.quiet):
+        _take_in(watching, mixture, use.data, use, FIRST)
+        for name, path in use.population.items():
+            _take_in(watching, mixture, (path,), use, name)
+    watching.save(use.state)
+    tell(str(watching), watching.to_dict(), use.json)
     return 1 if watching.alarms else 0
 
 
@@ -54,18 +53,17 @@ def _watching(mixture: Mixture, state: Path, confidence: float | None) -> Monito
     return found
 
 
-def _take_in(
-    watching: Monitor, mixture: Mixture, path: Path, label: str | None, key: str | None, name: str
-) -> None:
-    table = table_for(mixture, path, label, promises=True)
+def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:
+    table = table_for(mixture, paths, use.reading, use.label, promises=True)
     people = labelled(
         table,
-        label or "",
+        use.label or "",
         mixture.classes,
         mixture.problem,
         None,
-        other=label is None or name != FIRST,
+        other=use.label is None or name != FIRST,
         columns=truths(mixture, table),
+        rows=rows_for(mixture, table),
     )
-    said = decisions(mixture, table, key) == mixture.classes[1]
+    said = decisions(mixture, table, use.key) == mixture.classes[1]
     watching.update(said, people.y, columns_by_name(table) | people.columns, on=name)

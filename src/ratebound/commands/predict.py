@@ -12,7 +12,6 @@ import operator
 import re
 import sys
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +19,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
+from ratebound.commands.answers import OUTPUT, check_json, one_notice, write_json
 from ratebound.commands.folders import check_file
-from ratebound.commands.saved import load_model, table_for, truths
+from ratebound.commands.progress import working
+from ratebound.commands.saved import load_model, rows_for, table_for, truths
+from ratebound.commands.uses import Use
+from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.table import Table
 
@@ -30,30 +33,35 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
 
 
-def predict(
-    model: Path,
-    data: Path,
-    key: str | None = None,
-    out: Path | None = None,
-    probability: bool = False,
-    safe_csv: bool = True,
-) -> int:
+def predict(use: Use) -> int:
     """Write a decision for each row, in order, to a file or to the standard output."""
-    if out is not None:
-        check_file(out, "--out")
-    mixture = load_model(model)
-    table = table_for(mixture, data)
-    columns = [] if key is None else [(key, table.column(key, "key").tolist())]
-    columns.append(("prediction", decisions(mixture, table, key).tolist()))
-    if probability:
-        shares = mixture.yes_probability(table, columns=truths(mixture, table))
-        columns.append(("probability", [f"{share:.6g}" for share in shares]))
-    text = _as_csv(_defused(columns) if safe_csv else columns)
-    if out is None:
+    check_json(use.json)
+    if use.out is not None:
+        check_file(use.out, "--out")
+    mixture = load_model(use.model, use.trusted)
+    with one_notice(), working("deciding", use.quiet):
+        table = table_for(mixture, use.data, use.reading)
+        columns = [] if use.key is None else [(use.key, table.column(use.key, "key").tolist())]
+        columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
+        if use.probability:
+            rows = rows_for(mixture, table)
+            shares = mixture.yes_probability(rows, columns=truths(mixture, table))
+            columns.append(("probability", [f"{share:.6g}" for share in shares]))
+        text = _as_csv(_defused(columns) if use.safe_csv else columns)
+    if use.out is not None:
+        write_whole(use.out, text.encode())
+    elif use.json != OUTPUT:
         sys.stdout.write(text)
-    else:
-        write_whole(out, text.encode())
+    if use.json is not None:
+        write_json(_document(columns), use.json)
     return 0
+
+
+def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
+    """The decisions for programs, a list by column; a probability is a number there."""
+    return {
+        name: list(map(float, values)) if name == "probability" else values for name, values in columns
+    }
 
 
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
@@ -62,19 +70,19 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     Whether a column of ids is read as numbers or as texts depends on all of its rows. So each id is read
     by itself here, as a number if it is one.
     """
-    known = truths(mixture, table)
+    known, rows = truths(mixture, table), rows_for(mixture, table)
     if key is None:
-        return mixture.predict(table, columns=known)
+        return mixture.predict(rows, columns=known)
     ids = table.column(key, "key")
     if ids.dtype.kind != "O":
-        return mixture.predict(table, columns=known, key=ids)
+        return mixture.predict(rows, columns=known, key=ids)
     whole = np.array([WHOLE.fullmatch(str(value)) is not None for value in ids])
     found = np.empty(len(table), dtype=object)
-    for chosen, kind in ((whole, int), (~whole, str)):
-        if chosen.any():
+    for chosen, kind in ((np.flatnonzero(whole), int), (np.flatnonzero(~whole), str)):
+        if len(chosen):
             own = np.array([kind(value) for value in ids[chosen]], dtype=object)
             these = {name: values[chosen] for name, values in known.items()}
-            found[chosen] = mixture.predict(table[chosen], columns=these, key=own)
+            found[chosen] = mixture.predict(rows_of(rows, chosen), columns=these, key=own)
     return found
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from ratebound.base.extras import import_torch
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
-from ratebound.commands.folders import check_file, check_folder
+from ratebound.commands.answers import OUTPUT, check_json, write_json
+from ratebound.commands.folders import check_folder
 from ratebound.experiments.all_tables import page
 from ratebound.experiments.charts import oscillation, png, trade_off
 from ratebound.experiments.experiment import Experiment
@@ -33,7 +34,7 @@ def reproduce(
     name: str,
     data: Path | None = None,
     seeds: int = 1,
-    json: Path | None = None,
+    json: str | None = None,
     out: Path = Path("reproduced"),
     epochs: int | None = None,
     device: str | None = None,
@@ -47,8 +48,7 @@ def reproduce(
     if device is not None:
         _check_device(device)
     check_folder(out)
-    if json is not None:
-        check_file(json, "--json")
+    check_json(json)
 
     settings: dict[str, Any] = {"folder": data, "device": device, "keep": out / GAMES}
     tables = {}
@@ -64,7 +64,8 @@ def reproduce(
                 continue
             table = reproduced(experiment, runs, device)
             written = _write(table, runs[0], out)
-            print(f"{text(table)}\nWritten to {out}: {', '.join(written)}\n", flush=True)
+            if json != OUTPUT:
+                print(f"{text(table)}\nWritten to {out}: {', '.join(written)}\n", flush=True)
             tables[experiment.name] = to_json(table)
     except KeyboardInterrupt:
         _say(
@@ -74,8 +75,7 @@ def reproduce(
     for lacking, reason in left_out.items():
         _say(f"{lacking} was left out: {reason}")
     if json is not None:
-        whole = {"tables": tables, "left_out": left_out} if name == ALL else tables[name]
-        write_whole(json, _json(whole))
+        write_json({"tables": tables, "left_out": left_out} if name == ALL else tables[name], json)
     return 0
 
 

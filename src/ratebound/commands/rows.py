@@ -1,8 +1,9 @@
-"""Rows with labels: which label is yes, what the model may see, and which rows are held out."""
+"""Rows with labels: which label is yes, and what the model may see."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,12 @@ from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.tables.reading import Kind
+from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
 
 MANY = 1000  # distinct texts above which a column cannot be one of categories
+OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 
 @dataclass(frozen=True)
@@ -27,33 +31,76 @@ class Given:
     others: dict[str, Any]  # further populations, by their names
     classes: tuple[Any, Any]  # what no and yes are called
     features: list[str]  # the columns that the model may see
+    name: str  # of the table, as errors call it
 
 
 def read_given(run: Run, problem: Problem) -> Given:
     """The tables of a run; the labels found in the first are the classes."""
-    table = read_table(run.data)
-    classes, features = _classes(table, run), visible(table, run)
+    if run.label is None:
+        raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
+    codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
+    table = read_table(run.data, codes, run.reading)
+    notices = [*table.notices]
+    table = with_labels(table, run.label, run.drop_unlabelled, notices)
+    classes, features = _classes(table, run.label, run.positive, notices), visible(table, run)
     people = labelled(table, run.label, classes, problem, run.weight)
     check_known(table, run)
     others = {}
     for name, path in run.population.items():
-        other = read_table(path, table.kinds)
+        other = read_table(path, table.kinds | codes, run.reading)
+        notices += other.notices
         for feature in features:
             other.check(feature, "feature")
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
-    return Given(people, others, classes, features)
+    for notice in notices:
+        warnings.warn(notice, RuntimeWarning, stacklevel=2)
+    return Given(people, others, classes, features, table.name)
 
 
-def _classes(table: Table, run: Run) -> tuple[Any, Any]:
-    """Which label is no, and which is yes."""
-    labels = table.column(run.label, "label")
-    found = sorted(distinct(labels), key=lambda value: (str(type(value)), value))
+def with_labels(table: Table, label: str, drop: bool, notices: list[str]) -> Table:
+    """The table without rows that have no label; where these are not to be dropped, there must be none.
+
+    A mark such as NA stands for a missing label where there are two others.
+    """
+    table.check(label, "label")
+    values = table[label]
+    found = set(distinct(values)) if values.dtype == object else set()
+    marks = {value for value in found if value in MISSING_MARKS}
+    lacking = is_missing(values)
+    if marks and len(found - marks - {None}) == 2:
+        lacking |= np.isin(values.astype(str), list(marks))
+    if not lacking.any():
+        return table
+    count = f"{int(lacking.sum()):,} of {len(table):,} rows"
+    if not drop:
+        raise ValueError(
+            f"{table.name}: label column {label!r} is missing in {count}, first in row "
+            f"{int(np.flatnonzero(lacking)[0]) + 1}: fill them in, or leave those rows out with "
+            "--drop-unlabelled"
+        )
+    if lacking.all():
+        raise ValueError(f"{table.name}: label column {label!r} is missing in every row")
+    notices.append(f"{count} of {table.name} have no label and are left out")
+    kept = table[~lacking]
+    whole = kept[label].dtype.kind == "f" and bool((kept[label] == np.floor(kept[label])).all())
+    labels = kept[label].astype(np.int64) if whole else kept[label]  # gaps make whole numbers fractional
+    return Table(kept.values | {label: labels}, table.name)
+
+
+def _classes(table: Table, label: str, positive: Any, notices: list[str]) -> tuple[Any, Any]:
+    """Which label is no, and which is yes; where that is a guess, a notice says so."""
+    found = sorted(distinct(table[label]), key=lambda value: (str(type(value)), value))
     if len(found) != 2:
         raise ValueError(
-            f"{table.name}: label column {run.label!r} needs two values, it holds {some(found)}"
+            f"{table.name}: label column {label!r} needs two values, it holds {some(found)}"
         )
-    yes = found[1] if run.positive is None else _positive(run.positive, found, run.label)
-    return found[0] if found[1] == yes else found[1], yes
+    if positive is not None:
+        yes = _positive(positive, found, label)
+        return found[0] if found[1] == yes else found[1], yes
+    no, yes = found
+    if [str(value).casefold() for value in found] not in OBVIOUS:
+        notices.append(f"yes is {label} == {yes!r}, and no {no!r}; --positive says otherwise")
+    return no, yes
 
 
 def labelled(
@@ -65,10 +112,12 @@ def labelled(
     *,
     other: bool = False,
     columns: Mapping[str, Array] | None = None,
+    rows: Any = None,
 ) -> Population:
     """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights.
 
-    `columns` replace those of the table where constraints need other values than the table has.
+    `columns` replace those of the table where constraints need other values than the table has, and
+    `rows` are the same table as a model reads it, where that differs.
     """
     if other and weight not in table.columns:
         weight = None
@@ -79,21 +128,36 @@ def labelled(
         if unknown:
             raise ValueError(
                 f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
-                f"{classes[0]!r} and {classes[1]!r}"
+                f"{classes[0]!r} and {classes[1]!r}{_nearly(unknown, classes)}"
             )
         yes = np.asarray(labels == classes[1], dtype=bool)
     return Population(
-        table,
+        table if rows is None else rows,
         yes,
         columns=_decisions(table, classes, problem) | dict(columns or {}),
         weights=None if weight is None else _weights(table, weight),
     )
 
 
+def _nearly(unknown: Sequence[Any], classes: Sequence[Any]) -> str:
+    """A hint where labels are spelled as the classes are but for the ends and the case."""
+    for value in unknown:
+        for known in classes:
+            if _bare(value) == _bare(known):
+                return f"; {value!r} looks like {known!r}: spell the labels as in training"
+    return ""
+
+
+def _bare(value: Any) -> str:
+    return str(value).strip(" .,;_").removesuffix(".0").casefold()
+
+
 def visible(table: Table, run: Run) -> list[str]:
     """The columns the model may see: all, or those asked for, but never the label or the weights."""
-    for name in (*(run.features or ()), *run.exclude):
-        table.check(name, "feature" if name in (run.features or ()) else "excluded")
+    roles = {"feature": run.features or (), "excluded": run.exclude, "categorical": run.categorical}
+    for role, names in roles.items():
+        for name in names:
+            table.check(name, role)
     hidden = dict.fromkeys(run.exclude, "excluded") | _roles(run)
     for name in run.features or ():
         if name in hidden:

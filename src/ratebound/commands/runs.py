@@ -9,16 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.choices import CONFIDENCE, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
+from ratebound.commands.yaml_keys import as_toml
+from ratebound.tables.contents import STANDARD_INPUT
+from ratebound.tables.reading import Reading
 
 
 @dataclass(frozen=True)
 class Run:
     """All that can be asked for; the names are the keys of a run file."""
 
-    data: Path
-    label: str
+    data: tuple[str, ...]  # paths or patterns, or "-"
+    label: str | None = None  # which only inspecting can do without
     out: Path | None = None  # only training needs it
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     require: tuple[str, ...] = ()
@@ -26,9 +29,14 @@ class Run:
     model: str = "linear"
     features: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()  # columns of numbers that are codes of categories
     known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
-    population: dict[str, Path] = field(default_factory=dict)  # others that promises speak of: on="..."
+    population: dict[str, str] = field(default_factory=dict)  # others that promises speak of: on="..."
+    drop_unlabelled: bool = False  # leave out rows without a label
+    sep: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
     confidence: float | None = CONFIDENCE  # that the promises hold on new rows; None for these rows
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
@@ -37,7 +45,14 @@ class Run:
     max_time: float | None = None
     player: str = "auto"
     solution: str = "shrink"
+    fail_on: str = "broken"
+    json: str | None = None  # a path, or "-"
     quiet: bool = False
+
+    @property
+    def reading(self) -> Reading:
+        """How the files are to be read."""
+        return Reading(self.sep, self.encoding, self.header)
 
 
 Check = Callable[[Any], bool]
@@ -59,6 +74,10 @@ def _is_number(value: Any) -> bool:
     return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_files(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
@@ -68,7 +87,7 @@ def _one_of(names: tuple[str, ...]) -> tuple[str, Check]:
 
 
 KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a check
-    "data": ("a path", _is_text),
+    "data": ("a path, or a list of them", _is_texts),
     "label": ("a column's name", _is_text),
     "out": ("a path", _is_text),
     "positive": (
@@ -80,9 +99,14 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "model": _one_of(MODELS),
     "features": ("a list of columns' names", _is_texts),
     "exclude": ("a list of columns' names", _is_texts),
+    "categorical": ("a list of columns' names", _is_texts),
     "known": ("a list of columns' names", _is_texts),
     "weight": ("a column's name", _is_text),
     "population": ("a table of names and files, as in steering = 'experts.csv'", _is_files),
+    "drop_unlabelled": ("true or false", _is_truth),
+    "sep": ("one character, or 'tab'", _is_text),
+    "encoding": ("the name of an encoding", _is_text),
+    "header": ("true or false", _is_truth),
     "confidence": (
         "a probability between 0 and 1, or 'none'",
         lambda v: v == "none" or (_is_number(v) and 0 < v < 1),
@@ -94,22 +118,27 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
     "player": _one_of(PLAYERS),
     "solution": _one_of(SOLUTIONS),
-    "quiet": ("true or false", lambda v: isinstance(v, bool)),
+    "fail_on": _one_of(FAIL_ON),
+    "json": ("a path, or '-'", _is_text),
+    "quiet": ("true or false", _is_truth),
 }
+LISTS = ("data", "require", "features", "exclude", "categorical", "known")
+PATHS = ("out",)
 
 
 def read_run(flags: dict[str, Any]) -> Run:
-    """The run that flags ask for; where `data` is a TOML file, that file and the flags beside it."""
+    """The run that flags ask for; where `data` is a run file, that file and the flags beside it."""
     for key, value in flags.items():
         _check(key, value, f"--{key.replace('_', '-')}")
     given = flags
-    if Path(flags["data"]).suffix.lower() == ".toml":
-        source = Path(flags["data"])
+    suffixes = {Path(path).suffix.lower() for path in flags["data"]}
+    if suffixes & {".toml", ".yaml", ".yml"}:
+        if len(flags["data"]) > 1:
+            raise ValueError("a run file says which tables it means itself: give it alone")
+        source = Path(flags["data"][0])
         given = _read_file(source) | {key: value for key, value in flags.items() if key != "data"}
         if "data" not in given:
             raise ValueError(f"{source} names no table: add data = 'table.csv'")
-    if "label" not in given:
-        raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     return Run(**{key: _value(key, value) for key, value in given.items()})
 
 
@@ -118,7 +147,10 @@ def _read_file(source: Path) -> dict[str, Any]:
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
     try:
-        entries = tomllib.loads(source.read_text("utf-8"))
+        text = source.read_text("utf-8-sig")
+        if source.suffix.lower() != ".toml":
+            raise ValueError(f"{source} is YAML, and run files are TOML. {_translated(text, source)}")
+        entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{source} is not TOML: {error}") from None
     found = {}
@@ -127,12 +159,30 @@ def _read_file(source: Path) -> dict[str, Any]:
         if key not in KEYS:
             raise ValueError(f"{source}: unknown key {written!r}{nearest(written, KEYS)}")
         _check(key, value, f"{source}: key {written!r}")
-        if key in ("data", "out"):
-            value = str(source.parent / value)
-        elif key == "population":
-            value = {name: str(source.parent / path) for name, path in value.items()}
-        found[key] = value
+        found[key] = _beside(source, key, value)
     return found
+
+
+def _translated(text: str, source: Path) -> str:
+    """What to write instead of a run file in YAML."""
+    try:
+        toml = as_toml(text)
+    except ValueError as error:
+        return f"It cannot be translated here: {error}"
+    return f"This says the same, in {source.with_suffix('.toml').name}:\n\n{toml}"
+
+
+def _beside(source: Path, key: str, value: Any) -> Any:
+    """Paths in a run file as meant from where it lies."""
+
+    def path(given: str) -> str:
+        return given if given == STANDARD_INPUT else str(source.parent / given)
+
+    if key == "population":
+        return {name: path(given) for name, given in value.items()}
+    if key == "data" and not isinstance(value, str):
+        return [path(given) for given in value]
+    return path(value) if key in ("data", "json", *PATHS) else value
 
 
 def _check(key: str, value: Any, what: str) -> None:
@@ -142,12 +192,10 @@ def _check(key: str, value: Any, what: str) -> None:
 
 
 def _value(key: str, value: Any) -> Any:
-    if key in ("data", "out"):
+    if key in PATHS:
         return Path(value)
-    if key in ("require", "features", "exclude", "known"):
+    if key in LISTS:
         return (value,) if isinstance(value, str) else tuple(value)
     if key == "confidence":
         return None if value == "none" else value
-    if key == "population":
-        return {name: Path(path) for name, path in value.items()}
     return value

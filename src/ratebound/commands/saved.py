@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,22 +14,42 @@ from ratebound.commands.promises import text_columns
 from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
-from ratebound.tables.reading import Kind
+from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.table import Table, read_table
 
 
-def load_model(path: Path) -> Policy:
-    """A model that `ratebound train`, or an estimator fitted on a DataFrame, has saved."""
-    model = load(path)
+def load_model(path: Path, trusted: Sequence[str] = ()) -> Policy:
+    """A model that `ratebound train`, or an estimator fitted on a DataFrame, has saved.
+
+    `trusted` names types that it may be built of, beyond those that are always trusted.
+    """
+    model = load(path, trusted=trusted)
     if model.encoding is None or not model.encoding.from_frame:
         raise ValueError(f"{path} was trained on an array without column names: use it from Python")
-    if model.encoding.style == "table":
-        raise ValueError(f"{path} is a pipeline, which reads tables of its own kind: use it from Python")
     return model
 
 
-def table_for(model: Mixture, path: Path, label: str | None = None, *, promises: bool = False) -> Table:
-    """The table in a file, with every column the model sees and of the kind it was trained on.
+def rows_for(model: Mixture, table: Table) -> Any:
+    """The table as the model reads it: pipelines of other libraries want a frame of pandas."""
+    assert model.encoding is not None
+    if model.encoding.style != "table":
+        return table
+    try:
+        import pandas  # type: ignore[import-untyped]  # its types are a package apart
+    except ImportError:
+        raise ImportError("this model is a pipeline, which needs pandas: pip install pandas") from None
+    return pandas.DataFrame(table.values)
+
+
+def table_for(
+    model: Mixture,
+    paths: Sequence[str],
+    reading: Reading,
+    label: str | None = None,
+    *,
+    promises: bool = False,
+) -> Table:
+    """The table in files, with every column the model sees and of the kind it was trained on.
 
     Columns that only `promises` speak of are read as these have them, as they are beside a label.
     """
@@ -34,7 +57,8 @@ def table_for(model: Mixture, path: Path, label: str | None = None, *, promises:
     known = model.decider.known
     kinds: dict[str, Kind] = dict(text_columns(model.problem)) if promises or label else {}
     for column in model.encoding.columns:
-        kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
+        if model.encoding.style != "table":
+            kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
     for name, known_values in known.items():
         if all(isinstance(value, str) for value in known_values):
             kinds[name] = "text"
@@ -42,7 +66,9 @@ def table_for(model: Mixture, path: Path, label: str | None = None, *, promises:
             kinds[name] = "number"
     if label is not None:
         kinds[label] = "text" if isinstance(model.classes[1], str) else "number"
-    table = read_table(path, kinds)
+    table = read_table(paths, kinds, reading)
+    for notice in table.notices:
+        warnings.warn(notice, RuntimeWarning, stacklevel=2)
     for column in model.encoding.columns:
         table.check(str(column.name), "feature")
     for name in known:

@@ -9,7 +9,9 @@ from typing import Any
 from ratebound.auditing import Audit, audit
 from ratebound.auditing.wording import summary
 from ratebound.base.writing import write_whole
+from ratebound.commands.answers import check_json, failing, one_notice, tell
 from ratebound.commands.folders import check_folder, whole_folder
+from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import read_given
 from ratebound.commands.runs import Run
@@ -22,24 +24,29 @@ FILES = ("model.safetensors", "report.html", "audit.json")
 
 
 def train(run: Run) -> int:
-    """Train, audit on held-out rows, write; the exit status says whether the promises are kept there."""
+    """Train, audit on held-out rows, write; the exit status says whether promises are broken there."""
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
+    check_json(run.json)
     problem = stated(run)
-    given = read_given(run, problem)
-    fitting, aside = _parted(compile(problem, given.people, **given.others), run)
+    with one_notice():
+        given = read_given(run, problem)
+        fitting, aside = _parted(compile(problem, given.people, **given.others), run)
 
     model = _fitted(fitting, given.features, run)
     solution = replace(model.solution_, classes=given.classes)
-    report = audit(aside.problem, solution, aside.first, **aside.others)
-    solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
-    _write(solution, report, model.trace_, run.out)
-    _tell(report, model, len(fitting.first), run)
+    with working("auditing", run.quiet):
+        report = audit(aside.problem, solution, aside.first, **aside.others)
+        solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
+        _write(solution, report, model.trace_, run.out)
+    words = _words(report, model, len(fitting.first), run)
+    tell(words, _document(report, solution, model, len(fitting.first), run), run.json)
     if model.trace_.interrupted:
         return INTERRUPTED
-    certificate = solution.record.certificate
-    return 0 if report.kept and (certificate is None or certificate.holds) else 1
+    certificate, feasible = solution.record.certificate, solution.status.feasible
+    uncertified = certificate is not None and not certificate.holds
+    return int(uncertified or not feasible or failing(report, feasible, run.fail_on))
 
 
 def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
@@ -86,15 +93,31 @@ def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
         write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
 
 
-def _tell(report: Audit, model: Any, trained_on: int, run: Run) -> None:
+def _words(report: Audit, model: Any, trained_on: int, run: Run) -> str:
     ended = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
-    if model.trace_.ended in ended:
-        print(f"Training ended early, {ended[model.trace_.ended]}.")
+    early = ended.get(model.trace_.ended)
+    lines = [f"Training ended early, {early}."] if early else []
     if run.quiet:
-        print(summary(report) + ".")
-        return
-    print(f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n")
-    print(f"Training on {trained_on:,} rows: {model.status_}")
+        return "\n".join([*lines, f"{summary(report)}."])
+    lines += [f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n"]
+    lines += [f"Training on {trained_on:,} rows: {model.status_}"]
     if (certificate := model.solution_.record.certificate) is not None:
-        print(f"\n{certificate}\n")
-    print(f"Written to {run.out}: {', '.join(FILES)}")
+        lines.append(f"\n{certificate}\n")
+    return "\n".join([*lines, f"Written to {run.out}: {', '.join(FILES)}"])
+
+
+def _document(report: Audit, solution: Any, model: Any, trained_on: int, run: Run) -> dict[str, Any]:
+    """The same for programs."""
+    no, yes = solution.classes
+    certificate = solution.record.certificate
+    return {
+        "feasible": solution.status.feasible,
+        "status": str(solution.status),
+        "ended": model.trace_.ended,
+        "rows": trained_on,
+        "positive": yes,
+        "negative": no,
+        "audit": report.to_dict(),
+        "certificate": None if certificate is None else certificate.to_dict(),
+        "written": [str(Path(str(run.out)) / name) for name in FILES],
+    }

@@ -51,7 +51,7 @@ class Search:
     certify: float | None  # share of all rows that was set aside for a certificate; none are here
     training: Training
     seed: int
-    progress: bool | None
+    progress: bool
 
     def margins(self, model: Mixture, everyone: Compiled) -> Array:
         """The margins (m,) to train for, where violations vary as those of `model` do."""

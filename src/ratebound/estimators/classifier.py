@@ -73,7 +73,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         cheapest model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`,
         or 0.95 if that is None. If none passes, it says how many rows it would take.
     training : how to train and for how long, ``rb.Training(epochs=..., max_time=...)``.
-    verbose : whether to show progress on a terminal.
+    verbose : whether to show progress: a bar on a terminal, and lines elsewhere.
     random_state : seed; the same seed gives the same bits on the same machine.
 
     Attributes
@@ -181,7 +181,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 certify=self.certify,
                 training=training,
                 seed=seed,
-                progress=None if self.verbose else False,
+                progress=bool(self.verbose),
             )
         )
 

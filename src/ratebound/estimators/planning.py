@@ -9,18 +9,18 @@ lower. Among the safe options whose extra cost may be chance, the simplest is re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.layout import aligned
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
 from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.game.progress import bar
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
@@ -94,6 +94,23 @@ class Plan:
                          option.kept, WHAT[name]])  # fmt: skip
         return "\n".join([title, *aligned(rows, right=[1, 2, 3], ruled=False), "", self.reason])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only: texts, truth values, numbers and lists of them."""
+        return {
+            "objective": str(self.problem.minimize),
+            "known": list(self.known),
+            "options": {
+                name: {
+                    "objectives": option.objectives.tolist(),
+                    "violations": option.violations.tolist(),
+                    "what": WHAT[name],
+                }
+                for name, option in self.options.items()
+            },
+            "recommended": self.recommended,
+            "reason": self.reason,
+        }
+
 
 def plan(
     problem: Problem,
@@ -142,12 +159,14 @@ def plan(
     everyone = compile(problem, population, **others)
     known_groups(known, everyone)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
-    for split in tqdm(range(splits), disable=None if progress is None else not progress, unit="split"):
-        fitting, judging = parted(everyone, share, seed + split)
-        for name, policy in _policies(fitting, known, model, features, seed + split).items():
-            outcome = evaluate(policy, judging)
-            worst = float((outcome.violations / judging.scale[1:]).max())
-            measured[name].append((outcome.objective, worst))
+    with bar(splits * len(WHAT), "model", progress) as shown:
+        for split in range(splits):
+            fitting, judging = parted(everyone, share, seed + split)
+            for name, policy in _policies(fitting, known, model, features, seed + split):
+                outcome = evaluate(policy, judging)
+                worst = float((outcome.violations / judging.scale[1:]).max())
+                measured[name].append((outcome.objective, worst))
+                shown.update()
     rows = float(everyone.scale[0])
     options = {
         name: Option(name, found[:, 0], found[:, 1], rows)
@@ -161,17 +180,15 @@ def plan(
 
 def _policies(
     fitting: Compiled, known: Sequence[str], model: Any, features: Sequence[str] | None, seed: int
-) -> dict[str, Mixture]:
-    """Every option, trained on these rows."""
+) -> Iterator[tuple[str, Mixture]]:
+    """Every option, trained on these rows, one after the other."""
     options: dict[str, Any] = {"model": model, "features": features, "random_state": seed}
     plain = fitted_plainly(fitting, **options)
+    yield AS_IT_IS, plain.solution_
+    yield THRESHOLDS, thresholds_on(plain.solution_, fitting, known)
     trained = fitted(fitting, **options)
-    return {
-        AS_IT_IS: plain.solution_,
-        THRESHOLDS: thresholds_on(plain.solution_, fitting, known),
-        TRAINING: trained.solution_,
-        HYBRID: thresholds_on(_iterates(trained), fitting, known),
-    }
+    yield TRAINING, trained.solution_
+    yield HYBRID, thresholds_on(_iterates(trained), fitting, known)
 
 
 def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:

@@ -8,7 +8,6 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from ratebound.base.checks import check_whole
 from ratebound.base.types import Array
@@ -20,6 +19,7 @@ from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
 from ratebound.game.players import Player
+from ratebound.game.progress import bar
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
@@ -61,20 +61,10 @@ def play(
     the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
     ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
 
-    `progress` shows a bar; by default, only on a terminal. An interrupt from the keyboard ends the game
-    and returns the trace so far. All arguments are checked, even those the learner ignores. To continue
-    from a model, pass ``learner.starting_at(trace.parameters[-1])`` as the learner.
-
-    >>> import ratebound as rb
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 2))
-    >>> group = np.where(X[:, 1] > 0, "a", "b")
-    >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": group})
-    >>> goal = [rb.positive_rate(group="b") >= 0.8 * rb.positive_rate()]
-    >>> problem = rb.Problem(minimize=rb.error_rate(), subject_to=goal)
-    >>> trace = rb.play(rb.compile(problem, people), rb.Linear(), epochs=50, batch_size=100)
-    >>> len(trace)
-    50
+    `progress` shows a bar on a terminal, and lines elsewhere if it is True. An interrupt from the
+    keyboard ends the game and returns the trace so far. All arguments are checked, even those the
+    learner ignores. To continue from a model, pass ``learner.starting_at(trace.parameters[-1])`` as the
+    learner.
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
@@ -134,20 +124,20 @@ def _played(
 ) -> Trace:
     """The trace of `rounds` rounds, or of fewer if something ended them early."""
     deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
-    bar = tqdm(total=rounds, disable=None if progress is None else not progress, unit="round")
+    shown = bar(rounds, "round", progress)
     ended, done = "rounds", 0
-    with bar, turns.playing():
+    with shown, turns.playing():
         try:
             while done < rounds and ended == "rounds":
                 turns.take()
                 done += 1
-                bar.update()
+                shown.update()
                 late = deadline is not None and time.monotonic() > deadline
                 if not (late or done % keep_every == 0 or done == rounds):
                     continue
                 keeper.keep(*turns.weighed(), done)
                 note = turns.noted(keeper.latest)
-                bar.set_postfix_str(keeper.summary() + note, refresh=False)
+                shown.set_postfix_str(keeper.summary() + note, refresh=False)
                 if turns.over:
                     ended = "gap"
                 elif stop.when and keeper.pieces and stop.when(turns.settled(keeper.trace())):

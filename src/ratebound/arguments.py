@@ -1,0 +1,260 @@
+"""The arguments of the command line, in words; what they ask for is in the room of commands."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
+
+BAD_INPUT = 2
+EXAMPLE = """example:
+  ratebound train people.csv --label income --positive '>50K' --out model/ \\
+      --require 'recall(sex == "Female") >= 0.95 * recall()'
+  ratebound audit model/ new.csv --label income
+  ratebound certify model/ unseen.csv --label income
+  ratebound predict model/ new.csv --key id
+  ratebound monitor model/ today.csv --label income --state state.json
+  ratebound reproduce adult
+
+exit status:
+  0    no promise is shown to be broken (predict, inspect, reproduce: everything is written)
+  1    some promise is (train: or no model keeps them all; certify: not shown to hold; monitor: found to
+       be broken; explain: no classifier could keep them all); --fail-on says what else, or less
+  2    bad usage or input
+  3    failed otherwise: no space left, out of memory, a defect of ratebound
+  130  interrupted: train has written the model so far, reproduce the games that had ended
+  141  whoever read the output has closed it, as head does
+  143  terminated"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+class _NamedFile(argparse.Action):
+    """Gathers flags ``NAME=FILE`` in a dictionary."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        name, _, path = values.partition("=")
+        found = getattr(namespace, self.dest, {})
+        if not path or name in found:
+            parser.error(f"{option} takes NAME=FILE, each name once, as in steering=experts.csv")
+        setattr(namespace, self.dest, {**found, name: path})
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is known once the package is imported."""
+
+    def __init__(self, option_strings: Any, dest: str, **_: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version")
+
+    def __call__(self, parser: Any, *_: Any) -> None:
+        from ratebound import __version__
+
+        parser.exit(message=f"ratebound {__version__}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What is read from the command line; what was not said is not in the result."""
+    whole = _Parser(
+        prog="ratebound",
+        description="Train classifiers to keep promises, and check whether they do.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("--version", action=_Version)
+    commands = whole.add_subparsers(dest="command", required=True, metavar="command")
+    _add_train(commands)
+    _add_audit(commands)
+    _add_certify(commands)
+    _add_predict(commands)
+    _add_monitor(commands)
+    _add_explain(commands)
+    _add_reproduce(commands)
+    return whole
+
+
+def _add_train(commands: Any) -> None:
+    train = _command(
+        commands, "train", "train a model on a table, audit it on held-out rows, and save it"
+    )
+    _add_problem(train)
+    add = train.add_argument
+    add("--out", metavar="FOLDER", help="where to write model.safetensors, report.html and audit.json")
+    add("--holdout", type=float, metavar="SHARE", help="share of the rows to hold out (default 0.2)")
+    add(
+        "--confidence",
+        type=_probability,
+        metavar="P",
+        help=f"how likely all promises should hold on new rows (default {CONFIDENCE}), or none",
+    )
+    add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
+    add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
+    add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
+    add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
+    _add_fail_on(train)
+
+
+def _probability(text: str) -> float | str:
+    """A number, or a word that is checked with everything else that was asked for."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _add_explain(commands: Any) -> None:
+    _add_problem(_command(commands, "explain", "say whether promises can be kept, and at what price"))
+
+
+def _add_problem(command: argparse.ArgumentParser) -> None:
+    """What training and explaining have in common."""
+    _add_table(command)
+    add = command.add_argument
+    add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
+    add("--minimize", metavar="RATE", help="the objective, a sum of rates (default error_rate())")
+    add("--known", **COLUMNS, help="columns known at prediction time, to set thresholds by")
+    add("--population", **POPULATION)
+    add("--seed", type=int, metavar="N", help="the seed of everything random (default 0)")
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    """The table to train on, and what of it the model sees."""
+    add = command.add_argument
+    add("data", nargs="+", help=f"{TABLES}; or a TOML file whose keys are data and these flags")
+    add("--label", metavar="COLUMN", help="the column to predict")
+    add("--positive", metavar="VALUE", help="the label that means yes (default: the last one sorted)")
+    add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
+    add("--features", **COLUMNS, help="columns the model sees (default: all but the label)")
+    add("--exclude", **COLUMNS, help="columns the model must not see; promises may speak of them")
+    add("--categorical", **COLUMNS, help="columns of numbers that are codes of categories")
+    add("--weight", metavar="COLUMN", help="a column with the weight of each row")
+    add("--model", choices=MODELS, help="what to train (default linear)")
+    _add_reading(command)
+
+
+def _add_audit(commands: Any) -> None:
+    audit = _command(commands, "audit", "check a saved model's promises on other rows")
+    _add_model(audit)
+    _add_labels(audit)
+    audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
+    _add_fail_on(audit)
+
+
+def _add_certify(commands: Any) -> None:
+    certify = _command(
+        commands,
+        "certify",
+        "show that a saved model's promises hold on new rows, on rows it has not seen",
+    )
+    _add_model(certify)
+    _add_labels(certify)
+    add = certify.add_argument
+    add("--confidence", type=float, metavar="P", help="how sure to be (default 0.95)")
+    add("--in-expectation", action="store_true", help="of a mixture, what it does on average")
+    add("--save", action="store_true", help="keep the certificate with the model")
+
+
+def _add_predict(commands: Any) -> None:
+    predict = _command(commands, "predict", "decide on new rows, the same row always the same way")
+    _add_model(predict)
+    add = predict.add_argument
+    add("--key", metavar="COLUMN", help="ids; the same id is always decided by the same model")
+    add("--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)")
+    add("--probability", action="store_true", help="also write the probability of a yes")
+    add(
+        "--safe-csv",
+        action=argparse.BooleanOptionalAction,
+        help="put an apostrophe before texts that a spreadsheet would run as formulas (default on)",
+    )
+
+
+def _add_monitor(commands: Any) -> None:
+    monitor = _command(commands, "monitor", "watch a saved model's promises on rows as they come")
+    _add_model(monitor)
+    add = monitor.add_argument
+    add("--state", required=True, type=Path, metavar="FILE", help="what was seen so far; made if absent")
+    add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
+    add("--key", metavar="COLUMN", help="ids, as for predict")
+    add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
+    add("--population", **POPULATION)
+
+
+def _add_reproduce(commands: Any) -> None:
+    reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
+    add = reproduce.add_argument
+    add("name", help=f"{', '.join(EXPERIMENTS)}; or all of those whose files are found")
+    add(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="where data files are that do not ship with the package",
+    )
+    add("--seeds", type=int, metavar="N", help="how many random splits to average over (default 1)")
+    add("--out", type=Path, metavar="FOLDER", help="where to write everything (default reproduced)")
+    add("--epochs", type=int, metavar="N", help="passes over the rows (default: each experiment's own)")
+    add("--device", metavar="NAME", help="where PyTorch trains, such as cuda (default: the CPU)")
+
+
+# --- what several commands have in common --------------------------------------------------------
+
+TABLES = "CSV, Parquet or Arrow files, packed or not; a pattern in quotes; or - for the standard input"
+COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
+POPULATION: Any = {
+    "action": _NamedFile,
+    "metavar": "NAME=FILE",
+    "help": 'another table, for promises with on="NAME"; may be repeated',
+}
+
+
+def _add_model(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("model", type=Path, help="the folder that train wrote, or its model file")
+    add("data", nargs="+", help=TABLES)
+    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may be built of")
+    _add_reading(command)
+
+
+def _add_labels(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--label", required=True, metavar="COLUMN", help="the column with the labels")
+    add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
+    add("--weight", metavar="COLUMN", help="a column with the weight of each row")
+    add("--population", **POPULATION)
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--sep", metavar="CHARACTER", help="what parts the cells, such as ; or tab (default: found out)")
+    add("--encoding", metavar="NAME", help="of a text, such as cp1252 (default: found out)")
+    add(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first line names the columns (default: it must look like that)",
+    )
+
+
+def _add_fail_on(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--fail-on",
+        choices=FAIL_ON,
+        help="what to exit with 1 for: a promise shown to be broken (default), also one that is not "
+        "shown to hold, or only that training could not keep them all",
+    )
+
+
+def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=words,
+        description=f"{words[0].upper()}{words[1:]}.",
+        argument_default=argparse.SUPPRESS,
+    )
+    add = found.add_argument
+    add("--json", metavar="FILE", help="also write the answer as JSON; - for nothing but that")
+    add("--quiet", action="store_true", help="show no progress; train: print one line at the end")
+    return found

@@ -1,0 +1,65 @@
+"""What a command answers with: words for people, JSON for programs, one notice, an exit status."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ratebound.auditing import Audit
+from ratebound.base.writing import write_whole
+from ratebound.commands.folders import check_file
+
+OUTPUT = "-"  # the standard output, where a file is asked for
+
+
+def check_json(target: str | None) -> None:
+    """Refuse, before any work, a file that cannot be written."""
+    if target not in (None, OUTPUT):
+        check_file(Path(target), "--json")
+
+
+def tell(words: str, document: Any, json: str | None) -> None:
+    """Print the words and write the document as JSON; only that where it goes to the standard output."""
+    if json is not None:
+        write_json(document, json)
+    if json != OUTPUT:
+        print(words)
+
+
+def write_json(document: Any, target: str) -> None:
+    """Write a document as JSON to a file or to the standard output."""
+    text = json_text.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    if target == OUTPUT:
+        sys.stdout.write(text)
+    else:
+        write_whole(target, text.encode())
+
+
+@contextmanager
+def one_notice() -> Iterator[None]:
+    """Gather all warnings into one notice, given at the end, and none where there is an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.filterwarnings("always", category=UserWarning, module=r"ratebound\.|__main__")
+        yield
+    said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    if said:
+        warnings.warn("\n".join(said), RuntimeWarning, stacklevel=3)
+
+
+def failing(report: Audit, feasible: bool, fail_on: str) -> bool:
+    """Whether the exit status says so: for training alone, a promise shown broken, or one not shown.
+
+    A promise that is broken on these rows, but not beyond its interval, may hold on new ones.
+    """
+    if fail_on == "training":
+        return not feasible
+    verdicts = {promise.verdict for promise in report.promises}
+    return "broken" in verdicts if fail_on == "broken" else not verdicts <= {"holds"}

@@ -1,0 +1,47 @@
+"""What is asked of a saved model: auditing, certifying, predicting and watching."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ratebound.tables.reading import Reading
+
+
+@dataclass(frozen=True)
+class Use:
+    """All that can be asked for; each command looks at its own part."""
+
+    model: Path
+    data: tuple[str, ...]  # paths or patterns, or "-"
+    label: str | None = None
+    drop_unlabelled: bool = False  # leave out rows without a label
+    weight: str | None = None
+    key: str | None = None  # the column of ids
+    population: dict[str, str] = field(default_factory=dict)  # other tables, by name
+    sep: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    trusted: tuple[str, ...] = ()  # types that the model may hold
+    confidence: float | None = None
+    in_expectation: bool = False
+    save: bool = False  # the certificate with the model
+    state: Path | None = None  # of a monitor
+    probability: bool = False
+    safe_csv: bool = True
+    fail_on: str = "broken"
+    out: Path | None = None
+    json: str | None = None  # a path, or "-"
+    quiet: bool = False
+
+    @property
+    def reading(self) -> Reading:
+        """How the files are to be read."""
+        return Reading(self.sep, self.encoding, self.header)
+
+    @property
+    def name(self) -> str:
+        """Of the table, for headings."""
+        return Path(self.data[0]).name + (
+            f" and {len(self.data) - 1} more" if len(self.data) > 1 else ""
+        )

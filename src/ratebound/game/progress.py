@@ -1,0 +1,53 @@
+"""How far something long has come: a bar on a terminal, and lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Self
+
+from tqdm import tqdm
+
+AFTER = 2.0  # seconds until the first line; each further one takes twice as long
+
+
+def bar(total: int, unit: str, progress: bool | None) -> Any:
+    """Something to `update`: a bar where there is a terminal; elsewhere lines if `progress` is True.
+
+    With `progress` False there is neither. None asks for a bar only, so that scripts stay silent.
+    """
+    if progress and not sys.stderr.isatty():
+        return Lines(total, unit)
+    return tqdm(total=total, disable=True if progress is False else None, unit=unit)
+
+
+class Lines:
+    """As much of a bar as is used here, as lines on the standard error."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self.total, self.unit, self.done, self.note = total, unit, 0, ""
+        self.start, self.pause = time.monotonic(), AFTER
+        self.next = self.start + self.pause
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def update(self, count: int = 1) -> None:
+        """Count rounds, and say how many there were if that was long ago."""
+        self.done += count
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.pause *= 2
+        self.next = now + self.pause
+        left = (now - self.start) * (self.total - self.done) / self.done
+        words = f"{self.done:,} of {self.total:,} {self.unit}s, {now - self.start:.0f} s"
+        note = f"; {self.note}" if self.note else ""
+        print(f"ratebound: {words}, at most {left:.0f} s left{note}", file=sys.stderr, flush=True)
+
+    def set_postfix_str(self, text: str, refresh: bool = False) -> None:
+        """Keep what to say at the end of the next line."""
+        self.note = text
