@@ -7,6 +7,7 @@ read by several, one for each part of the date.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -99,6 +100,16 @@ def names_of(column: Column) -> list[str]:
         return [str(column.name)]
     part = f": {column.read_as}" if column.read_as in ("month", "weekday", "hour") else ""
     return [f"{column.name}{part}"] + [f"{column.name} is missing"] * flags_gaps(column)
+
+
+def width_of(column: Column) -> int:
+    """How many features a column becomes."""
+    return len(column.values) if isinstance(column, Category) else places_of([column])
+
+
+def places_of(columns: Sequence[Column]) -> int:
+    """How many features of a row are not 0 at most, since of a category's one is 1."""
+    return sum(1 + (isinstance(c, Number | Plain) and flags_gaps(c)) for c in columns)
 
 
 def flags_gaps(column: Number | Plain) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
 from ratebound.problem.matrices import as_csr, as_dense
 from ratebound.tables._sparse import transform_matrix
+from ratebound.tables._writing import ArrayFeatures, SparseFeatures
 from ratebound.tables.columns import (
     KINDS_IN,
     MISSING,
@@ -24,12 +26,15 @@ from ratebound.tables.columns import (
     Code,
     Column,
     Number,
-    Plain,
     Style,
     column_from_json,
     column_to_json,
+    flags_gaps,
     names_of,
+    places_of,
+    width_of,
 )
+from ratebound.tables.factoring import factored
 
 
 @dataclass(frozen=True)
@@ -74,15 +79,35 @@ class Encoding:
         lacking = [str(c.name) for c in self.columns if c.name not in present]
         if lacking:
             raise ValueError(f"the table has no column {lacking[0]!r}, which the model was trained on")
-        given = [as_array(X[column.name]) for column in self.columns]
-        missing = [is_missing(values) for values in given]
-        self._tell_missing([int(one.sum()) for one in missing], len(X))
         if self.style == "table":
+            missing = [int(is_missing(as_array(X[column.name])).sum()) for column in self.columns]
+            self._tell_missing(missing, len(X))
             return X[[column.name for column in self.columns]]
-        parts = [_encode(*each) for each in zip(self.columns, given, missing, strict=True)]
-        dtype = np.float32 if self.style == "scaled" else np.float64
+        features = self._unwritten(len(X))
         with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
-            return np.column_stack(parts).astype(dtype) if parts else np.empty((len(X), 0), dtype)
+            missing = [
+                _write(features, first, column, X[column.name])
+                for first, column in zip(self._first_features, self.columns, strict=True)
+            ]
+        self._tell_missing(missing, len(X))
+        return features.finished()
+
+    def _unwritten(self, rows: int) -> ArrayFeatures | SparseFeatures:
+        dtype = np.float32 if self.style == "scaled" else np.float64
+        if self.sparse:
+            return SparseFeatures(rows, self.width, places_of(self.columns), dtype)
+        return ArrayFeatures(rows, self.width, dtype)
+
+    @cached_property
+    def width(self) -> int:
+        """How many features there are."""
+        return sum(map(width_of, self.columns))
+
+    @cached_property
+    def _first_features(self) -> list[int]:
+        """Which feature is the first of each column."""
+        widths = [width_of(column) for column in self.columns]
+        return (np.cumsum(widths, dtype=int) - widths).tolist() if widths else []
 
     def _transform_array(self, values: Array) -> Array:
         if values.ndim != 2 or values.shape[1] != len(self.columns):
@@ -152,15 +177,23 @@ class Encoding:
         return Encoding(columns, from_frame, style, thin)
 
 
-def _encode(column: Column, values: Array, lacking: Array) -> Array:
+def _write(features: ArrayFeatures | SparseFeatures, first: int, column: Column, given: Any) -> int:
+    """Write the features of one column, from `first` on; how many of its values are missing."""
     if isinstance(column, Code | Category):
-        texts = np.where(lacking, MISSING, values.astype(object)).astype(str)
+        texts = factored(given)
+        numbered = {value: code for code, value in enumerate(column.values)}
+        codes = texts.places(numbered, other=-1, missing=numbered.get(MISSING, -1))
         if isinstance(column, Category):
-            return np.column_stack([(texts == value).astype(float) for value in column.values])
-        numbered = {value: float(code) for code, value in enumerate(column.values)}
-        return np.array([numbered.get(text, np.nan) for text in texts])
-    found = numbers(values, str(column.name)).astype(float)
-    if isinstance(column, Plain):
-        return found
-    scaled = np.where(lacking, 0.0, (found - column.center) / column.scale)
-    return np.column_stack([scaled, lacking.astype(float)]) if column.gaps else scaled
+            features.one_of(first, codes)
+        else:
+            features.number(first, np.where(codes < 0, np.nan, codes))
+        return texts.missing
+    values = as_array(given)
+    lacking, found = is_missing(values), numbers(values, str(column.name))
+    if isinstance(column, Number):
+        found = (found - column.center) / column.scale
+        np.copyto(found, 0.0, where=lacking)
+    features.number(first, found)
+    if flags_gaps(column):
+        features.number(first + 1, lacking)
+    return int(lacking.sum())

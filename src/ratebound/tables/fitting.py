@@ -22,9 +22,12 @@ from ratebound.tables.columns import (
     Plain,
     Style,
     check_name,
+    places_of,
+    width_of,
 )
 from ratebound.tables.encoding import Encoding
 
+WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
 LARGEST = 1000  # most distinct texts a column of categories may have
 
 
@@ -38,7 +41,8 @@ def fit_encoding(
     """The encoding fitted to a table's columns, or only to `features` where given.
 
     Centres and scales count each row with its weight, so that weights and repeated rows agree; rows
-    of weight 0 are ignored. With `takes_sparse`, features are a sparse matrix where X is one.
+    of weight 0 are ignored. With `takes_sparse`, features are a sparse matrix where X is one, or where
+    the table is wide and most of its features are zero.
     """
     counted = slice(None) if weights is None else np.flatnonzero(weights)
     weights = None if weights is None else weights[counted]
@@ -63,7 +67,14 @@ def fit_encoding(
         lacking = {name: is_missing(as_array(X[name])[counted]).any() for name in chosen}
         return Encoding(tuple(Plain(name, bool(gaps)) for name, gaps in lacking.items()), True, style)
     columns = [_fit_column(name, as_array(X[name])[counted], weights, style) for name in chosen]
-    return Encoding(tuple(columns), True, style)
+    thin = takes_sparse and style == "scaled" and _mostly_zeros(columns)
+    return Encoding(tuple(columns), True, style, thin)
+
+
+def _mostly_zeros(columns: Sequence[Column]) -> bool:
+    """Whether models are trained faster on a sparse matrix of these columns than on an array."""
+    width = sum(map(width_of, columns))
+    return width >= WIDE and FILLED * places_of(columns) <= width
 
 
 def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style) -> Encoding:
