@@ -35,6 +35,10 @@ def test_all_is_exactly_the_public_names():
     assert sorted(rb.__all__) == NAMES
 
 
+def test_everything_public_is_listed():
+    assert set(NAMES) | {"__version__"} <= set(dir(rb))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_documented(name):
     public = getattr(rb, name)

@@ -125,6 +125,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'ratebound' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 __all__ = [
     "MLP",
     "Alarm",

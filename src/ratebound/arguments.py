@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ratebound import __version__
 from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
 
 BAD_INPUT = 2
@@ -45,18 +46,6 @@ class _NamedFile(argparse.Action):
         setattr(namespace, self.dest, {**found, name: path})
 
 
-class _Version(argparse.Action):
-    """Prints the version, which is known once the package is imported."""
-
-    def __init__(self, option_strings: Any, dest: str, **_: Any) -> None:
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version")
-
-    def __call__(self, parser: Any, *_: Any) -> None:
-        from ratebound import __version__
-
-        parser.exit(message=f"ratebound {__version__}\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """What is read from the command line; what was not said is not in the result."""
     whole = _Parser(
@@ -65,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    whole.add_argument("--version", action=_Version)
+    whole.add_argument("--version", action="version", version=f"ratebound {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
     _add_train(commands)
     _add_audit(commands)
