@@ -9,7 +9,8 @@ import pytest
 import ratebound as rb
 
 PUBLIC = {
-    "words": "Area Constraint Expression Goal Rate Ratio Subset column equal goal parse ratio where",
+    "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
+        ratio where""",
     "rates": """accuracy accuracy_of churn coverage error_rate false_negative_rate false_negatives
         false_positive_rate false_positives loss_only_churn losses negative_rate positive_rate
         positive_rate_of precision predicted_negatives predicted_positives prevalence recall roc_auc

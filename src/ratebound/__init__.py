@@ -30,7 +30,8 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio, equal
+from ratebound.rates.alike import equal
+from ratebound.rates.expressions import Area, Constraint, Expression, Range, Ratio
 from ratebound.rates.goals import (
     accurate_coverage,
     decision_rule,
@@ -38,7 +39,6 @@ from ratebound.rates.goals import (
     equal_accuracy,
     equal_odds,
     equal_opportunity,
-    goal,
     limited_churn,
     minimum_accuracy,
     minimum_coverage,
@@ -79,7 +79,8 @@ from ratebound.rates.named import (
     wins,
 )
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Subset, column, where
+from ratebound.rates.stating import goal
+from ratebound.rates.subsets import Subset, column, missing, where
 from ratebound.rates.text import parse
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.determinize import Determined, determinize
@@ -166,6 +167,7 @@ __all__ = [
     "Population",
     "Price",
     "Problem",
+    "Range",
     "Rate",
     "RateConstrainedClassifier",
     "Ratio",
@@ -215,6 +217,7 @@ __all__ = [
     "minimum_accuracy",
     "minimum_coverage",
     "minimum_recall",
+    "missing",
     "negative_rate",
     "no_lost_benefits",
     "not_worse_off",

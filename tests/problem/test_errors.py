@@ -15,6 +15,7 @@ COLUMNS = {
     "vote": ["yes", "no", "perhaps", "no"],
     "income": [1.0, NAN, 3.0, 4.0],
     "town": ["Rome", None, "Oslo", "Rome"],
+    "nothing": [None] * 4,
     "grid": np.zeros((4, 2)),
     "live": [0, 1, 1, 0],
 }
@@ -51,8 +52,10 @@ COMPILE = {  # constraint: what is wrong, and what to do
     'recall(age > "20") >= 0.9': "holds numbers and is compared with text",
     'recall(member == "yes") >= 0.9': "compared with text.*True",
     # Columns that cannot be read
-    "recall(income > 2) >= 0.9": "'income' has 1 missing values: fill them.* or leave those rows out",
-    'recall(town == "Rome") >= 0.9': "column 'town' has 1 missing values: fill them",
+    'recall(income > "2") >= 0.9': "column 'income' holds numbers and is compared with text",
+    "recall(missing(sex)) >= 0.9": "every row has a value in column 'sex'",
+    "recall(nothing == 1) >= 0.9": r"'nothing' has no value in any row: .*missing\(nothing\)",
+    'churn(versus="town") <= 0.1': "'town' has 1 missing values, and an existing model decides every",
     "recall(grid == 0) >= 0.9": r"column 'grid' has shape \(4, 2\), expected one value per row",
     'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps'.*: two classes are needed",
     'churn(versus="sex") <= 0.1': "say which of the two is yes: Population.*positive=",
@@ -143,8 +146,8 @@ def test_columns_have_names(columns):
     "values", [["F", NAN, "M"], ["F", None, "M"], [1, None, 2], [1.5, NAN, 2], [True, None, False]]
 )
 def test_a_missing_value_is_found_in_a_column_however_it_is_given(values):
-    with pytest.raises(ValueError, match="column 'a' has 1 missing values"):
-        rb.Population(None, columns={"a": values}).column("a")
+    people = rb.Population(None, columns={"a": values})
+    assert people.plain_column("a") == [values[0], None, values[2]]
 
 
 SCORES = {

@@ -7,8 +7,9 @@ import ratebound as rb
 from ratebound.game._costs import Costs
 from ratebound.game._places import Lists
 from ratebound.problem import compiled as module
-from ratebound.problem import frames, population
+from ratebound.problem import masks
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.masks import read_values
 
 ROWS = 6000
 
@@ -33,10 +34,10 @@ def test_a_column_is_read_once_however_many_conditions_speak_of_it(monkeypatch, 
 
     def counted(values):
         read.append(len(values))
-        return frames.is_missing(values)
+        return read_values(values)
 
     rows = people(300, dtype=dtype)
-    monkeypatch.setattr(population, "is_missing", counted)
+    monkeypatch.setattr(masks, "read_values", counted)
     rb.compile(problem(300), rows)
     assert read == [ROWS]
 

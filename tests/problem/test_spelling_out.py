@@ -83,7 +83,6 @@ def test_goals_keep_their_place_among_other_promises():
             r"column 'id' holds 300 different values.*id in \(\.\.\.\)",
         ),
         ("minimum_recall(income, at_least=0.1)", "'income' holds 300 different values.*put bands"),
-        ("minimum_recall(town, at_least=0.1)", "'town' has 100 missing values: fill them"),
         ("minimum_recall(sx, at_least=0.1)", "no column 'sx', did you mean 'sex'"),
         ("minimum_recall(day, at_least=0.1)", "a text, a truth value or a finite number"),
         ("minimum_recall(sex, at_least=0.1, on='experts')", "population 'experts' is not given"),

@@ -211,7 +211,11 @@ def test_goals_name_their_constraints(call):
             "at least two groups",
         ),
         ("equal_accuracy(5, slack=0.1)", TypeError, "groups takes subsets, or columns"),
-        ("equal_accuracy(['sex', 5], slack=0.1)", TypeError, "a column's name is a non-empty string"),
+        ("equal_accuracy(['sex', 5.5], slack=0.1)", TypeError, "a column's name is a non-empty string"),
+        ("equal_accuracy('sex', slack=0.1, intersection=1)", TypeError, "intersection takes True or"),
+        ("equal_accuracy('sex', slack=0.1, min_rows=0)", ValueError, "min_rows takes a whole number"),
+        ("equal_accuracy({'sex': 'F'}, slack=0.1, min_rows=5)", ValueError, "columns whose values are"),
+        ("equal_accuracy({'sex': 'F'}, slack=0.1, intersection=True)", ValueError, "columns alone"),
         ("equal_accuracy('sex')", ValueError, "either slack=.* or ratio="),
         ("equal_accuracy('sex', slack=0.1, against='x')", ValueError, "'overall' or 'pairwise'"),
         (
@@ -287,7 +291,7 @@ def test_goals_are_read_from_text_and_print_as_read(text):
     assert str(goal) == repr(goal) == printed
     assert rb.parse(printed) == goal
     assert hash(rb.parse(printed)) == hash(goal)
-    assert goal.constraints({"sex": ("F", "M"), "two words": (1,)}) == constraints
+    assert goal.constraints({("sex",): [("F",), ("M",)], ("two words",): [(1,)]}) == constraints
     problem = rb.Problem("error_rate()", [text])
     assert problem.subject_to == ((goal,) if goal.columns else tuple(constraints))
     assert rb.Problem("error_rate()", goal) == problem

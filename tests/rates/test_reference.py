@@ -10,6 +10,7 @@ import pytest
 import ratebound as rb
 from ratebound.rates.grouping import GOALS
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.stating import OF_COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rates.md").read_text("utf-8")
 OURS = {name: kind for name, kind in KINDS.items() if hasattr(rb, name)}
@@ -27,7 +28,7 @@ def rate_row(name):
 
 def goal_row(name):
     first, *others = inspect.signature(getattr(rb, name)).parameters.values()
-    takes = ", ".join(f"`{p.name}=`" for p in (first, *others))
+    takes = ", ".join(f"`{p.name}=`" for p in (first, *others) if p.name not in OF_COLUMNS)
     return f"| `{name}` | {takes} | {inspect.getdoc(getattr(rb, name)).splitlines()[0]} |"
 
 

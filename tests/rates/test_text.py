@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
+from ratebound.rates.subsets import value_text
 
 # The same examples every time, on a machine of any speed.
 steady = settings(
@@ -34,9 +35,17 @@ options = st.fixed_dictionaries({}, optional={"on": names, "at": floats | st.int
 
 @st.composite
 def conditions(draw):
-    column = rb.column(draw(names))
-    if draw(st.booleans()):
+    name = draw(names | st.integers())
+    column, kind = rb.column(name), draw(st.sampled_from(["compare", "isin", "missing", "chain"]))
+    if kind == "isin":
         return column.isin(draw(st.lists(values, min_size=1, max_size=3)))
+    if kind == "missing":
+        return rb.missing(name)
+    if kind == "chain":
+        low, high = draw(st.sampled_from(["< <=", "<= <", "> >=", ">= >"])).split()
+        ends = [value_text(draw(values)) for _ in range(2)]
+        chained = f"recall({ends[0]} {low} {column!r} {high} {ends[1]}) >= 0.5"
+        return rb.parse(chained).rates[0].subset
     relation = draw(st.sampled_from(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]))
     return getattr(column, relation)(draw(values))
 
@@ -95,8 +104,22 @@ def constraints(draw):
     return left >= right if draw(st.booleans()) else left <= right
 
 
+@st.composite
+def ranges(draw):
+    """A rate between two bounds, or one that is not far from 0."""
+    if draw(st.booleans()):
+        bound = draw(st.floats(0, 1e300))
+        expression = draw(expressions())
+        assume(expression.terms)
+        return abs(expression) <= bound
+    low, high = sorted([draw(st.floats(-1e300, 1e300)), draw(st.floats(-1e300, 1e300))])
+    metric = draw(expressions() | metrics().filter(lambda metric: not isinstance(metric, rb.Area)))
+    assume(metric.rates)
+    return rb.Range(rb.Expression((), low), metric, rb.Expression((), high))
+
+
 @steady
-@given(constraints())
+@given(constraints() | ranges())
 def test_what_is_printed_is_read_back(constraint):
     text = str(constraint)
     assert text.isprintable(), "one line, nothing hidden"
@@ -130,6 +153,37 @@ def test_a_number_on_the_left_is_read_back():
         ("roc_auc() >= 0.8", "roc_auc(bins=10) >= 0.8"),
         ("precision(at=1) >= 1 / 2", "precision(at=1.0) >= 0.5"),
         ("(\nrecall()\n>= 0.9)", "recall() >= 0.9"),
+        ("0.7 <= recall() <= 0.8", "0.7 <= recall() <= 0.8"),
+        ("0.8 >= recall() >= 0.7", "0.7 <= recall() <= 0.8"),
+        ("recall(a=1) <= 0.5 <= recall(b=1)", "recall(a == 1) <= 0.5 <= recall(b == 1)"),
+        ("abs(recall(a=1) - recall()) <= 0.05", "abs(recall(a == 1) - recall()) <= 0.05"),
+        ("0.05 >= abs(recall() - 0.5)", "abs(recall() - 0.5) <= 0.05"),
+        ("abs(-0.5) <= recall()", "recall() >= 0.5"),
+        ("recall(25 <= age < 40) >= 1", "recall(25 <= age < 40) >= 1.0"),
+        ("recall(40 > age >= 25, a=1) >= 1", "recall(40 > age >= 25 and a == 1) >= 1.0"),
+        ("recall(not 1 < a < 2) >= 1", "recall(not (1 < a < 2)) >= 1.0"),
+        ("recall(column(3) > 1) >= 1", "recall(column(3) > 1) >= 1.0"),
+        ("recall(größe > 1) >= 1", "recall(größe > 1) >= 1.0"),
+        ("recall(column('IN') > 1) >= 1", 'recall(column("IN") > 1) >= 1.0'),
+        (
+            "recall(missing(a), not missing(column('b c'))) >= 1",
+            'recall(missing(a) and not missing(column("b c"))) >= 1.0',
+        ),
+        (
+            "recall(sex == “Female”, a=‘x’) ≥ 95% * recall()",
+            'recall(sex == "Female" and a == "x") >= 0.95 * recall()',
+        ),
+        (
+            "recall(a == 1 & ~(b ≠ 2 || c == 'x & ≥ 5%')) => .5%",
+            'recall(a == 1 and not (b != 2 or c == "x & ≥ 5%")) >= 0.005',
+        ),
+        ("recall(a == 1 AND NOT b IN (2, 3)) >= 1", "recall(a == 1 and not b in (2, 3)) >= 1.0"),
+        ("equal_odds(['sex', race], ratio=95%)", "equal_odds(sex, race, ratio=0.95)"),
+        (
+            "equal_odds(column(3), sex, ratio=0.9, intersection=True, min_rows=5)",
+            "equal_odds(column(3), sex, ratio=0.9, intersection=True, min_rows=5)",
+        ),
+        ("minimum_recall(missing(race), at_least=0.5)", "minimum_recall(missing(race), at_least=0.5)"),
         ("(recall()) / (accuracy()) >= 0.9", "recall() / accuracy() >= 0.9"),
         ("0.9 <= 1 / (recall() + 1)", "(1.0) / (recall() + 1.0) >= 0.9"),
         (
@@ -156,7 +210,22 @@ REFUSED = {  # text: what its error says
     "lambda: recall() >= 0.9": "a constraint compares rates",
     "(x := recall()) >= 0.9": "expected a number, a rate",
     "recall() >= (x := 0.9)": "expected a number, a rate",
-    "0.1 <= recall() <= 0.9": "two constraints",
+    "0.1 <= recall() <= 0.9 <= accuracy()": "between two bounds",
+    "0.1 <= recall() >= 0.9": "between two bounds",
+    "0.1 <= recall() < 0.9": "<= or >=",
+    "0.9 <= recall() <= 0.1": "0.9 is above 0.1",
+    "precision() <= 0.5 <= recall()": "compare it with a number",
+    "0.1 <= roc_auc() <= 0.9": "from below only",
+    "abs(recall())": "a constraint compares rates",
+    "abs() <= 0.1": "no such rate",
+    "abs(recall()) >= 0.1": "from above only",
+    "abs(recall()) < 0.1": "<= or >=",
+    "abs(recall()) <= -0.1": "0.1 is above -0.1",
+    "abs(precision()) <= 0.1": "compare it with a number",
+    "abs(abs(recall())) <= 0.1": "compare it with a number",
+    "2 * abs(recall()) <= 0.1": r"compare it with a number: abs\(recall\(\)\) <= 0.05",
+    "0 <= abs(recall()) <= 0.1": "from above only",
+    "recall() >= abs(accuracy())": "compare it with a number",
     "recall() < 0.9": "<= or >=",
     "recall() > 0.9": "<= or >=",
     "recall() == 0.9": "some slack",
@@ -173,8 +242,8 @@ REFUSED = {  # text: what its error says
     "recall() % 2 >= 0.9": r"\+ - \* / only",
     "recall() // 2 >= 0.9": r"\+ - \* / only",
     "recall() @ 2 >= 0.9": r"\+ - \* / only",
-    "recall() | 2 >= 0.9": r"\+ - \* / only",
-    "~recall() >= 0.9": "expected a number, a rate",
+    "recall() | 2 >= 0.9": "a constraint compares rates",
+    "~recall() >= 0.9": "a constraint compares rates",
     "recall() / 0 >= 0.9": "zero",
     "recall() / (1 - 1) >= 0.9": "zero",
     "precision() >= recall()": "compares with a number only",
@@ -210,7 +279,12 @@ REFUSED = {  # text: what its error says
     "recall(sex == f'{1}') >= 0.9": "texts need quotes",
     "f'{recall()}' >= 0.9": "expected a number, a rate",
     "recall(sex == b'F') >= 0.9": "a text, a truth value or a finite number",
-    "recall(sex == None) >= 0.9": "a text, a truth value or a finite number",
+    "recall(sex == None) >= 0.9": r"a text, a truth value or a finite number.*missing\(column\)",
+    "recall(sex is None) >= 0.9": r"missing\(age\)",
+    "recall(missing() == 1) >= 0.9": "expected a column",
+    "recall(missing(a == 1)) >= 0.9": "expected a column",
+    "recall(missing(a) == 1) >= 0.9": "expected a column",
+    "recall(member == true) >= 0.9": "write True",
     "recall(sex == ...) >= 0.9": "a text, a truth value or a finite number",
     "recall(age == 1j) >= 0.9": "a text, a truth value or a finite number",
     "recall(age == 1e999) >= 0.9": "a text, a truth value or a finite number",
@@ -218,7 +292,11 @@ REFUSED = {  # text: what its error says
     "recall(age == -True) >= 0.9": "only a number can be negated",
     "recall(age == -'1') >= 0.9": "only a number can be negated",
     "recall(age is 1) >= 0.9": "compared with == != < <= > >= in",
-    "recall(18 <= age < 25) >= 0.9": "joined with 'and'",
+    "recall(18 <= age > 25) >= 0.9": "between two values, as in 25 <= age < 40",
+    "recall(18 <= age < 25 < 30) >= 0.9": "between two values",
+    "recall(age in (1, 2) == 3) >= 0.9": "between two values",
+    "recall(sex == 'F' == 3) >= 0.9": "between two values",
+    "recall(age <= 25 < 30) >= 0.9": r"column\(25\)",
     "recall(age in ()) >= 0.9": "no values given",
     "recall(age in (1, x)) >= 0.9": "texts need quotes",
     "recall(age in range(3)) >= 0.9": "several values stand in parentheses",
@@ -230,7 +308,8 @@ REFUSED = {  # text: what its error says
     "recall(age == (lambda: 1)) >= 0.9": "expected a text in quotes",
     "recall(column() == 1) >= 0.9": "expected a column",
     "recall(column('') == 1) >= 0.9": "non-empty string",
-    "recall(column(1) == 1) >= 0.9": "non-empty string",
+    "recall(column(1.5) == 1) >= 0.9": "non-empty string",
+    "recall(column(True) == 1) >= 0.9": "non-empty string",
     "recall(column('a', 'b') == 1) >= 0.9": "expected a column",
     "recall(columns('a') == 1) >= 0.9": "expected a column",
     "recall(*sex) >= 0.9": "expected a condition",
@@ -260,7 +339,21 @@ REFUSED = {  # text: what its error says
     "recall()\x00 >= 0.9": "null",
     "recall(\ud800 == 1) >= 0.9": "surrogates",
     "recall() >= 0.9\nimport os": "invalid syntax",
-    "recall(two words == 1) >= 0.9": r'column\("two words"\)',
+    "recall(two words == 1) >= 0.9": r'written column\("two words"\)',
+    "recall(b == 1 & two words == 1) >= 0.9": r'written column\("two words"\)',
+    "recall(a = 1, two words in (1, 2)) >= 0.9": r'written column\("two words"\)',
+    "recall(missing(two words)) >= 0.9": r'written column\("two words"\)',
+    "equal_odds(two words, ratio=0.9)": r'written column\("two words"\)',
+    "equal_odds(two-words, ratio=0.9)": r'column\("two-words"\)',
+    "recall(two-words == 1) >= 0.9": r'column\("two-words"\)',
+    "recall(1 < two-words) >= 0.9": r'column\("two-words"\)',
+    "recall(two.words == 1) >= 0.9": r'column\("two.words"\)',
+    "recall('two words' == 1) >= 0.9": r'column\("two words"\)',
+    "recall(class == 1) >= 0.9": r'written column\("class"\)',
+    "recall(IN == 1) >= 0.9": r'written column\("IN"\)',
+    "recall(1st == 1) >= 0.9": r'written column\("1st"\)',
+    "recall(a < 1 and sex = 'F') >= 0.9": "equality is written ==",
+    "recall(sex = 'F' and a < 1) >= 0.9": "equality is written ==, as in sex == ",
     "recall(on=pool) >= 0.9": 'texts need quotes: on="pool"',
 }
 

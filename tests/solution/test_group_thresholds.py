@@ -77,9 +77,9 @@ def test_numbers_are_equal_however_they_are_stored(old):
     [
         (None, "decides by sex, old, to be passed as columns=.*no column 'sex'"),
         ({"sex": ["F"]}, "there is no column 'old'"),
-        ({"sex": ["F"], "old": [np.nan]}, "column 'old' has 1 missing values"),
+        ({"sex": ["F"], "old": [np.nan]}, "column 'old' holds no value, and the policy knows 0, 1"),
         ({"sex": ["X"], "old": [1]}, "row 0: column 'sex' holds 'X', and the policy knows 'F', 'M'"),
-        ({"sex": ["M"], "old": [0]}, "row 0: no row had sex == 'M' and old == 0 together"),
+        ({"sex": ["M"], "old": [0]}, 'row 0: no row had sex == "M" and old == 0 together'),
         ({"sex": ["M", "F"], "old": [1, 1]}, "the same number of rows"),
     ],
     ids=["none", "one", "missing", "value", "combination", "length"],

@@ -359,7 +359,6 @@ EXTRA = {
     "county": np.arange(200) % 15,
     "job": np.arange(200) % 7,
     "day": np.full(200, np.datetime64("2020-01-01")),
-    "gap": np.where(SCORES > 0, SCORES, np.nan),
 }
 GIVEN = rb.Population(None, PEOPLE.y, columns=EXTRA)
 
@@ -371,7 +370,6 @@ GIVEN = rb.Population(None, PEOPLE.y, columns=EXTRA)
         (["age"], "column 'age' makes 200 groups.*bin it first"),
         (["county", "job"], "'county', 'job' together make 105 groups.*leave one out"),
         (["sexx"], "no column 'sexx', did you mean 'sex'"),
-        (["gap"], "column 'gap' has .* missing values"),
         (["day"], "make it a text or a number first"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

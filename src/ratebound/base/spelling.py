@@ -14,6 +14,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("zip", ["age", "income"])
     '.'
     """
+    close = closest(word, known)
+    return "." if close is None else f", did you mean {close!r}?"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known name closest to `word`, if any is close.
+
+    >>> closest("Incme", ["age", "income"])
+    'income'
+    """
     folded = {other.casefold(): other for other in known}
     close = difflib.get_close_matches(word.casefold(), folded, n=1)
-    return f", did you mean {folded[close[0]]!r}?" if close else "."
+    return folded[close[0]] if close else None

@@ -19,7 +19,7 @@ from ratebound.auditing.measure import at_of, over_of
 from ratebound.base.types import Array
 from ratebound.rates.kinds import ANY, NO, atoms
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Compare, In, Subset, holds, leaves
+from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, holds, leaves
 
 MOST = 200_000  # combinations; where the words allow more, nothing is concluded from them
 ORDERS = {
@@ -66,10 +66,10 @@ def row_kinds(rates: Sequence[Rate]) -> RowKinds | None:
     found = [leaf for rate in rates for atom in atoms(rate) for subset in (atom.given, over_of(atom))
              for leaf in leaves(subset)]  # fmt: skip
     conditions = list(dict.fromkeys(found))
-    columns: dict[str, list[Compare | In]] = {}
+    columns: dict[Name, list[Compare | In | Missing]] = {}
     alone = []
     for condition in conditions:
-        if isinstance(condition, Compare | In):
+        if isinstance(condition, Compare | In | Missing):
             columns.setdefault(condition.column, []).append(condition)
         else:
             alone.append(condition)
@@ -88,24 +88,31 @@ def row_kinds(rates: Sequence[Rate]) -> RowKinds | None:
     )
 
 
-def _values(conditions: Iterable[Compare | In]) -> list[dict[object, bool]]:
-    """What the conditions on one column say of each value it may hold.
+def _values(conditions: Sequence[Compare | In | Missing]) -> list[dict[object, bool]]:
+    """What the conditions on one column say of each value it may hold, and of a missing one.
 
-    Values are told apart by their place in the order: at one that is named, or between two of them.
+    Values are told apart by their place in the order: at one that is named, or between two of them. A
+    missing value is neither below nor above any, and differs from all.
     """
-    conditions = list(conditions)
-    named = {v for c in conditions for v in (c.values if isinstance(c, In) else (c.value,))}
+    compared = [c for c in conditions if not isinstance(c, Missing)]
+    named = {v for c in compared for v in (c.values if isinstance(c, In) else (c.value,))}
     ordered = sorted(named, key=lambda value: (isinstance(value, str), value))
     place = {value: 2 * index + 1 for index, value in enumerate(ordered)}
 
-    def said(condition: Compare | In, at: int) -> bool:
+    def said(condition: Compare | In | Missing, at: int) -> bool:
+        if isinstance(condition, Missing):
+            return False
         if isinstance(condition, In):
             return any(place[value] == at for value in condition.values)
         return bool(ORDERS[condition.relation](at, place[condition.value]))
 
-    between = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in conditions)
+    between = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in compared)
     places = range(2 * len(ordered) + 1) if between else [0, *place.values()]
-    return [{condition: said(condition, at) for condition in conditions} for at in places]
+    lacking: dict[object, bool] = {
+        c: isinstance(c, Missing) or (isinstance(c, Compare) and c.relation == "!=") for c in conditions
+    }
+    found: list[dict[object, bool]] = [{c: said(c, at) for c in conditions} for at in places]
+    return [*found, lacking]
 
 
 def _decisions(thresholds: Iterable[float | str]) -> list[dict[object, bool]]:

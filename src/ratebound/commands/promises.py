@@ -56,8 +56,9 @@ def text_columns(problem: Problem) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
     for rate in problem.rates:
         for condition in leaves(rate.subset):
-            assert isinstance(condition, Compare | In)  # people say nothing else
+            if not isinstance(condition, Compare | In):  # missing, which any column may be
+                continue
             values = condition.values if isinstance(condition, In) else (condition.value,)
             if all(isinstance(value, str) for value in values):
-                found[condition.column] = "text"
+                found[str(condition.column)] = "text"
     return found

@@ -60,7 +60,7 @@ def table_for(
         if model.encoding.style != "table":
             kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
     for name, known_values in known.items():
-        if all(isinstance(value, str) for value in known_values):
+        if all(isinstance(value, str | None) for value in known_values):
             kinds[name] = "text"
         elif not any(isinstance(value, bool) for value in known_values):
             kinds[name] = "number"

@@ -65,7 +65,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     totals = {name: population.total_weight for name, population in populations.items()}
-    problem = counting(spelled_out(problem, populations, first), totals)
+    problem = counting(spelled_out(problem, populations, first, countable=True), totals)
     book = _Book(populations, totals, 1 + len(problem.demands), first)
     book.enter(0, problem.minimize, f"the objective {problem.minimize}")
     for row, demand in enumerate(problem.demands, start=1):

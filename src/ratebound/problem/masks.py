@@ -11,7 +11,7 @@ from numbers import Number
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import distinct, some
+from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import (
     EVERYONE,
@@ -19,6 +19,8 @@ from ratebound.rates.subsets import (
     Decision,
     In,
     Label,
+    Missing,
+    Name,
     Subset,
     Value,
     column_text,
@@ -40,7 +42,7 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
     speak of it. A value that no row has is taken for a slip, unless values may be `absent`, as in a
     batch of a stream.
     """
-    column = lru_cache(maxsize=None)(lambda name: _read(population.column(name)))
+    column = lru_cache(maxsize=None)(lambda name: read_values(population.column(name)))
     leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column, absent))
 
     def mask(subset: Subset) -> Array:
@@ -78,33 +80,54 @@ def _renumbered(code: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A column's values; texts and objects by their distinct ones, so that each is looked at once."""
+    """A column's values; texts and objects by their distinct ones, so that each is looked at once.
+
+    A row without a value compares with nothing: it is not equal, not below and not above.
+    """
 
     values: Array  # (n,), or with codes (d,) distinct
-    codes: Array | None  # (n,) which distinct value each row holds
+    codes: Array | None  # (n,) which distinct value each row holds, -1 for none
     place: dict[Value, int]  # of each distinct value
     kinds: frozenset[str]  # what the values are
 
     def equal(self, value: Value) -> Array:
         if self.codes is None:
             return np.asarray(self.values == value, dtype=bool)
-        return self.codes == self.place.get(value, -1)
+        place = self.place.get(value)
+        return np.zeros(len(self.codes), dtype=bool) if place is None else self.codes == place
 
     def ordered(self, relation: str, value: Value) -> Array:
         found = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
-        return found if self.codes is None else found[self.codes]
+        return found if self.codes is None else np.append(found, False)[self.codes]
+
+    @property
+    def missing(self) -> Array:
+        return is_missing(self.values) if self.codes is None else self.codes < 0
 
 
-def _read(values: Array) -> Values:
+def read_values(values: Array) -> Values:
+    """A column's values, looked at once.
+
+    >>> read_values(np.array(["b", None, "a", "b"], dtype=object)).codes
+    array([ 0, -1,  1,  0], dtype=int32)
+    """
     if values.dtype.kind not in "OU":
+        if is_missing(values).all():  # numbers only by the type that a table gives to no values
+            return Values(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
         return Values(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
     listed = values.tolist()
-    kinds = frozenset(map(_kind, {type(value) for value in listed}))
-    if not kinds <= {"text", "numbers"}:
-        return Values(values, None, {}, kinds)
     place: dict[Value, int] = {}
-    codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
-    return Values(np.array(list(place), dtype=object), codes, place, kinds)
+    try:
+        codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
+    except TypeError:  # lists, say, which compare with nothing that can be said
+        return Values(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
+    held = np.fromiter(place, dtype=object, count=len(place))
+    lacking = is_missing(held)
+    if lacking.any():  # every way to say it becomes -1
+        codes = np.where(lacking, -1, np.cumsum(~lacking) - 1).astype(np.int32)[codes]
+        held = held[~lacking]
+        place = {value: index for index, value in enumerate(held.tolist())}
+    return Values(held, codes, place, frozenset(map(_kind, {type(value) for value in held.tolist()})))
 
 
 def _kind(kind: type) -> str:
@@ -116,7 +139,7 @@ def _kind(kind: type) -> str:
 
 
 def _leaf(
-    subset: Subset, population: Population, column: Callable[[str], Values], absent: bool
+    subset: Subset, population: Population, column: Callable[[Name], Values], absent: bool
 ) -> Array:
     if isinstance(subset, Label):
         if population.y is None:
@@ -127,8 +150,13 @@ def _leaf(
         return population.y
     if isinstance(subset, Decision):
         return population.decisions(subset.versus)
-    assert isinstance(subset, Compare | In), subset
+    assert isinstance(subset, Compare | In | Missing), subset
     name, values = subset.column, column(subset.column)
+    if isinstance(subset, Missing):
+        found = values.missing
+        if not found.any() and not absent:
+            raise NoSuchValue(f"every row has a value in column {name!r}, so {subset} is nobody")
+        return found
     if isinstance(subset, In):
         found = np.zeros(len(population), dtype=bool)
         for value in subset.values:
@@ -137,7 +165,7 @@ def _leaf(
     if subset.relation in ("==", "!="):
         found = _equals(name, values, subset.value, absent)
         return found if subset.relation == "==" else ~found
-    _check_kind(name, values, subset.value, alone=True)
+    _check_kind(name, values, subset.value, absent, alone=True)
     return values.ordered(subset.relation, subset.value)
 
 
@@ -145,8 +173,8 @@ class NoSuchValue(ValueError):
     """A column holds a value that a condition names in no row."""
 
 
-def _equals(name: str, column: Values, value: Value, absent: bool) -> Array:
-    _check_kind(name, column, value, alone=False)
+def _equals(name: Name, column: Values, value: Value, absent: bool) -> Array:
+    _check_kind(name, column, value, absent, alone=False)
     found = column.equal(value)
     if not found.any() and not absent:
         raise NoSuchValue(
@@ -156,12 +184,16 @@ def _equals(name: str, column: Values, value: Value, absent: bool) -> Array:
     return found
 
 
-def _check_kind(name: str, column: Values, value: Value, *, alone: bool) -> None:
+def _check_kind(name: Name, column: Values, value: Value, absent: bool, *, alone: bool) -> None:
     """Text compares with text and numbers with numbers; anything else is a slip, not an empty set.
 
     For an order all values must be of that kind `alone`, for equality only some.
     """
     given = "text" if isinstance(value, str) else "numbers"
+    if not column.kinds:
+        if absent:
+            return
+        raise ValueError(f"column {name!r} has no value in any row: it can only be {Missing(name)}")
     if given not in column.kinds or (alone and len(column.kinds) > 1):
         held, what = " and ".join(sorted(column.kinds)), "text" if given == "text" else "a number"
         remedy = "" if column.kinds <= {"text", "numbers"} else ": make them texts or numbers first"

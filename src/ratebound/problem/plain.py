@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric, as_number
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric
+from ratebound.rates.numbers import as_number
 from ratebound.rates.text import read_rate
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.base.spelling import nearest
+from ratebound.base.spelling import closest
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem.frames import (
@@ -25,6 +25,7 @@ from ratebound.problem.frames import (
     unmasked,
 )
 from ratebound.problem.matrices import as_csr
+from ratebound.rates.subsets import Name, column_text
 
 LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are played in single precision
 
@@ -84,7 +85,8 @@ class Population:
 
     def __repr__(self) -> str:
         labels = "no labels" if self.y is None else f"{int(self.y.sum()):,} positive"
-        return f"Population({self.size:,} rows, {labels}, columns {', '.join(self.column_names)})"
+        columns = ", ".join(map(str, self.column_names))
+        return f"Population({self.size:,} rows, {labels}, columns {columns})"
 
     @property
     def row_weights(self) -> Array:
@@ -97,7 +99,7 @@ class Population:
         return float(self.row_weights.sum())
 
     @property
-    def column_names(self) -> list[str]:
+    def column_names(self) -> list[Name]:
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
     @property
@@ -131,26 +133,53 @@ class Population:
         """A digest of the features, by which the same rows are known again."""
         return digest_of([self.X])
 
-    def column(self, name: str) -> Array:
-        """A column's values, checked to have none missing."""
+    def column(self, name: Name) -> Array:
+        """A column's values, some of which may be missing; a whole number is a feature of an array `X`.
+
+        >>> Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
+        array([3., 4.])
+        """
         if name in self.columns:
             values = as_array(self.columns[name])
         elif name in frame_columns(self.X):
             values = as_array(self.X[name])
+        elif isinstance(name, int) and self._is_feature(name):
+            values = as_array(self.X)[:, name]
         else:
-            known = self.column_names
-            hint = nearest(str(name), map(str, known))
-            held = f"It has {some(known)}." if known else "No columns were given: pass columns=."
-            raise ValueError(f"there is no column {name!r}{hint} {held}")
+            raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
         if values.ndim != 1:
             raise ValueError(f"column {name!r} has shape {values.shape}, expected one value per row")
-        missing = is_missing(values)
-        if missing.any():
-            raise ValueError(
-                f"column {name!r} has {int(missing.sum())} missing values: fill them with a value of "
-                "their own, or leave those rows out"
-            )
         return values
+
+    def plain_column(self, name: Name) -> list[Any]:
+        """A column's values as plain Python, None where they are missing.
+
+        >>> Population(None, columns={"age": [25.0, np.nan]}).plain_column("age")
+        [25.0, None]
+        """
+        values = self.column(name)
+        found: list[Any] = values.tolist()
+        for row in np.flatnonzero(is_missing(values)).tolist():
+            found[row] = None
+        return found
+
+    def _is_feature(self, number: int) -> bool:
+        if self.X is None or frame_columns(self.X):
+            return False
+        shape: tuple[int, ...] = np.shape(self.X)
+        return len(shape) == 2 and 0 <= number < shape[1]
+
+    def _remedy(self, name: Name) -> str:
+        """What to do where there is no such column."""
+        known = self.column_names
+        if not known:
+            return ". No columns were given: pass columns=."
+        alike = closest(str(name), map(str, known))
+        if alike is None:
+            return f". It has {some(known)}."
+        written = next(column_text(each) for each in known if str(each) == alike)
+        how = "" if written == alike else f" In text it is written {written}."
+        return f", did you mean {alike!r}?{how} It has {some(known)}."
 
     def seen_through(self, encode: Callable[[Any], Any]) -> Population:
         """The same rows, with the features that `encode` makes of `X`; no column is lost."""
@@ -189,7 +218,13 @@ class Population:
 
     def decisions(self, name: str) -> Array:
         """The yes-decisions of the existing model whose decisions are in column `name`."""
-        return self.as_yes(self.column(name), f"column {name!r}")
+        values = self.column(name)
+        if lacking := int(is_missing(values).sum()):
+            raise ValueError(
+                f"column {name!r} has {lacking:,} missing values, and an existing model decides every "
+                "row: leave those rows out, or fill in what happens to them"
+            )
+        return self.as_yes(values, f"column {name!r}")
 
     def _read_labels(self, y: Any) -> Array:
         values = as_array(y)
@@ -255,7 +290,7 @@ def _read_weights(weights: Any) -> Array:
     return values
 
 
-def columns_by_name(columns: Any) -> dict[str, Any]:
+def columns_by_name(columns: Any) -> dict[Name, Any]:
     """The columns of a DataFrame or a mapping, by their names; none for None."""
     if columns is None:
         return {}

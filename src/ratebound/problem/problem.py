@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, SingleMetric
+from ratebound.rates.expressions import Constraint, Expression, Range, SingleMetric
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
 from ratebound.rates.text import parse, parse_expression
 
-Promises = Iterable["Promise | str | Promises"]
+Promises = Iterable["Promise | Range | str | Promises"]
 
 
 @dataclass(frozen=True, init=False)
@@ -83,9 +83,11 @@ class Problem:
         return f"minimize {self.minimize}" + (f"\nsubject to{promises}" if promises else "")
 
 
-def _flatten(promises: Promises | Promise | str) -> Iterable[Promise]:
+def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
     if isinstance(promises, Goal) and not promises.columns:
         yield from promises.constraints({})
+    elif isinstance(promises, Range):
+        yield from promises.constraints
     elif isinstance(promises, Constraint | Goal):
         yield promises
     elif isinstance(promises, str):

@@ -1,65 +1,183 @@
-"""Goals on the values of a column, once there are rows: the constraints that they stand for."""
+"""Goals on the values of columns, once there are rows: the constraints that they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
 
 import numpy as np
 
+from ratebound.base.types import Array
+from ratebound.problem.masks import masker, read_values
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.grouping import Goal, Promise, group_of
+from ratebound.rates.kinds import counted_over
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Value, column_text, plain_value
+from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
-MOST = 100  # values of a column that may each be a group without being listed
+MOST = 100  # groups that the values of a column, or of several, may be without being listed
+NAMED = 10  # groups that an error or a notice names
 
 
-def spelled_out(problem: Problem, populations: Mapping[str, Population], first: str = FIRST) -> Problem:
+def spelled_out(
+    problem: Problem,
+    populations: Mapping[str, Population],
+    first: str = FIRST,
+    *,
+    countable: bool = False,
+) -> Problem:
     """`problem` with its goals as constraints, a group for each value in the goal's population.
 
-    Errors call the population that others are told from `first`.
+    Errors call the population that others are told from `first`. With `countable` a group without any
+    row to count on is an error, which names all of them; without, its promises are there all the same.
 
     >>> problem = Problem("error_rate()", ["equal_opportunity(sex, ratio=0.95)"])
-    >>> people = Population(None, [1, 0], columns={"sex": ["Male", "Female"]})
+    >>> people = Population(None, [1, 0, 1], columns={"sex": ["Male", "Female", None]})
     >>> print(spelled_out(problem, {"train": people}))
     minimize error_rate()
     subject to
       recall(sex == "Female") >= 0.95 * recall()
       recall(sex == "Male") >= 0.95 * recall()
+      recall(missing(sex)) >= 0.95 * recall()
     """
     if not any(isinstance(promise, Goal) for promise in problem.subject_to):
         return problem
     found: list[Promise] = []
+    notices: list[str] = []
     for promise in problem.subject_to:
-        found += _constraints(promise, populations, first) if isinstance(promise, Goal) else [promise]
+        if not isinstance(promise, Goal):
+            found.append(promise)
+            continue
+        name = promise.population
+        if name not in populations:
+            known = ", ".join(map(repr, populations))
+            raise ValueError(
+                f"{promise}: population {name!r} is not given, only {known}. Pass it as a keyword, "
+                f"{name}=..., beside the first population"
+            )
+        try:
+            values, left_out = _values(promise, populations[name], countable)
+            found += promise.constraints(values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{promise}: population {promise.on or first!r}: {error}") from None
+        notices += [f"{promise}: {notice}" for notice in left_out]
+    if notices:
+        warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
     return Problem(problem.minimize, found)
 
 
-def _constraints(goal: Goal, populations: Mapping[str, Population], first: str) -> list[Promise]:
-    name = goal.population
-    if name not in populations:
-        known = ", ".join(map(repr, populations))
-        raise ValueError(
-            f"{goal}: population {name!r} is not given, only {known}. Pass it as a keyword, "
-            f"{name}=..., beside the first population"
-        )
-    try:
-        values = {column: _values(populations[name], column) for column in goal.columns}
-        return [*goal.constraints(values)]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{goal}: population {goal.on or first!r}: {error}") from None
+@dataclass(frozen=True, eq=False)
+class _Combinations:
+    """The combinations of some columns' values that occur, in order, and which each row has."""
+
+    names: tuple[Name, ...]
+    of_each: list[list[Value | None]]  # the values of each column, None for a missing one
+    values: list[tuple[Value | None, ...]]
+    row: Array  # (n,) the place of its combination
+
+    @property
+    def possible(self) -> int:
+        """How many combinations there could be."""
+        return math.prod(map(len, self.of_each))
+
+    def words(self, chosen: Sequence[int] | Array) -> str:
+        return self._listed(self.values[index] for index in chosen)
+
+    def absent_words(self) -> str:
+        present = set(self.values)
+        return self._listed(values for values in product(*self.of_each) if values not in present)
+
+    def _listed(self, groups: Iterable[tuple[Value | None, ...]]) -> str:
+        found = [str(group_of(self.names, values)) for values in islice(groups, NAMED + 1)]
+        return ", ".join(found[:NAMED]) + (", ..." if len(found) > NAMED else "")
 
 
-def _values(population: Population, column: str) -> list[Value]:
-    """The distinct values of a column, in order."""
-    held = population.column(column)
-    found = list(dict.fromkeys(held.tolist())) if held.dtype == object else np.unique(held).tolist()
-    if len(found) > MOST:
-        raise ValueError(
-            f"column {column!r} holds {len(found):,} different values, too many to be a group each "
-            f"({MOST} at most): list those that matter, as in {column_text(column)} in (...), or put "
-            "bands of it into a column of their own"
+def _values(
+    goal: Goal, population: Population, countable: bool
+) -> tuple[dict[tuple[Name, ...], list[tuple[Value | None, ...]]], list[str]]:
+    """The values that are groups, for each set of columns the goal crosses; and what is left out."""
+    values, notices = {}, []
+    for names in goal.crossed:
+        found = _combinations(population, names)
+        sizes = _sizes(goal, population, found)
+        kept = np.flatnonzero(sizes >= (goal.min_rows or 0))
+        if not len(kept):
+            raise ValueError(
+                f"no group has {goal.min_rows:,} rows to count on: ask for fewer by min_rows="
+            )
+        if len(kept) > MOST:
+            raise ValueError(_too_many(names, len(kept)))
+        empty = np.flatnonzero(sizes == 0)
+        if countable and goal.min_rows is None and len(empty):
+            rates = " and ".join(map(str, goal.rates))
+            raise ValueError(
+                f"no row to count {rates} on where {found.words(empty)}: min_rows=1 leaves such groups "
+                "out, and a larger number small ones too"
+            )
+        if small := sorted(set(range(len(sizes))) - set(kept.tolist())):
+            few = f"fewer than {goal.min_rows:,} rows to count on"
+            notices.append(f"{len(small):,} groups with {few} are left out: {found.words(small)}")
+        if absent := found.possible - len(sizes):
+            share = f"{absent:,} of {found.possible:,} combinations"
+            notices.append(f"{share} have no row and are left out: {found.absent_words()}")
+        values[names] = [found.values[index] for index in kept]
+    return values, notices
+
+
+def _too_many(names: tuple[Name, ...], count: int) -> str:
+    if len(names) > 1:
+        return (
+            f"columns {', '.join(map(repr, names))} have {count:,} combinations, too many to be a group "
+            f"each ({MOST} at most): leave out small ones by min_rows=, or put bands into columns of "
+            "their own"
         )
-    plain = [plain_value(value) for value in found]
-    return sorted(plain, key=lambda value: (isinstance(value, str), value))
+    return (
+        f"column {names[0]!r} holds {count:,} different values, too many to be a group each "
+        f"({MOST} at most): list those that matter, as in {column_text(names[0])} in (...), leave out "
+        "small ones by min_rows=, or put bands of it into a column of their own"
+    )
+
+
+def _combinations(population: Population, names: tuple[Name, ...]) -> _Combinations:
+    values: list[tuple[Value | None, ...]] = [()]
+    row, of_each = np.zeros(len(population), dtype=np.int64), []
+    for name in names:
+        own, place = _in_order(population.column(name))
+        of_each.append(own)
+        codes, row = np.unique(row * len(own) + place, return_inverse=True)
+        values = [(*values[code // len(own)], own[code % len(own)]) for code in codes.tolist()]
+    return _Combinations(names, of_each, values, row)
+
+
+def _in_order(column: Array) -> tuple[list[Value | None], Array]:
+    """The distinct values of a column in order, a missing one last as None; and each row's place."""
+    read = read_values(column)
+    if read.codes is None:
+        held, codes = np.unique(read.values, return_inverse=True)
+        missing = read.missing
+        listed, codes = held[held == held].tolist(), np.where(missing, -1, codes)
+    else:
+        missing, codes = read.missing, read.codes
+        listed = read.values.tolist()
+    values: list[Value | None] = [plain_value(value) for value in listed]
+    order = sorted(range(len(values)), key=lambda index: in_order(values[index]))
+    place = np.empty(len(values) + 1, dtype=np.int64)
+    place[[*order, -1]] = np.arange(len(place))  # a missing value's code is -1
+    return [*(values[index] for index in order), *([None] if missing.any() else [])], place[codes]
+
+
+def _sizes(goal: Goal, population: Population, found: _Combinations) -> Array:
+    """For each combination, how many rows the goal's rates are counted among; the fewest of any rate."""
+    mask = masker(population)
+    counts = population.row_weights > 0
+    sizes = np.full(len(found.values), len(population))
+    for rate in goal.rates:
+        if rate.population == goal.population:
+            for over in counted_over(rate):
+                inside = found.row[mask(over) & counts]
+                sizes = np.minimum(sizes, np.bincount(inside, minlength=len(sizes)))
+    return sizes

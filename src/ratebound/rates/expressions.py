@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
+from ratebound.rates.numbers import as_number, finite
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Said
 
@@ -69,8 +70,8 @@ class Expression(Metric):
         merged = dict(self.terms)
         for rate, coefficient in other.terms:
             merged[rate] = merged.get(rate, 0.0) + coefficient
-        terms = tuple((rate, _finite(c)) for rate, c in merged.items() if c != 0.0)
-        return Expression(terms, _finite(self.constant + other.constant))
+        terms = tuple((rate, finite(c)) for rate, c in merged.items() if c != 0.0)
+        return Expression(terms, finite(self.constant + other.constant))
 
     def __mul__(self, number: float) -> Expression:
         if isinstance(number, Metric):
@@ -79,8 +80,8 @@ class Expression(Metric):
                 "multiplied by a number"
             )
         factor = as_number(number, "multiplied with a rate")
-        terms = tuple((rate, _finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
-        return Expression(terms, _finite(self.constant * factor))
+        terms = tuple((rate, finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
+        return Expression(terms, finite(self.constant * factor))
 
     def __truediv__(self, divisor: Any) -> Any:
         """A multiple of the sum where `divisor` is a number, a `Ratio` where it is another sum."""
@@ -111,6 +112,9 @@ class Expression(Metric):
         """The rates it is a sum of."""
         return tuple(rate for rate, _ in self.terms)
 
+    def __abs__(self) -> Absolute:
+        return Absolute(self)
+
     def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
         """The same sum of other rates; adding merges those that became one."""
         terms = tuple((changed(rate), coefficient) for rate, coefficient in self.terms)
@@ -130,6 +134,7 @@ class SingleMetric(Metric):
     """A metric that is no sum of rates, so that it compares with numbers only."""
 
     rate: Rate | None  # its words, where it has a name
+    example: ClassVar[str] = ">= 0.8"  # a bound on it
 
     @property
     def rates(self) -> tuple[Rate, ...]:
@@ -139,6 +144,8 @@ class SingleMetric(Metric):
         return str(self.rate)
 
     def _bound(self, other: Any) -> Expression:
+        if isinstance(other, Expression) and not other.terms:
+            return other
         if isinstance(other, Metric):
             raise TypeError(
                 f"{self} compares with a number only, not with {other}: the product of two "
@@ -149,11 +156,11 @@ class SingleMetric(Metric):
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
             f"{self} cannot be added, scaled or negated, since it is not a sum of rates; compare "
-            f"it with a number: {self} >= 0.8"
+            f"it with a number: {self} {self.example}"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
-    __truediv__ = __rtruediv__ = __neg__ = _no_arithmetic
+    __truediv__ = __rtruediv__ = __neg__ = __abs__ = _no_arithmetic
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,6 +215,30 @@ class Area(SingleMetric):
 
 
 @dataclass(frozen=True, repr=False)
+class Absolute(SingleMetric):
+    """The size of a sum of rates, whatever its sign. Bounded from above it is a `Range`.
+
+    >>> from ratebound import recall
+    >>> abs(recall(sex="Female") - recall(sex="Male")) <= 0.05
+    abs(recall(sex == "Female") - recall(sex == "Male")) <= 0.05
+    """
+
+    expression: Expression
+    rate: None = None
+    example = "<= 0.05"
+
+    def __str__(self) -> str:
+        return f"abs({self.expression})"
+
+    def __le__(self, other: Expression | float) -> Range:  # type: ignore[override]  # two promises
+        bound = as_expression(other, f"compared with {self}")
+        return Range(-bound, self.expression, bound)
+
+    def __ge__(self, other: object) -> NoReturn:
+        raise TypeError(f"{self} can be bounded from above only: say which of two rates is larger")
+
+
+@dataclass(frozen=True, repr=False)
 class Constraint(Said):
     """A promise: one expression at most, or at least, another. `name` is for reports.
 
@@ -254,23 +285,42 @@ class Constraint(Said):
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"the constraint {self} is neither true nor false before there is data. "
-            "For 0.1 <= rate <= 0.9 write two constraints: [rate >= 0.1, rate <= 0.9]"
+            "For 0.1 <= rate <= 0.9 write two constraints, [rate >= 0.1, rate <= 0.9], or a text"
         )
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
 
 
-def equal(left: Expression, right: Expression | float, *, slack: float) -> list[Constraint]:
-    """Equality as two bounds with `slack` between them; a little slack steadies training.
+@dataclass(frozen=True, repr=False)
+class Range(Said):
+    """Two promises said at once: a metric between two bounds. A problem holds its two constraints.
 
-    >>> from ratebound import positive_rate
-    >>> equal(positive_rate(), 0.5, slack=0.25)
-    [positive_rate() <= 0.75, positive_rate() >= 0.25]
+    >>> from ratebound import parse
+    >>> parse("0.7 <= recall() <= 0.8").constraints
+    [recall() >= 0.7, recall() <= 0.8]
     """
-    if as_number(slack, "a slack") < 0:
-        raise ValueError(f"slack must not be negative, got {slack}")
-    return [left <= right + slack, left >= right - slack]
+
+    low: Expression
+    metric: Metric
+    high: Expression
+
+    def __post_init__(self) -> None:
+        _ = self.constraints  # which objects to what cannot be compared
+        gap = self.low - self.high
+        if not gap.terms and gap.constant > 0:
+            raise ValueError(f"{self}: nothing lies there, since {self.low} is above {self.high}")
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        """Its two bounds, each with the whole as its name."""
+        ends = [self.metric >= self.low, self.metric <= self.high]
+        return [replace(end, name=f"{self}: {end}") for end in ends]
+
+    def __str__(self) -> str:
+        if isinstance(self.metric, Expression) and self.low == -self.high:
+            return f"abs({self.metric}) <= {self.high}"
+        return f"{self.low} <= {self.metric} <= {self.high}"
 
 
 def as_expression(value: Any, role: str) -> Expression:
@@ -279,27 +329,9 @@ def as_expression(value: Any, role: str) -> Expression:
     if isinstance(value, SingleMetric):
         raise TypeError(
             f"{value} is not a sum of rates and cannot be {role}; "
-            f"compare it with a number: {value} >= 0.8"
+            f"compare it with a number: {value} {value.example}"
         )
     return Expression((), as_number(value, role))
-
-
-def as_number(value: Any, role: str) -> float:
-    """`value` as a finite float; `role` says in an error what it was meant for."""
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        return _finite(float(value))
-    except OverflowError:
-        raise ValueError("numbers in an expression must be finite; this one is too large") from None
-    except TypeError:
-        raise TypeError(f"only a number or a rate can be {role}, got {value!r}") from None
-
-
-def _finite(number: float) -> float:
-    if not math.isfinite(number):
-        raise ValueError(f"numbers in an expression must be finite, got {number}")
-    return number
 
 
 def _refuse_strict(instead: str) -> NoReturn:

@@ -11,146 +11,17 @@ In text a goal is written the same way, its groups one by one: ``equal_opportuni
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import wraps
-from itertools import permutations
-from typing import Any, Literal, TypeVar
-
-from ratebound.base.checks import check_number
 from ratebound.rates import named
-from ratebound.rates.expressions import Constraint, Expression, equal
+from ratebound.rates.alike import Against, alike, close
+from ratebound.rates.expressions import Constraint
 from ratebound.rates.grouping import (
     BUILT_IN,
     GOALS,
-    Goal,
     Groups,
-    Promise,
     as_groups,
-    check_new,
-    groups_said,
 )
 from ratebound.rates.kinds import KINDS
-from ratebound.rates.named import RateFunction
-from ratebound.rates.subsets import Value, plain_value
-
-PERCENT_FACTOR = 10.0  # rates that differ by this factor are not alike: it must be meant in percent
-Against = Literal["overall", "pairwise"]
-Stated = TypeVar("Stated", bound=Callable[..., list[Any]])
-
-
-def goal(function: Stated) -> Stated:
-    """Register a function from groups to constraints as a goal, so that text can call it by its name.
-
-    Its first argument is `groups`, and it is given a list of subsets; all others are keywords. Text may
-    then name columns, and reports name the constraints after the goal.
-
-    >>> @goal
-    ... def minimum_negative_rate(groups, *, at_least):
-    ...     return [named.negative_rate(group) >= at_least for group in groups]
-    >>> minimum_negative_rate({"sex": ("Female",)}, at_least=0.2)
-    [negative_rate(sex == "Female") >= 0.2]
-    >>> minimum_negative_rate("sex", at_least=0.2)
-    [minimum_negative_rate(sex, at_least=0.2)]
-    """
-    name = getattr(function, "__name__", function)
-    check_new(name, GOALS)
-    if next(iter(inspect.signature(function).parameters), None) != "groups":
-        raise TypeError(
-            f"{name}: the first argument of a goal's function is `groups`, the list of "
-            "subsets it is given, as in def my_goal(groups, *, at_least)"
-        )
-    return _known(function)
-
-
-def _known(function: Stated) -> Stated:
-    """The same of a function that may also do without groups."""
-    name, signature = function.__name__, inspect.signature(function)
-
-    @wraps(function)
-    def stated(*args: Any, **options: Any) -> list[Promise]:
-        given = signature.bind(*args, **options).arguments  # which objects to what it does not take
-        if "groups" in signature.parameters:
-            groups = groups_said(given.pop("groups", None))
-            if any(isinstance(group, str) for group in groups):
-                return [Goal(name, tuple(groups), _plain(given))]
-            given["groups"] = groups
-        return [
-            replace(c, name=f"{name.replace('_', ' ')}: {c}") for c in _listed(name, function(**given))
-        ]
-
-    GOALS[name] = stated
-    return stated  # type: ignore[return-value]  # of the same arguments
-
-
-def _listed(name: str, found: Any) -> list[Constraint]:
-    """What the function of a goal returned, if that is a list of constraints."""
-    listed = list(found) if isinstance(found, Iterable) else []
-    if not listed or not all(isinstance(each, Constraint) for each in listed):
-        raise TypeError(
-            f"{name}: return a list of constraints from the function of a goal, as in "
-            f"[rb.recall(group) >= 0.9 for group in groups], got {found!r}"
-        )
-    return listed
-
-
-def _plain(given: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
-    return tuple((name, plain_value(value)) for name, value in given.items() if value is not None)
-
-
-def said(name: str, groups: Sequence[Any], options: Mapping[str, Value]) -> Goal:
-    """The goal of that name as text gives it: its groups, or whatever it takes first, one by one.
-
-    >>> said("minimum_recall", ["sex"], {"at_least": 0.9})
-    minimum_recall(sex, at_least=0.9)
-    """
-    signature = inspect.signature(GOALS[name])
-    if "groups" not in signature.parameters:
-        return Goal(name, (), tuple(signature.bind(*groups, **options).arguments.items()))
-    return Goal(name, tuple(groups_said(list(groups))) if groups else (), tuple(options.items()))
-
-
-def _alike(
-    rate: RateFunction[Expression],
-    groups: Groups,
-    slack: float | None,
-    ratio: float | None,
-    against: Against,
-    on: str | None,
-    harm: bool = False,
-) -> list[Constraint]:
-    """`rate` alike for all groups, against the overall rate or between every two groups."""
-    subsets = as_groups(groups)
-    if against == "overall":
-        pairs = [(rate(g, on=on), rate(on=on)) for g in subsets]
-    elif against == "pairwise":
-        if len(subsets) < 2:
-            raise ValueError("against='pairwise' needs at least two groups")
-        pairs = [(rate(a, on=on), rate(b, on=on)) for a, b in permutations(subsets, 2)]
-    else:
-        raise ValueError(f"against must be 'overall' or 'pairwise', got {against!r}")
-    # Every ordered pair occurs, so that one side of each is enough.
-    sides = 1 if against == "pairwise" else 2
-    return [c for left, right in pairs for c in _close(left, right, slack, ratio, harm)[:sides]]
-
-
-def _close(
-    left: Expression, right: Expression, slack: float | None, ratio: float | None, harm: bool = False
-) -> list[Constraint]:
-    """Two bounds for a slack; one for a ratio, turned round for what is a harm to its group."""
-    if (slack is None) == (ratio is None):
-        raise ValueError("give either slack= (an additive difference) or ratio= (a factor)")
-    if slack is not None:
-        return equal(left, right, slack=slack)
-    assert ratio is not None
-    check_number("ratio", ratio, above=0)
-    if ratio >= PERCENT_FACTOR:
-        raise ValueError(
-            f"ratio is a factor, such as 0.95 for 95%, got {ratio}; did you mean ratio={ratio / 100:g}?"
-        )
-    factor = 1 / ratio if harm else ratio
-    return [left >= factor * right] if (ratio <= 1) != harm else [left <= factor * right]
+from ratebound.rates.stating import goal, known_goal
 
 
 @goal
@@ -170,7 +41,7 @@ def statistical_parity(
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
      positive_rate(sex == "Male") >= 0.8 * positive_rate()]
     """
-    return _alike(named.positive_rate, groups, slack, ratio, against, on)
+    return alike(named.positive_rate, groups, slack, ratio, against, on)
 
 
 @goal
@@ -189,7 +60,7 @@ def equal_opportunity(
     >>> equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
-    return _alike(named.recall, groups, slack, ratio, against, on)
+    return alike(named.recall, groups, slack, ratio, against, on)
 
 
 @goal
@@ -211,8 +82,8 @@ def equal_odds(
     [recall(sex == "Female") >= 0.8 * recall(),
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
-    found = _alike(named.recall, groups, slack, ratio, against, on)
-    found += _alike(named.false_positive_rate, groups, slack, ratio, against, on, harm=True)
+    found = alike(named.recall, groups, slack, ratio, against, on)
+    found += alike(named.false_positive_rate, groups, slack, ratio, against, on, harm=True)
     return found
 
 
@@ -233,7 +104,7 @@ def equal_accuracy(
     [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
      accuracy(sex == "Male") <= accuracy(sex == "Female") + 0.1]
     """
-    return _alike(named.accuracy, groups, slack, ratio, against, on)
+    return alike(named.accuracy, groups, slack, ratio, against, on)
 
 
 @goal
@@ -252,7 +123,7 @@ def accurate_coverage(
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
     pairs = [(named.positive_rate(g, on=on), named.prevalence(g, on=on)) for g in as_groups(groups)]
-    return [c for left, right in pairs for c in _close(left, right, slack, ratio)]
+    return [c for left, right in pairs for c in close(left, right, slack, ratio)]
 
 
 @goal
@@ -333,7 +204,7 @@ def limited_churn(
     return [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
 
 
-@_known
+@known_goal
 def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
     """Accuracy on a small set with better labels, given as the population `on`.
 
@@ -343,7 +214,7 @@ def steering_examples(at_least: float, *, on: str = "steering") -> list[Constrai
     return [named.accuracy(on=on) >= at_least]
 
 
-@_known
+@known_goal
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
     """Accuracy on examples that must not be got wrong, given as the population `on`.
 

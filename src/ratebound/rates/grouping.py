@@ -7,22 +7,46 @@ from __future__ import annotations
 
 import keyword
 import operator
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
+from ratebound.base.checks import check_whole
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import EVERYONE, Column, In, Subset, Value, column_text, value_text, where
+from ratebound.rates.subsets import (
+    EVERYONE,
+    Column,
+    In,
+    Name,
+    Subset,
+    Value,
+    column_text,
+    holding,
+    value_text,
+    where,
+)
 
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it
+CROSSING = "intersection= and min_rows="  # what every goal on columns takes
 BUILT_IN: set[str] = set()  # the names that stay ours, once all of them are defined
-SOME_VALUES = defaultdict[str, tuple[Value, ...]](lambda: ("a", "b"))  # of columns not seen yet
-Named = str | Subset | Mapping[str, Any]
+Named = Name | Column | Subset | Mapping[str, Any]
 Groups = Named | Iterable[Named]
+Values = Mapping[
+    tuple[Name, ...], Sequence[tuple[Value | None, ...]]
+]  # of columns, None for missing ones
+
+
+class _SomeValues(dict[tuple[Name, ...], Sequence[tuple[Value | None, ...]]]):
+    """Values of columns that were not seen yet."""
+
+    def __missing__(self, names: tuple[Name, ...]) -> Sequence[tuple[Value, ...]]:
+        return [("a",) * len(names), ("b",) * len(names)]
+
+
+SOME_VALUES = _SomeValues()
 
 
 def check_new(name: Any, like: Mapping[str, Any]) -> None:
@@ -33,7 +57,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
     ValueError: there is a rate called 'recall' already: choose another name
     """
     plain = isinstance(name, str) and name.isidentifier() and name.isascii()
-    if not plain or keyword.iskeyword(name) or name == "column":
+    if not plain or keyword.iskeyword(name) or name in ("abs", "column", "missing"):
         raise ValueError(
             f"a rate or goal is called by a plain word such as false_discovery_rate, got {name!r}"
         )
@@ -42,7 +66,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
             raise ValueError(f"there is a {what} called {name!r} already: choose another name")
 
 
-def groups_said(groups: Groups | None) -> list[str | Subset]:
+def groups_said(groups: Groups | None) -> list[Name | Subset]:
     """What `groups` names: subsets, and columns whose values are not known before there are rows.
 
     >>> groups_said({"sex": ("Female", "Male"), "race": "Black"})
@@ -52,11 +76,11 @@ def groups_said(groups: Groups | None) -> list[str | Subset]:
     """
     if groups is None:
         return [EVERYONE]
-    if isinstance(groups, str | Subset):
+    if isinstance(groups, str | Column | Subset):
         groups = [groups]
     if not isinstance(groups, Iterable):
         raise TypeError(f"groups takes subsets, or columns with or without their values, got {groups!r}")
-    found: list[str | Subset] = []
+    found: list[Name | Subset] = []
     if isinstance(groups, Mapping):
         for name, values in groups.items():
             if isinstance(values, Subset):
@@ -66,13 +90,28 @@ def groups_said(groups: Groups | None) -> list[str | Subset]:
             else:
                 found.append(where(**{name: values}))
     else:
-        found = [where(**each) if isinstance(each, Mapping) else each for each in groups]
+        found = [_one_said(each) for each in groups]
     if not found:
         raise ValueError("groups is empty: name at least one group, as in {'sex': ('Female', 'Male')}")
-    for each in found:
-        if not isinstance(each, Subset):
-            Column(each)  # which refuses what is no name
     return found
+
+
+def _one_said(group: Any) -> Name | Subset:
+    """A subset as it is, or as a mapping says it; or a column's name."""
+    if isinstance(group, Mapping):
+        return where(**group)
+    if isinstance(group, Subset):
+        return group
+    return group.name if isinstance(group, Column) else Column(group).name
+
+
+def group_of(names: Sequence[Name], values: Sequence[Value | None]) -> Subset:
+    """The rows that have these values in these columns.
+
+    >>> group_of(("sex", "race"), ("Female", None))
+    sex == "Female" and missing(race)
+    """
+    return reduce(operator.and_, map(holding, names, values))
 
 
 def as_groups(groups: Groups | None) -> list[Subset]:
@@ -84,28 +123,47 @@ def as_groups(groups: Groups | None) -> list[Subset]:
 class Goal:
     """A goal as it was written; where groups are values of a column, it is spelled out on rows.
 
-    A column with missing values is refused, as everywhere: give them a value of their own first.
+    Rows without a value in the column are one more group. With `intersection`, each combination of the
+    columns' values that occurs is a group, and not each value.
 
     >>> from ratebound import equal_opportunity
-    >>> equal_opportunity("sex", ratio=0.95)
-    [equal_opportunity(sex, ratio=0.95)]
+    >>> equal_opportunity(["sex", "race"], ratio=0.95, intersection=True)
+    [equal_opportunity(sex, race, ratio=0.95, intersection=True)]
     """
 
     name: str
-    groups: tuple[str | Subset, ...]  # a text is a column, each of whose values is a group
+    groups: tuple[Name | Subset, ...]  # a name is a column, each of whose values is a group
     options: tuple[tuple[str, Value], ...]
+    intersection: bool = False
+    min_rows: int | None = None  # groups with fewer rows to count on are left out
 
     def __post_init__(self) -> None:
         groups = tuple(_one_condition(g) if isinstance(g, In) else g for g in self.groups)
         object.__setattr__(self, "groups", groups)
         if EVERYONE in groups:
             raise ValueError(f"{self.name}: everyone is no group beside others, leave them out")
+        if not isinstance(self.intersection, bool):
+            raise TypeError(f"{self.name}: intersection takes True or False, got {self.intersection!r}")
+        if self.min_rows is not None:
+            check_whole(f"{self.name}: min_rows", self.min_rows)
+        if self.intersection and len(self.columns) < len(groups):
+            raise ValueError(
+                f"{self.name}: intersection=True is of columns alone, as in ['sex', 'race']; combine "
+                "conditions yourself, with 'and'"
+            )
+        if not self.columns and (self.intersection or self.min_rows):
+            raise ValueError(f"{self.name}: {CROSSING} are of columns whose values are groups")
         self.constraints(SOME_VALUES)  # which objects to wrong options
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> list[Name]:
         """The columns whose values are groups."""
-        return [group for group in self.groups if isinstance(group, str)]
+        return [group for group in self.groups if not isinstance(group, Subset)]
+
+    @property
+    def crossed(self) -> list[tuple[Name, ...]]:
+        """The sets of columns of which each combination of values is a group."""
+        return [tuple(self.columns)] if self.intersection else [(name,) for name in self.columns]
 
     @property
     def on(self) -> str | None:
@@ -124,12 +182,12 @@ class Goal:
         found = self.constraints(SOME_VALUES)
         return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in found for r in c.rates))
 
-    def constraints(self, values: Mapping[str, Sequence[Value]]) -> list[Constraint]:
-        """What it stands for, given the values of its columns.
+    def constraints(self, values: Values) -> list[Constraint]:
+        """What it stands for, given the combinations of values of each set of columns in `crossed`.
 
         >>> from ratebound import minimum_recall
         >>> goal, = minimum_recall("sex", at_least=0.9)
-        >>> goal.constraints({"sex": ["Female", "Male"]})
+        >>> goal.constraints({("sex",): [("Female",), ("Male",)]})
         [recall(sex == "Female") >= 0.9, recall(sex == "Male") >= 0.9]
         """
         if self.name not in GOALS:
@@ -138,15 +196,18 @@ class Goal:
                 "by rb.goal here too"
             )
         groups: list[Subset] = []
-        for group in self.groups:
-            if isinstance(group, str):
-                groups += [Column(group) == value for value in values[group]]
-            else:
+        for group in self.crossed if self.intersection else self.groups:
+            if isinstance(group, Subset):
                 groups.append(group)
+            else:
+                names = group if isinstance(group, tuple) else (group,)
+                groups += [group_of(names, combination) for combination in values[names]]
         return GOALS[self.name](*([groups] if groups else []), **dict(self.options))
 
     def __str__(self) -> str:
         options = [f"{name}={value_text(value)}" for name, value in self.options]
+        options += ["intersection=True"] * self.intersection
+        options += [] if self.min_rows is None else [f"min_rows={self.min_rows}"]
         return f"{self.name}({', '.join([*map(_text, self.groups), *options])})"
 
     def __repr__(self) -> str:
@@ -156,8 +217,8 @@ class Goal:
 Promise = Constraint | Goal
 
 
-def _text(group: str | Subset) -> str:
-    return column_text(group) if isinstance(group, str) else str(group)
+def _text(group: Name | Subset) -> str:
+    return str(group) if isinstance(group, Subset) else column_text(group)
 
 
 def _one_condition(group: In) -> Subset:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ratebound.rates.expressions import Area, Expression, Metric, Ratio, as_number
+from ratebound.rates.expressions import Area, Expression, Metric, Ratio
+from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Decision, Label, Subset
 

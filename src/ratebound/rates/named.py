@@ -9,9 +9,10 @@ import inspect
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from ratebound.rates.expressions import Area, Expression, Metric, Ratio, as_number
+from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import ANY, KINDS, LABEL, NO, YES, Atom, Counts, Kind, counted, metric_of
+from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import OPTIONS, Rate
 from ratebound.rates.subsets import EVERYONE, Decision, Subset, leaves, where
 

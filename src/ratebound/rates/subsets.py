@@ -10,13 +10,22 @@ import keyword
 import math
 import operator
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from numbers import Integral
 from typing import Any, Literal
 
+Name = (
+    str | int
+)  # of a column; whole numbers count the features of an array, and name some tables' columns
 Value = str | bool | int | float
 Relation = Literal["==", "!=", "<", "<=", ">", ">="]
+TURNED: dict[Relation, Relation] = {
+    "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
+}  # fmt: skip
+WORDS = ("and", "or", "not", "in")  # of the language, in capitals too
 DEEPEST = 100  # levels of nested conditions; Python could print about 200 at most
 
 
@@ -56,7 +65,7 @@ class Subset(Said):
 class Compare(Subset):
     """Rows whose `column` stands in `relation` to `value`."""
 
-    column: str
+    column: Name
     relation: Relation
     value: Value
 
@@ -65,10 +74,20 @@ class Compare(Subset):
 
 
 @dataclass(frozen=True, repr=False)
+class Missing(Subset):
+    """Rows that have no value in `column`."""
+
+    column: Name
+
+    def __str__(self) -> str:
+        return f"missing({column_text(self.column)})"
+
+
+@dataclass(frozen=True, repr=False)
 class In(Subset):
     """Rows whose `column` holds one of `values`."""
 
-    column: str
+    column: Name
     values: tuple[Value, ...]
 
     def __str__(self) -> str:
@@ -96,6 +115,15 @@ class All(Combined):
 
     def __str__(self) -> str:
         return " and ".join(f"({p})" if isinstance(p, Any_) else str(p) for p in self.parts)
+
+
+class Chain(All):
+    """Rows whose column lies between two values, as in ``25 <= age < 40``; `parts` are its two ends."""
+
+    def __str__(self) -> str:
+        low, high = self.parts
+        assert isinstance(low, Compare)
+        return f"{value_text(low.value)} {TURNED[low.relation]} {high}"
 
 
 class Any_(Combined):
@@ -140,7 +168,7 @@ def _combine(kind: type[All] | type[Any_], left: Subset, right: Subset) -> Subse
         raise TypeError(f"expected a subset such as rb.where(sex='Female'), got {right!r}")
     parts: tuple[Subset, ...] = ()
     for side in (left, right):
-        parts += side.parts if isinstance(side, kind) else (side,)
+        parts += side.parts if type(side) is kind else (side,)
     return parts[0] if len(parts) == 1 else kind(parts)
 
 
@@ -179,8 +207,19 @@ def where(**columns: Value | Iterable[Value]) -> Subset:
     return subset
 
 
-def column(name: str) -> Column:
-    """A column of a population, to be compared with a value.
+def missing(name: Name) -> Subset:
+    """Rows that have no value in this column.
+
+    >>> missing("workclass") & ~missing("hours per week")
+    missing(workclass) and not missing(column("hours per week"))
+    """
+    return Missing(Column(name).name)
+
+
+def column(name: Name) -> Column:
+    """A column of a population, to be compared with a value; a number where that is its name.
+
+    Of an array without names, ``column(0)`` is the first feature.
 
     >>> (column("age") < 25) & ~(column("hours per week") == 40)
     age < 25 and not column("hours per week") == 40
@@ -191,10 +230,11 @@ def column(name: str) -> Column:
 class Column:
     """A named column; comparing it with a value gives a `Subset`."""
 
-    def __init__(self, name: str) -> None:
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"a column's name is a non-empty string, got {name!r}")
-        self.name = name
+    def __init__(self, name: Name) -> None:
+        plain = name.item() if isinstance(name, Integral) and hasattr(name, "item") else name
+        if isinstance(plain, bool) or not isinstance(plain, str | int) or plain == "":
+            raise TypeError(f"a column's name is a non-empty string or a whole number, got {name!r}")
+        self.name: Name = plain
 
     __hash__ = None  # type: ignore[assignment]  # == builds a condition, so columns have no equality
 
@@ -229,6 +269,20 @@ class Column:
         return f"column({self.name!r})"
 
 
+def holding(name: Name, value: Value | None) -> Subset:
+    """Rows with this value in the column; None is a missing one.
+
+    >>> holding("race", "Black"), holding("race", None)
+    (race == "Black", missing(race))
+    """
+    return Missing(name) if value is None else Compare(name, "==", plain_value(value))
+
+
+def in_order(value: Value | None) -> tuple[bool, bool, Any]:
+    """What values of one column are sorted by: numbers, texts, and missing ones last."""
+    return value is None, isinstance(value, str), 0 if value is None else value
+
+
 def _is_collection(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
@@ -247,13 +301,27 @@ def plain_value(value: object) -> Value:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
-    raise TypeError(f"a column is compared with a text, a truth value or a finite number, got {value!r}")
+    lacking = value is None or (isinstance(value, float) and math.isnan(value))
+    remedy = "; rows without a value are missing(column)" if lacking else ""
+    raise TypeError(
+        f"a column is compared with a text, a truth value or a finite number, got {value!r}{remedy}"
+    )
 
 
-def column_text(name: str) -> str:
-    if name.isidentifier() and name.isascii() and not keyword.iskeyword(name):
-        return name
-    return f"column({value_text(name)})"
+def column_text(name: Name) -> str:
+    """A column as `parse` reads it: its bare name where that is one plain word.
+
+    >>> column_text("age"), column_text("hours per week"), column_text(3)
+    ('age', 'column("hours per week")', 'column(3)')
+    """
+    return str(name) if _is_plain_word(name) else f"column({value_text(name)})"
+
+
+def _is_plain_word(name: Name) -> bool:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        return False
+    # Python reads a word as its NFKC form, so that any other form would be another column.
+    return name.lower() not in WORDS and unicodedata.normalize("NFKC", name) == name
 
 
 def value_text(value: Value) -> str:

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.spelling import nearest
-from ratebound.rates.expressions import Constraint, Expression, Metric, as_number
-from ratebound.rates.goals import said
+from ratebound.rates.expressions import Constraint, Expression, Metric, Range, as_expression
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
+from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import OPTIONS
-from ratebound.rates.subsets import Column, In, Subset, Value, plain_value
+from ratebound.rates.spellings import hint, respelled
+from ratebound.rates.stating import said
+from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value
 
 LONGEST = 20_000
 # Python itself turns a comparison round where the column, or the rate, stands on the right.
@@ -33,8 +35,8 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 Found = TypeVar("Found")
 
 
-def parse(text: str) -> Promise:
-    """The constraint or goal that `text` states.
+def parse(text: str) -> Promise | Range:
+    """The constraint, range or goal that `text` states.
 
     In a goal, a column stands for all its values, and ``column in (...)`` for those listed.
 
@@ -42,6 +44,8 @@ def parse(text: str) -> Promise:
     recall(sex == "Female" and age < 25) >= 0.95 * recall()
     >>> parse('equal_opportunity(sex, race in ("Black", "White"), ratio=0.95)')
     equal_opportunity(sex, race == "Black", race == "White", ratio=0.95)
+    >>> parse('abs(recall(25 <= age < 40) - recall(missing(column("date of birth")))) <= 5%')
+    abs(recall(25 <= age < 40) - recall(missing(column("date of birth")))) <= 0.05
     """
     return _read(text, _Reader.promise)
 
@@ -77,18 +81,16 @@ class _Reader:
     def __init__(self, text: str, longest: int | None) -> None:
         if not isinstance(text, str):
             raise TypeError(f"parse reads text, got {text!r}")
-        self.text = text
+        self.text = respelled(text)
         if longest is not None and len(text) > longest:
             raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
-                self.tree = ast.parse(text.strip(), mode="eval").body
+                self.tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            if reason.startswith("invalid syntax"):
-                reason += ' (a column whose name is not one plain word is written column("two words"))'
-            raise ValueError(f"cannot read {_short(text)!r}: {reason}") from None
+            raise ValueError(f"cannot read {_short(text)!r}: {hint(text, reason)}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         text = self.text.strip()
@@ -103,10 +105,11 @@ class _Reader:
         except (TypeError, ValueError, ArithmeticError) as error:
             self.fail(node, str(error))
 
-    def promise(self) -> Promise:
+    def promise(self) -> Promise | Range:
         node = self.tree
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in KINDS:
-            return self.goal(node, node.func.id)
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id not in (*KINDS, "abs"):
+            return self.goal(cast(ast.Call, node), called.id)
         return self.constraint()
 
     def goal(self, node: ast.Call, name: str) -> Goal:
@@ -122,30 +125,44 @@ class _Reader:
 
     def groups(self, node: ast.expr) -> list[str | Subset | Value]:
         """Columns and conditions, several for the values listed; or what else a goal takes first."""
-        if isinstance(node, ast.Name | ast.Call):
+        if isinstance(node, ast.List | ast.Tuple):
+            return [group for each in node.elts for group in self.groups(each)]
+        if _calls(node, "missing"):
+            return [self.subset(node)]
+        if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
             return [self.column(node).name]
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
             found = self.condition(node)
-            assert isinstance(found, In)
+            assert isinstance(found, In)  # of one comparison
             return [Column(found.column) == value for value in found.values]
         is_condition = isinstance(node, ast.Compare | ast.BoolOp) or (
             isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         )
         return [self.subset(node) if is_condition else self.value(node)]
 
-    def constraint(self) -> Constraint:
+    def constraint(self) -> Constraint | Range:
         node = self.tree
         if not isinstance(node, ast.Compare):
             self.fail(node, "a constraint compares rates, as in recall() >= 0.9")
-        if len(node.ops) != 1:
-            self.fail(node, "write two constraints instead of a chain of comparisons")
-        if not isinstance(node.ops[0], ast.LtE | ast.GtE):
+        if not all(isinstance(op, ast.LtE | ast.GtE) for op in node.ops):
             self.fail(node, "rates are bounded with <= or >=; for equality give both, with some slack")
+        if len(node.ops) > 1:
+            return self.range(node)
         left, right = self.operand(node.left), self.operand(node.comparators[0])
         found = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
-        if not isinstance(found, Constraint):
+        if not isinstance(found, Constraint | Range):
             self.fail(node, "no rate is left in this comparison, so there is nothing to keep")
         return found
+
+    def range(self, node: ast.Compare) -> Range:
+        if not _is_chain_of_two(node):
+            self.fail(node, "a rate lies between two bounds, as in 0.7 <= recall() <= 0.8")
+        low, middle, high = (self.operand(each) for each in (node.left, *node.comparators))
+        if isinstance(node.ops[0], ast.GtE):
+            low, high = high, low
+        low, high = (self.guarded(node, as_expression, end, "a bound of a rate") for end in (low, high))
+        metric = middle if isinstance(middle, Metric) else Expression((), middle)
+        return cast(Range, self.guarded(node, Range, low, metric, high))
 
     def sum_of_rates(self) -> Expression:
         found = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
@@ -159,7 +176,7 @@ class _Reader:
         return self.rate(self.tree)
 
     def operand(self, node: ast.expr) -> Metric | float:
-        """A number, a rate, or a sum or multiple of them."""
+        """A number, a rate, a sum or multiple of them, or the size of one."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 self.fail(node, "expected a number or a rate")
@@ -172,6 +189,9 @@ class _Reader:
             if type(node.op) not in _ARITHMETIC:
                 self.fail(node, "rates are combined with + - * / only")
             return cast(Metric, self.guarded(node, _ARITHMETIC[type(node.op)], left, right))
+        if _calls(node, "abs"):
+            (argument,) = cast(ast.Call, node).args
+            return cast(Metric, self.guarded(node, abs, self.operand(argument)))
         if isinstance(node, ast.Call):
             return self.rate(node)
         self.fail(node, "expected a number, a rate such as recall(), or their sum")
@@ -191,6 +211,8 @@ class _Reader:
         for word, value in self.keywords(node):
             if word in OPTIONS:
                 options[word] = self.value(value, f"{word}=")
+            elif isinstance(value, ast.BoolOp | ast.Compare):
+                self.fail(node, f"among other conditions equality is written ==, as in {word} == ...")
             else:
                 subsets.append(self.matches(Column(word), value))
         return cast(Metric, self.guarded(node, say, name, *subsets, **options))
@@ -212,11 +234,14 @@ class _Reader:
             return ~self.subset(node.operand)
         if isinstance(node, ast.Compare):
             return self.condition(node)
+        if _calls(node, "missing"):
+            (argument,) = cast(ast.Call, node).args
+            return missing(self.column(argument).name)
         self.fail(node, 'expected a condition on a column, as in sex == "Female" and age < 25')
 
     def condition(self, node: ast.Compare) -> Subset:
         if len(node.ops) != 1:
-            self.fail(node, "write two conditions joined with 'and' instead of a chain")
+            return self.chain(node)
         left, right, op = node.left, node.comparators[0], node.ops[0]
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(right, ast.Tuple | ast.List):
@@ -224,11 +249,20 @@ class _Reader:
             found = self.matches(self.column(left), right)
             return found if isinstance(op, ast.In) else ~found
         if type(op) not in _COMPARE:
-            self.fail(node, "columns are compared with == != < <= > >= in")
-        if isinstance(left, ast.Name | ast.Call):
-            return cast(Subset, _COMPARE[type(op)](self.column(left), self.value(right)))
-        column = self.column(right)
-        return cast(Subset, _COMPARE[type(op)](self.value(left), column))
+            self.fail(
+                node, "columns are compared with == != < <= > >= in; a value that lacks is missing(age)"
+            )
+        if _is_value(left) and not _is_value(right):
+            column = self.column(right)
+            return cast(Subset, _COMPARE[type(op)](self.value(left), column))
+        return cast(Subset, _COMPARE[type(op)](self.column(left), self.value(right)))
+
+    def chain(self, node: ast.Compare) -> Subset:
+        if not _is_chain_of_two(node):
+            self.fail(node, "a column lies between two values, as in 25 <= age < 40")
+        low, middle, high = node.left, *node.comparators
+        column, (first, second) = self.column(middle), (_COMPARE[type(op)] for op in node.ops)
+        return Chain((first(self.value(low), column), second(column, self.value(high))))
 
     def matches(self, column: Column, node: ast.expr) -> Subset:
         """One value, or any of several in parentheses or brackets."""
@@ -240,15 +274,13 @@ class _Reader:
     def column(self, node: ast.expr) -> Column:
         if isinstance(node, ast.Name):
             return Column(node.id)
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "column"
-            and len(node.args) == 1
-            and not node.keywords
-        ):
-            return cast(Column, self.guarded(node, Column, self.value(node.args[0])))
-        self.fail(node, 'expected a column, as in age or column("hours per week")')
+        if _calls(node, "column"):
+            (argument,) = cast(ast.Call, node).args
+            return cast(Column, self.guarded(node, Column, self.value(argument)))
+        name = node.value if isinstance(node, ast.Constant) else ast.get_source_segment(self.text, node)
+        if not isinstance(name, str | int) or isinstance(node, ast.Call):
+            name = "hours per week"
+        self.fail(node, f"expected a column, as in age or {column_text(name)}")
 
     def value(self, node: ast.expr, option: str = "") -> Value:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -259,10 +291,28 @@ class _Reader:
         if isinstance(node, ast.Constant):
             return cast(Value, self.guarded(node, plain_value, node.value))
         text = node.id if isinstance(node, ast.Name) else "..." if option else "Female"
+        if text in ("true", "false"):
+            self.fail(node, f"write {text.title()}, or the text in quotes")
         self.fail(
             node,
             f'expected a text in quotes, a number, True or False; texts need quotes: {option}"{text}"',
         )
+
+
+def _calls(node: ast.expr, name: str) -> bool:
+    """Whether this is `name`, called with one argument."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    return called and len(cast(ast.Call, node).args) == 1 and not cast(ast.Call, node).keywords
+
+
+def _is_value(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant | ast.UnaryOp)
+
+
+def _is_chain_of_two(node: ast.Compare) -> bool:
+    """Whether two comparisons point the same way, as in ``a <= b < c``."""
+    ways = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE))
+    return len(node.ops) == 2 and any(all(isinstance(op, way) for op in node.ops) for way in ways)
 
 
 def _short(text: str) -> str:

@@ -16,7 +16,7 @@ from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
-from ratebound.rates.subsets import Value, column_text, value_text
+from ratebound.rates.subsets import Value, holding
 from ratebound.solution._checking import plain, texts
 from ratebound.solution._choosing import voted_scores
 from ratebound.solution.deciders import Decided, Decider, Draw, Vote
@@ -41,7 +41,7 @@ class GroupThresholds(Decider):
     """
 
     columns: tuple[str, ...]
-    groups: tuple[tuple[Value, ...], ...]  # (G,) a value of each column
+    groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None where it is missing
     model: Array  # (M, G) which of the models
     at: Array  # (M, G) yes where its score is at least this; -inf is always, inf is never
     then: Decider = DRAW  # who decides among the members
@@ -57,7 +57,7 @@ class GroupThresholds(Decider):
         return f"{self.then.called(count, each)} of thresholds{by}"
 
     @property
-    def known(self) -> dict[str, tuple[Value, ...]]:
+    def known(self) -> dict[str, tuple[Value | None, ...]]:
         """The values that each column has in some group.
 
         >>> GroupThresholds(("sex", "old"), (("F", 0), ("M", 0)), *np.ones((2, 1, 2))).known
@@ -73,8 +73,7 @@ class GroupThresholds(Decider):
     def words(self, group: int) -> str:
         """A group's values, as `parse` reads them."""
         pairs = zip(self.columns, self.groups[group], strict=True)
-        said = [f"{column_text(name)} == {value_text(value)}" for name, value in pairs]
-        return " & ".join(said) or "everyone"
+        return " & ".join(str(holding(name, value)) for name, value in pairs) or "everyone"
 
     def rows(self, X: Any, columns: Any = None) -> Array:
         """The group of each row (n,), its values looked up in `columns`, then in `X` if that is a table.
@@ -87,7 +86,7 @@ class GroupThresholds(Decider):
             return np.zeros(length(X, "X"), dtype=int)
         try:
             people = Population(X, columns=columns)
-            values = [people.column(name).tolist() for name in self.columns]
+            values = [people.plain_column(name) for name in self.columns]
         except ValueError as error:
             raise ValueError(
                 f"this policy decides by {', '.join(self.columns)}, to be passed as columns=, or as "
@@ -132,7 +131,7 @@ class GroupThresholds(Decider):
         return replace(self, then=self.then.salted(salt))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        groups = [[plain(value) for value in group] for group in self.groups]
+        groups = [[_plain(value) for value in group] for group in self.groups]
         then = {"kind": self.then.kind, **self.then.describe()[0]}
         arrays = {"model": self.model.astype(np.int64), "at": self.at.astype(np.float64)}
         return {"columns": list(self.columns), "groups": groups, "then": then}, arrays
@@ -142,7 +141,7 @@ class GroupThresholds(Decider):
         cls, description: Any, arrays: dict[str, Array], members: int, models: int
     ) -> GroupThresholds:
         columns = tuple(texts(description["columns"], "known columns"))
-        groups = tuple(tuple(map(plain, group)) for group in description["groups"])
+        groups = tuple(tuple(map(_plain, group)) for group in description["groups"])
         model, at, shape = arrays["model"], arrays["at"], (members, len(groups))
         if any(len(group) != len(columns) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("its known groups do not fit their columns")
@@ -180,16 +179,22 @@ class GroupThresholds(Decider):
     def _unknown(self, row: int, values: list[Any]) -> str:
         for (name, known), value in zip(self.known.items(), values, strict=True):
             if value not in known:
-                what = f"column {name!r} holds {value!r}, and the policy knows {some(list(known))}"
+                held = "no value" if value is None else repr(value)
+                what = f"column {name!r} holds {held}, and the policy knows {some(list(known))}"
                 break
         else:
             pairs = zip(self.columns, values, strict=True)
-            what = "no row had " + " and ".join(f"{name} == {value!r}" for name, value in pairs)
+            what = "no row had " + " and ".join(str(holding(name, value)) for name, value in pairs)
             what += " together when the policy was made"
         return (
             f"row {row}: {what}: make it from rows that include such people, or give them a "
             "value it knows"
         )
+
+
+def _plain(value: Any) -> Any:
+    """A value of a known column as files have it, where a missing one is null."""
+    return None if value is None else plain(value)
 
 
 def _rule_of_one(at: Array, weights: Array) -> str:

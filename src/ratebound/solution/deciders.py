@@ -48,7 +48,7 @@ class Decider(ABC):
         return "the members' vote" if self.draw is None else "one member, chosen at random"
 
     @property
-    def known(self) -> dict[str, tuple[Value, ...]]:
+    def known(self) -> dict[str, tuple[Value | None, ...]]:
         """The columns it looks at, and the known values of each."""
         return {}
 

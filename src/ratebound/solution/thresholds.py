@@ -30,7 +30,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Value
+from ratebound.rates.subsets import Value, in_order
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.advice import Search
@@ -125,7 +125,7 @@ def _check_decisions(compiled: Compiled) -> None:
 
 def known_groups(
     known: Sequence[str], compiled: Compiled
-) -> tuple[tuple[str, ...], tuple[tuple[Value, ...], ...], Array]:
+) -> tuple[tuple[str, ...], tuple[tuple[Value | None, ...], ...], Array]:
     """The known columns, the combinations of their values that occur, and which each row has (n,).
 
     Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
@@ -147,7 +147,7 @@ def known_groups(
             f"each to set a threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
         )
     plain = [tuple(_plain(value) for value in group) for group in found]
-    groups = tuple(sorted(plain, key=lambda group: [(isinstance(value, str), value) for value in group]))
+    groups = tuple(sorted(plain, key=lambda group: [in_order(value) for value in group]))
     number = {group: index for index, group in enumerate(groups)}
     return names, groups, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
 
@@ -158,7 +158,7 @@ def _column(name: str, compiled: Compiled) -> list[Any]:
     beside_labels: set[tuple[Any, bool]] = set()
     for on, population in compiled.populations.items():
         try:
-            values = population.column(name).tolist()
+            values = population.plain_column(name)
         except ValueError as error:
             raise ValueError(f"known: population {on!r}: {error}") from None
         found += values
@@ -172,9 +172,9 @@ def _column(name: str, compiled: Compiled) -> list[Any]:
     return found
 
 
-def _plain(value: Any) -> Value:
+def _plain(value: Any) -> Value | None:
     plain = value.item() if hasattr(value, "item") else value
-    if not isinstance(plain, str | bool | int | float):
+    if not isinstance(plain, str | bool | int | float | None):
         raise ValueError(f"known: a column holds {value!r}: make it a text or a number first")
     return plain
 
@@ -289,7 +289,7 @@ def _mixture(
     compiled: Compiled,
     base: Base,
     columns: tuple[str, ...],
-    groups: tuple[tuple[Value, ...], ...],
+    groups: tuple[tuple[Value | None, ...], ...],
     rankings: list[Ranking],
     policy: Policy,
 ) -> Mixture:
