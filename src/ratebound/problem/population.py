@@ -144,7 +144,8 @@ class Population:
         elif name in frame_columns(self.X):
             values = as_array(self.X[name])
         elif isinstance(name, int) and self._is_feature(name):
-            values = as_array(self.X)[:, name]
+            feature = as_array(self.X)[:, [name]]
+            values = (feature.toarray() if sparse.issparse(feature) else feature)[:, 0]
         else:
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
         if values.ndim != 1:
