@@ -266,3 +266,47 @@ def test_numbers_are_those_of_pandas(tmp_path, seed):
     table = read_table(tmp_path / "t.csv")
     for name in frame.columns:
         np.testing.assert_array_equal(table[name], frame[name].to_numpy())
+
+
+AWKWARD = [
+    "1", "-1", "0.1", "-0.0", "-0", "007", "1.", ".5", "-.5", "", " 1", "1 ", "+1", "1e5", "-", "--1",
+    "1-", "1.2.3", ".", "123456789012345", "1234567890123456789", "12345678.87654321", "nan", "inf",
+    "1_0", "é", "2024-01-31", "1,5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatch):
+    """The one goes by arrays, the other cell by cell; chunks are cut anywhere."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(AWKWARD, 1 + seed % 5, replace=False).tolist()
+    columns = [
+        rng.integers(-1000, 1000, 200).astype(str),
+        rng.normal(size=200).round(int(rng.integers(0, 12))).astype(str),
+        rng.choice(chosen, 200),
+        np.where(rng.random(200) < 0.02, rng.choice(chosen, 200), "12.5"),
+    ]
+    for name, quote in {"plain": "", "quoted": '"'}.items():
+        rows = [";".join(f"{quote}{cell}{quote}" for cell in row) for row in zip(*columns, strict=True)]
+        rows.insert(100, "")
+        end = "\r\n" if seed % 2 else "\n"
+        write(tmp_path, f"{name}.csv", end.join(["a;b;c;d", *rows]) + end * (seed % 3))
+    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 300 + 50 * seed)
+    plain, quoted = (read_table(tmp_path / f"{name}.csv") for name in ("plain", "quoted"))
+    assert len(plain) == 200
+    for name in "abcd":
+        assert plain[name].dtype == quoted[name].dtype
+        np.testing.assert_array_equal(plain[name], quoted[name])
+        if plain[name].dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(plain[name]), np.signbit(quoted[name]))
+    assert plain.notices == quoted.notices
+
+
+def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 64)
+    for quote in ("", '"'):
+        rows = [f"{quote}{i}{quote},x" for i in range(50)]
+        rows[40] += ",more"
+        path = write(tmp_path, "t.csv", "\n".join(["a,b", *rows]))
+        with pytest.raises(ValueError, match="line 42: 3 cells where the first line names 2 columns"):
+            read_table(path)

@@ -19,6 +19,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.tables.arrow import read_arrow
 from ratebound.tables.contents import Content
+from ratebound.tables.fields import Cells
 from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.texts import Text, as_text
 
@@ -89,8 +90,12 @@ class _Column:
     def values(self) -> Array:
         return np.concatenate(self.parts) if self.parts else np.empty(0, dtype=object)
 
-    def add_numbers(self, cells: Sequence[str], commas: bool) -> bool:
+    def add_numbers(self, given: Cells, commas: bool) -> bool:
         """Take in cells, of which all must be numbers or missing; False where some are not."""
+        if (found := given.numbers()) is not None:
+            self.parts.append(found)
+            return True
+        cells = given.texts
         together = "".join(cells)
         if "_" in together:  # Python reads 1_000 as a number; in a table it is a name
             return False
@@ -113,9 +118,9 @@ class _Column:
         self.marks.update(cell for cell in stripped if cell and cell in MISSING_MARKS)
         return np.array(found)
 
-    def add_texts(self, cells: Sequence[str], same: dict[str, str]) -> None:
+    def add_texts(self, cells: Cells, same: dict[str, str]) -> None:
         """Take in cells as texts; equal ones share one string, as in `same`."""
-        found = [same.setdefault(cell, cell) or None for cell in map(str.strip, cells)]
+        found = [same.setdefault(cell, cell) or None for cell in map(str.strip, cells.texts)]
         self.parts.append(np.array(found, dtype=object))
 
 
@@ -151,7 +156,7 @@ def _read_texts(
     return columns | _read_texts(texts, list(late), late) if late else columns
 
 
-def _batches(texts: Sequence[Text]) -> Iterator[tuple[Text, str, tuple[str, ...]]]:
+def _batches(texts: Sequence[Text]) -> Iterator[tuple[Text, str, Cells]]:
     """Some cells of a column at a time, with the column's name and the text they are from."""
     with _no_collecting():
         for text in texts:

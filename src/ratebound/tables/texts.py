@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from ratebound.tables.contents import Content
+from ratebound.tables.fields import Cells, Strings, fields_of, is_plain, lines_of
 from ratebound.tables.reading import Reading
 
 BATCH = 1 << 12  # rows taken at a time, few enough to stay in a processor's cache
@@ -46,30 +47,54 @@ class Text:
     def name(self) -> str:
         return self.content.name
 
-    def batches(self) -> Iterator[list[tuple[str, ...]]]:
+    def batches(self) -> Iterator[Sequence[Cells]]:
         """The cells by column, some rows at a time."""
-        with _opened(self.content, self.encoding) as lines:
-            reader = _reader(lines, self.sep)
-            try:
-                if self.header:
-                    next(reader)
-                rows = self._rows(reader)
-                while batch := list(islice(rows, BATCH)):
-                    yield list(zip(*batch, strict=True))
-            except csv.Error as error:
-                said = f"{self.name}, line {reader.line_num}: {error}"
-                raise ValueError(_unread(said, self.sep)) from None
+        if is_plain(self.content.data, self.encoding):
+            yield from self._plain_batches()
+            return
+        with _opened(self.content.data, self.encoding) as lines:
+            rows = self._rows(lines, 0)
+            if self.header:
+                next(rows)
+            yield from _by_column(rows)
 
-    def _rows(self, reader: Any) -> Iterator[list[str]]:
-        width = len(self.names)
-        for cells in filter(None, reader):  # without empty lines
-            if len(cells) != width:
-                first = f"names {width} columns" if self.header else f"has {width}"
-                raise ValueError(
-                    f"{self.name}, line {reader.line_num}: {len(cells)} cells where the first line "
-                    f"{first}; cells are parted by {_called(self.sep)}"
-                )
-            yield cells
+    def _plain_batches(self) -> Iterator[Sequence[Cells]]:
+        """The same where nothing is quoted, a chunk of lines at a time."""
+        mark = codecs.BOM_UTF8 if self.content.data.startswith(codecs.BOM_UTF8) else b""
+        encoding = "utf-8" if mark else self.encoding
+        above, named = 0, self.header
+        for chunk in lines_of(self.content.data[len(mark) :]):
+            found = None if named else fields_of(chunk, self.sep, len(self.names), encoding)
+            if found is not None:
+                yield found
+            else:  # the first chunk, and those in which some line is empty or not as long as others
+                rows = self._rows(_opened(chunk, encoding), above)
+                if named:
+                    next(rows)
+                named = False
+                yield from _by_column(rows)
+            above += chunk.count(b"\n")
+
+    def _rows(self, lines: Any, above: int) -> Iterator[list[str]]:
+        """The rows in some lines, each of which must have a cell for every column."""
+        reader, width = _reader(lines, self.sep), len(self.names)
+        try:
+            for cells in filter(None, reader):  # without empty lines
+                if len(cells) != width:
+                    first = f"names {width} columns" if self.header else f"has {width}"
+                    raise ValueError(
+                        f"{self.name}, line {above + reader.line_num}: {len(cells)} cells where the "
+                        f"first line {first}; cells are parted by {_called(self.sep)}"
+                    )
+                yield cells
+        except csv.Error as error:
+            said = f"{self.name}, line {above + reader.line_num}: {error}"
+            raise ValueError(_unread(said, self.sep)) from None
+
+
+def _by_column(rows: Iterator[list[str]]) -> Iterator[Sequence[Cells]]:
+    while batch := list(islice(rows, BATCH)):
+        yield [Strings(cells) for cells in zip(*batch, strict=True)]
 
 
 def as_text(content: Content, reading: Reading) -> Text:
@@ -147,8 +172,8 @@ def _encoding(content: Content, given: str | None) -> tuple[str, str]:
     )
 
 
-def _opened(content: Content, encoding: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(content.data), encoding=encoding, newline="")
+def _opened(data: bytes, encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
 
 
 # --- separators ----------------------------------------------------------------------------------
@@ -193,7 +218,7 @@ def _separator(content: Content, encoding: str) -> str:
 
 def _sample(content: Content, encoding: str, sep: str) -> tuple[list[str], list[list[str]]]:
     """The cells of the first line and of some after it, without blanks around them."""
-    with _opened(content, encoding) as lines:
+    with _opened(content.data, encoding) as lines:
         reader = _reader(lines, sep)
         try:
             rows = [[cell.strip() for cell in cells] for cells in islice(filter(None, reader), SAMPLE)]
