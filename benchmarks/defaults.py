@@ -189,7 +189,7 @@ def asks_measured(kind, objective, promise, seed):
     ours, theirs = [], []
     for rows in (train, test):
         y = np.asarray(rows.y, bool)
-        ours += shares(model.solution_.predict_proba(rows.X)[:, 1], model.decision_function(rows.X), y)
+        ours += shares(model.solution_.decision_proba(rows.X)[:, 1], model.decision_function(rows.X), y)
         scores = plain.predict_proba(rows.X)[:, 1]
         theirs += shares((scores >= at).astype(float), scores, y)
     return [float(model.status_.feasible), *ours], [np.nan, *theirs]

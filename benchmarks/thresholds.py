@@ -136,7 +136,7 @@ def compared(parity: str, train: rb.Population, test: rb.Population, model: Any)
             fitting,
             lambda r: theirs._pmf_predict(r.X, sensitive_features=sexes[id(r)])[:, 1],
         ),
-        ("ratebound", own, lambda r: policy.predict_proba(scores[id(r)], columns=r.columns)[:, 1]),
+        ("ratebound", own, lambda r: policy.decision_proba(scores[id(r)], columns=r.columns)[:, 1]),
     ):
         lines.append(
             [parity, name, f"{seconds:.2f}", outcome(train, yes(train)), outcome(test, yes(test))]

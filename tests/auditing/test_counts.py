@@ -22,7 +22,7 @@ def test_counted_on_other_rows_and_scaled_to_those_trained_on(trained, problem):
     test = draw(1, 100)
     report = rb.audit(CAP if problem == "given" else trained.problem, trained, test)
     (promise,) = report.promises
-    share = trained.predict_proba(test.X)[:, 1].mean()
+    share = trained.decision_proba(test.X)[:, 1].mean()
     assert promise.words == "predicted_positives(out_of=400) <= 150.0"
     assert promise.value == pytest.approx(400 * share)
     assert promise.kept == (400 * share <= 150)

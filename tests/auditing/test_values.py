@@ -268,4 +268,4 @@ def test_a_vote_is_audited_as_it_decides():
     constant = replace(chosen, members=members)
     for model, expected in ((constant, 0.4), (replace(constant, decider=Vote()), 0.0)):
         assert rb.audit(problem, model, people).promises[0].value == pytest.approx(expected)
-        assert model.predict_proba(people.X)[:, 1].mean() == pytest.approx(expected)
+        assert model.decision_proba(people.X)[:, 1].mean() == pytest.approx(expected)

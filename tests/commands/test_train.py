@@ -328,5 +328,5 @@ def test_counts_speak_of_all_rows_of_the_table(run, flags, new_people, tmp_path)
         assert promise["words"] == "predicted_positives(out_of=800) <= 160.0"
         assert promise["words"] in answer.out
         assert answer.status == (1 if promise["verdict"] == "broken" else 0)
-    yes = model.predict_proba(read_table(new_people))[:, 1]
+    yes = model.decision_proba(read_table(new_people))[:, 1]
     assert promise["value"] == pytest.approx(800 * yes.mean())

@@ -32,7 +32,7 @@ def table(rows=400, seed=0):
 
 def worst(model, X, y, **where):
     """0.95 * recall - recall of the group, from the probabilities and the plain definition."""
-    yes = model.predict_proba(X)[:, 1]
+    yes = model.decision_proba(X)[:, 1]
     chosen = np.asarray(X["group"]) == "a"
     return 0.95 * yes[y].mean() - yes[y & chosen].mean()
 
@@ -83,7 +83,7 @@ def test_decisions_spelled_as_the_labels_are(no, yes):
     promise = 'churn(versus="live") <= 0.25'
     model = rb.RateConstrainedClassifier(promise, positive_label=yes, features=["score"], random_state=0)
     model.fit(X, labels, columns={"live": live})
-    chance = model.predict_proba(X)[:, list(model.classes_).index(yes)]
+    chance = model.decision_proba(X)[:, list(model.classes_).index(yes)]
     churn = np.where(live == yes, 1 - chance, chance).mean()
     assert model.constraints_[promise] == pytest.approx(churn - 0.25, abs=1e-9)
     report = model.audit(X, labels, columns={"live": live})
@@ -233,9 +233,9 @@ def test_a_loaded_model_answers_as_the_estimator(tmp_path, positive):
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
     assert loaded.decision_function(X).shape == (300,)
     column = ["no", "yes"].index(positive)
-    assert loaded.predict_proba(X)[:, column].mean() <= 0.3 + 1e-9
-    np.testing.assert_array_equal(loaded.predict_proba(X)[:, column], loaded.yes_probability(X))
-    rising = np.corrcoef(loaded.decision_function(X), loaded.predict_proba(X)[:, 1])[0, 1]
+    assert loaded.decision_proba(X)[:, column].mean() <= 0.3 + 1e-9
+    np.testing.assert_array_equal(loaded.decision_proba(X)[:, column], loaded.yes_probability(X))
+    rising = np.corrcoef(loaded.decision_function(X), loaded.decision_proba(X)[:, 1])[0, 1]
     assert rising > 0.3
 
 

@@ -44,7 +44,7 @@ def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
     model = fitted(AS_COUNT)
     X, y = people(600, 1)
     (promise,) = model.audit(X, y).promises
-    assert promise.value == pytest.approx(ROWS * model.predict_proba(X)[:, 1].mean())
+    assert promise.value == pytest.approx(ROWS * model.decision_proba(X)[:, 1].mean())
     assert promise.words == "predicted_positives(out_of=2400) <= 720.0"
 
 
@@ -55,7 +55,7 @@ def test_thresholds_by_known_cell_too():
         AS_COUNT, known=["group"], training=rb.Training(epochs=4), random_state=0
     )
     model.fit(X, y, columns={"group": group})
-    yes = model.predict_proba(X, columns={"group": group})[:, 1].sum()
+    yes = model.decision_proba(X, columns={"group": group})[:, 1].sum()
     assert yes <= 720 + 1e-6
     assert model.status_.feasible
 

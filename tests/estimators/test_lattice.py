@@ -48,16 +48,16 @@ def test_both_kinds_of_promises_are_kept(model):
 def test_a_mixture_of_monotone_models_is_monotone_in_the_probability_of_yes(model):
     X, _ = table(200, seed=1)
     X = X.dropna()
-    before = model.predict_proba(X)[:, 1]
+    before = model.decision_proba(X)[:, 1]
     for column, sign in SIGNS.items():
         moved = X.assign(**{column: X[column] * 1.5})
-        assert (sign * (model.predict_proba(moved)[:, 1] - before) >= -1e-9).all()
+        assert (sign * (model.decision_proba(moved)[:, 1] - before) >= -1e-9).all()
 
 
 def test_saved_loaded_and_proved_again(model, tmp_path):
     X, _ = table()
     loaded = rb.load(model.save(tmp_path))
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.decision_proba(X), model.decision_proba(X))
     assert rb.check_monotone(loaded)
 
 

@@ -38,7 +38,7 @@ def table(rows=600, seed=0):
 
 def worst(model, X, y):
     """0.95 * recall - recall of the group, from the probabilities and the plain definition."""
-    yes = model.predict_proba(X)[:, 1]
+    yes = model.decision_proba(X)[:, 1]
     chosen = np.asarray(X["group"]) == "a"
     return 0.95 * yes[y].mean() - yes[y & chosen].mean()
 
@@ -82,7 +82,7 @@ def test_promises_are_kept_by_any_model(kind):
     again = rb.RateConstrainedClassifier(PROMISE, model=given, features=VISIBLE, random_state=0).fit(
         X, y
     )
-    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+    np.testing.assert_array_equal(model.decision_proba(X), again.decision_proba(X))
 
 
 @pytest.mark.parametrize("kind", ["logistic", "pipeline", "lightgbm", "xgboost"])
@@ -148,7 +148,7 @@ def test_what_is_known_sets_thresholds():
     knows = rb.RateConstrainedClassifier(promises, known=["group"], **options)
     knows.fit(X, y, columns=groups)
     assert knows.status_.feasible
-    yes = [plain.predict_proba(X)[:, 1], knows.predict_proba(X, columns=groups)[:, 1]]
+    yes = [plain.decision_proba(X)[:, 1], knows.decision_proba(X, columns=groups)[:, 1]]
     errors = [np.abs(each - y).mean() for each in yes]
     assert errors[1] < errors[0] - 0.01
     with pytest.raises(ValueError, match="decides by group"):

@@ -1,4 +1,4 @@
-"""Promises that are easy to make and easily missed really hold, counted again from `predict_proba`.
+"""Promises that are easy to make and easily missed really hold, counted again from `decision_proba`.
 
 Each problem is one its unconstrained solution breaks. What counts is the plain definition on the
 training rows, worked out here from the mixture's probabilities, not what the trace says.
@@ -49,7 +49,7 @@ class Promise:
 
 
 def yes(mixture, rows=X):
-    return mixture.predict_proba(rows)[:, 1]
+    return mixture.decision_proba(rows)[:, 1]
 
 
 def right(mixture, rows=X, labels=Y):
@@ -187,7 +187,7 @@ def test_adult_keeps_equal_opportunity_at_hardly_any_cost(adult, player, proxy, 
         rules=rb.Rules(proxy=proxy), seed=seed,
     )  # fmt: skip
     mixture = rb.shrink(trace)
-    said = mixture.predict_proba(train.X)[:, 1]
+    said = mixture.decision_proba(train.X)[:, 1]
     assert least_recall(train, said) <= KEPT
     assert np.where(train.y, 1 - said, said).mean() <= best + 0.002
     assert mixture.status.feasible
@@ -198,4 +198,4 @@ def test_adult_without_constraints_treats_groups_unequally(adult):
     trace = rb.play(rb.compile(rb.Problem(rb.error_rate()), train), rb.Linear(0.01), epochs=20)
     mixture = rb.shrink(trace)
     assert mixture.objectives["train"] <= best + 0.001
-    assert least_recall(train, mixture.predict_proba(train.X)[:, 1]) > 0.05
+    assert least_recall(train, mixture.decision_proba(train.X)[:, 1]) > 0.05

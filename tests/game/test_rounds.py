@@ -366,7 +366,7 @@ def test_a_few_steering_rows_move_the_model(batch_size):
         problem = rb.Problem(rb.error_rate(), [rb.accuracy(on="steering") >= wanted])
         trace = rb.play(rb.compile(problem, people(), steering=steering), rb.Linear(0.05), **options)
         mixture = rb.shrink(trace)
-        yes = mixture.predict_proba(X)[:, 1]
+        yes = mixture.decision_proba(X)[:, 1]
         found[wanted] = np.where(~Y, yes, 1 - yes)[:20].mean(), np.where(Y, 1 - yes, yes).mean()
         assert mixture.objectives["train"] == pytest.approx(found[wanted][1], abs=1e-9)
     assert found[0.0][0] < 0.3

@@ -61,7 +61,7 @@ def test_an_outsiders_models_are_saved_and_loaded(trace, tmp_path, solution):
     again = rb.load(mixture.save(tmp_path))
     assert type(again.scorer) is Bumps
     assert again.scorer.sharpness == 0.5
-    np.testing.assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
+    np.testing.assert_array_equal(again.decision_proba(X), mixture.decision_proba(X))
     np.testing.assert_array_equal(again.predict(X), mixture.predict(X))
     assert 0 < again.predict(X).mean() < 1
 

@@ -347,7 +347,7 @@ def test_a_mixture_of_monotone_models_is_monotone(mixture):
         moved = X.copy()
         moved[:, feature] += sign * np.random.default_rng(1).exponential(1.0, len(X))
         # Missing stays missing, and NaN + 1 is NaN.
-        rise = mixture.predict_proba(moved)[:, 1] - mixture.predict_proba(X)[:, 1]
+        rise = mixture.decision_proba(moved)[:, 1] - mixture.decision_proba(X)[:, 1]
         assert rise.min() >= 0
         assert rise.max() > 0
 

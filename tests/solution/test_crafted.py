@@ -101,7 +101,7 @@ def refused(path, rows=None, columns=None):
         return str(path) in str(error)
     with suppress(ValueError, UserWarning):
         mixture.predict(rows, columns=columns)
-        mixture.predict_proba(rows, columns=columns)
+        mixture.decision_proba(rows, columns=columns)
         str(mixture)
     return False
 

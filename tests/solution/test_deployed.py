@@ -68,7 +68,7 @@ def test_one_shape_before_and_after(trace, decider, classes, tmp_path):
     answers = []
     for model in (mixture, loaded):
         decided = model.predict(X, columns=GROUP)
-        proba = model.predict_proba(X, columns=GROUP)
+        proba = model.decision_proba(X, columns=GROUP)
         ranked = model.decision_function(X, columns=GROUP)
         assert decided.shape == (240,)
         assert proba.shape == (240, 2)

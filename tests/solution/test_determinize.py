@@ -69,9 +69,9 @@ def test_before_and_after_are_exact(method):
 
 def test_a_vote_says_yes_at_one_half():
     model = determinize(MIXTURE, COMPILED, "vote").model
-    yes = MIXTURE.predict_proba(X)[:, 1] >= 0.5
+    yes = MIXTURE.decision_proba(X)[:, 1] >= 0.5
     np.testing.assert_array_equal(model.predict(X), yes)
-    np.testing.assert_array_equal(model.predict_proba(X)[:, 1], yes)
+    np.testing.assert_array_equal(model.decision_proba(X)[:, 1], yes)
     assert len(model) == 3
     assert model.decider == Vote()
 

@@ -68,7 +68,7 @@ def assert_same(one, other, rows=X):
     assert one.status == other.status
     np.testing.assert_array_equal(one.member_scores(rows), other.member_scores(rows), strict=True)
     np.testing.assert_array_equal(one.predict(rows), other.predict(rows), strict=True)
-    np.testing.assert_array_equal(one.predict_proba(rows), other.predict_proba(rows))
+    np.testing.assert_array_equal(one.decision_proba(rows), other.decision_proba(rows))
     key = np.arange(len(rows))
     np.testing.assert_array_equal(one.predict(rows, key=key), other.predict(rows, key=key))
 

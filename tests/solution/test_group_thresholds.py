@@ -106,7 +106,7 @@ def test_decisions_are_those_of_a_loop(policy, scores):
     found = policy.member_scores(scores, columns=PEOPLE)
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found >= 0, yes)
-    proba = policy.predict_proba(scores, columns=PEOPLE)
+    proba = policy.decision_proba(scores, columns=PEOPLE)
     np.testing.assert_allclose(proba, np.column_stack([1 - yes @ WEIGHTS, yes @ WEIGHTS]))
     decided = policy.predict(scores, columns=PEOPLE)
     assert (decided[proba[:, 1] == 1]).all()

@@ -48,11 +48,11 @@ def test_decisions_are_those_of_the_members():
 
 
 def test_probabilities_are_expectations():
-    proba = MIXTURE.predict_proba(X)
+    proba = MIXTURE.decision_proba(X)
     np.testing.assert_allclose(proba[:, 1], EXPECTED)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     tenths = mixture_of(np.full(10, 0.1) + 1e-16, np.tile(PARAMETERS[:1], (10, 1)))
-    proba = tenths.predict_proba(X)
+    proba = tenths.decision_proba(X)
     assert proba.min() >= 0  # though the weights sum to a little more than 1
     assert proba.max() <= 1
 
@@ -132,7 +132,7 @@ def test_a_mixture_keeps_its_shares_whatever_the_units(by):
     model.fit(rows * by, y, columns={"group": group})
     assert len(model.solution_) > 1
     inside = group == "a"
-    assert model.predict_proba(rows * by)[inside, 1].mean() == pytest.approx(0.3, abs=1e-9)
+    assert model.decision_proba(rows * by)[inside, 1].mean() == pytest.approx(0.3, abs=1e-9)
     assert model.predict(rows * by)[inside].mean() == pytest.approx(0.3, abs=0.01)
 
 
@@ -141,7 +141,7 @@ def test_decisions_are_called_by_their_names(classes):
     named = mixture_of(classes=classes)
     expected = [classes[int(yes)] for yes in MIXTURE.predict(X)]
     assert named.predict(X).tolist() == expected
-    np.testing.assert_allclose(named.predict_proba(X)[:, 1], EXPECTED)
+    np.testing.assert_allclose(named.decision_proba(X)[:, 1], EXPECTED)
 
 
 def test_tables_are_encoded_before_they_are_seen():
@@ -152,7 +152,7 @@ def test_tables_are_encoded_before_they_are_seen():
     np.testing.assert_allclose(encoded.member_scores(table)[:, 0], encoding.transform(table)[:, 0])
     assert encoded.predict(table).tolist() == [False, True, True]
     assert encoded.predict(table[["town", "x"]]).tolist() == [False, True, True]
-    np.testing.assert_allclose(encoded.predict_proba(table)[:, 1], [0, 1, 1])
+    np.testing.assert_allclose(encoded.decision_proba(table)[:, 1], [0, 1, 1])
     with pytest.raises(ValueError, match="no column 'town'"):
         encoded.predict(table[["x"]])
 
@@ -160,14 +160,14 @@ def test_tables_are_encoded_before_they_are_seen():
 def test_no_rows_get_no_decisions():
     assert MIXTURE.predict(X[:0]).shape == (0,)
     assert MIXTURE.predict(X[:0], key=[]).shape == (0,)
-    assert MIXTURE.predict_proba(X[:0]).shape == (0, 2)
+    assert MIXTURE.decision_proba(X[:0]).shape == (0, 2)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_row_without_a_score_is_an_error_not_a_no(value):
     rows = X[:5].copy()
     rows[3, 1] = value
-    for decide in (MIXTURE.predict, MIXTURE.predict_proba, MIXTURE.member_scores):
+    for decide in (MIXTURE.predict, MIXTURE.decision_proba, MIXTURE.member_scores):
         with pytest.raises(ValueError, match=r"row 3 has no score.* NaN or infinite"):
             decide(rows)
 
@@ -196,7 +196,7 @@ def test_a_vote_leaves_nothing_to_chance():
     expected = shares >= 0.5  # the second member's threshold, by the median
     np.testing.assert_array_equal(expected, X[:, 0] >= 0)
     np.testing.assert_array_equal(vote.predict(X), expected)
-    np.testing.assert_array_equal(vote.predict_proba(X), np.column_stack([~expected, expected]))
+    np.testing.assert_array_equal(vote.decision_proba(X), np.column_stack([~expected, expected]))
     for options in ({"key": np.arange(len(X))}, {"seed": 0}):
         np.testing.assert_array_equal(vote.predict(X, **options), expected)
     assert str(vote).startswith("a vote of 3 models: feasible")

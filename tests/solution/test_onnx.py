@@ -84,7 +84,7 @@ def assert_agrees(mixture, found, X, key):
     np.testing.assert_allclose(found["scores"], scores, rtol=0, atol=rounding)
     clear = ((np.abs(scores) > rounding) | (found["scores"] == scores)).all(axis=1)
     assert clear.mean() > 0.99
-    expected = mixture.predict_proba(X)[clear, 1]
+    expected = mixture.decision_proba(X)[clear, 1]
     np.testing.assert_allclose(found["probability"][clear], expected, rtol=0, atol=1e-6)
     assert found["decision"].dtype == np.int64
     decided = np.asarray(mixture.classes)[found["decision"]]
@@ -143,14 +143,14 @@ def test_a_score_of_exactly_zero_is_a_yes(run):
     np.testing.assert_array_equal(found["scores"], [[-1, 2], [0, 1], [1, 0], [2, -1]])
     np.testing.assert_array_equal(found["probability"], [0.75, 1, 1, 0.25])
     np.testing.assert_array_equal(found["decision"], mixture.predict(rows, key=np.arange(4)))
-    np.testing.assert_array_equal(mixture.predict_proba(rows)[:, 1], found["probability"])
+    np.testing.assert_array_equal(mixture.decision_proba(rows)[:, 1], found["probability"])
 
 
 def test_a_score_that_only_single_precision_rounds_to_zero_is_still_a_no(run):
     mixture = mixture_of([[1.0, -1.0 - 1e-50], [1e-60, -1e-50]], [0.5, 0.5], LinearScorer("float64"))
     found = run(mixture, [[1.0]], key=np.array([0]))
     np.testing.assert_array_equal(found["scores"], [[0, 0]])
-    np.testing.assert_array_equal(found["probability"], mixture.predict_proba(np.ones((1, 1)))[:, 1])
+    np.testing.assert_array_equal(found["probability"], mixture.decision_proba(np.ones((1, 1)))[:, 1])
     assert found["probability"] == 0.5  # the second says no
 
 

@@ -69,8 +69,8 @@ def test_shrink_mixes_two_to_just_keep_a_constraint():
     np.testing.assert_allclose(mixture.violations["validation"], [0.1])
     assert mixture.status.feasible
     # Both say yes from -1 on, and only the first to -2.
-    np.testing.assert_allclose(mixture.predict_proba(X)[:, 1], [0.75, 1, 1, 1, 1])
-    np.testing.assert_allclose(mixture.predict_proba(X).sum(axis=1), 1)
+    np.testing.assert_allclose(mixture.decision_proba(X)[:, 1], [0.75, 1, 1, 1, 1])
+    np.testing.assert_allclose(mixture.decision_proba(X).sum(axis=1), 1)
     np.testing.assert_allclose(mixture.member_scores(X), np.column_stack([X + 2, X + 1]))
 
 

@@ -73,11 +73,20 @@ class Search:
         return bool(self.everyone.constraints) and self.confidence is not None
 
     @property
+    def fresh(self) -> bool:
+        """Whether training starts anew: a model to start from has seen all rows."""
+        return self.learner.initial is None
+
+    @property
     def judge(self) -> Folds | None:
         """How rows are judged: out of fold, if new ones are aimed at."""
         folds = self.learner.folds
-        fresh = self.learner.initial is None  # a model to start from has seen all rows
-        return Folds(folds) if self.aims and fresh and folds is not None else None
+        return Folds(folds) if self.aims and self.fresh and folds is not None else None
+
+    @property
+    def patience(self) -> int | None:
+        """After how many kept iterates without a better mixture training ends; None for never."""
+        return self.training.patience or self.pairs[0].patience
 
     @property
     def moves(self) -> bool:
@@ -119,21 +128,22 @@ class Found:
 def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone
+    train, validation = _validated(search)
     plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.moves or search.aims else None
     margins = np.zeros(len(everyone.constraints))
     if search.aims:
         assert plain is not None
-        first = candidates_of(search, plain)
+        first = candidates_of(search, plain, validation)
         best = np.arange(len(plain)) == np.argmin(plain.objectives)
         margins = search.margins(mixture(first.trace, best), first.everyone)
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
     else:
-        trace, own = _trained(search, margins, clock)
+        trace, own = _trained(search, train, validation, margins, clock)
     together = own
     if search.moves and plain is not None and not trace.interrupted:
         together = beside(own, plain)
-    candidates = candidates_of(search, together)
+    candidates = candidates_of(search, together, validation)
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if not search.aims:
         solution, used = candidates.solved(margins), margins
@@ -154,24 +164,22 @@ def found(search: Search) -> Found:
     )
 
 
-def candidates_of(search: Search, trace: Trace) -> Candidates:
+def candidates_of(search: Search, trace: Trace, validation: Compiled | None) -> Candidates:
     """What a solution is chosen from, on the scores that are out of fold where there are such."""
-    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves)
+    held_out = None if validation is None or not search.fresh else validation.first
+    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves, held_out)
     return candidates if trace.folds is None else out_of_fold(candidates)
 
 
-def _trained(search: Search, margins: Array, clock: Clock) -> tuple[Trace, Trace]:
+def _trained(
+    search: Search, train: Compiled, validation: Compiled | None, margins: Array, clock: Clock
+) -> tuple[Trace, Trace]:
     """The iterates of every setting, trained for promises with `margins` (m,) to spare; and of the best.
 
     Violations are those of the promises themselves.
     """
-    training = search.training
     learner, player = search.pairs
-    patience = training.patience or learner.patience
-    several = max(learner.settings, player.settings) > 1 or patience is not None
-    # Rows that are judged out of fold need no others to choose a setting on.
-    held = training.validation_fraction if several and search.judge is None else 0.0
-    train, validation = _validated(search.everyone, held, search.seed)
+    patience = search.patience
     rounds = _rounds(search, train)
     tight = train.tightened(margins)
     watch = {} if validation is None else {"validation": validation.tightened(margins)}
@@ -231,12 +239,19 @@ def _trained_plainly(search: Search, max_time: float | None) -> Trace:
     return replace(judged_on(plain, search.everyone), multipliers=weights)
 
 
-def _validated(everyone: Compiled, fraction: float, seed: int) -> tuple[Compiled, Compiled | None]:
-    """Rows to train on, and rows to choose a setting on; None for the latter if data is small."""
+def _validated(search: Search) -> tuple[Compiled, Compiled | None]:
+    """Rows to train on, and rows to choose a setting and to calibrate on.
+
+    There are none of the latter if data is small, if there is nothing to choose, or if rows are judged
+    out of fold.
+    """
+    everyone = search.everyone
+    several = max(each.settings for each in search.pairs) > 1 or search.patience is not None
+    fraction = search.training.validation_fraction if several and search.judge is None else 0.0
     if len(everyone.first) <= SMALL or not fraction:
         return everyone, None
     try:
-        return parted(everyone, fraction, seed)
+        return parted(everyone, fraction, search.seed)
     except ValueError:  # a group is too small to be split: choose on the rows trained on
         return everyone, None
 

@@ -235,10 +235,19 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         return self.solution_.predict(rows, columns=columns, key=key)
 
-    def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The mixture's probability of each class, (n, 2); 0 or 1 if it is a single model."""
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each label, (n, 2) as in ``classes_``, whatever is decided.
+
+        ``solution_.calibration`` says on which rows it was calibrated: out of fold with `confidence`,
+        otherwise on held-out rows, and where there are none on the training rows, which flatter.
+        """
         rows = self._rows(X)
-        return self.solution_.predict_proba(rows, columns=columns)
+        return self.solution_.predict_proba(rows)
+
+    def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
+        """The probability of each decision, (n, 2); 0 or 1 if a single model decides."""
+        rows = self._rows(X)
+        return self.solution_.decision_proba(rows, columns=columns)
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score (n,), for ranking; positive favours ``classes_[1]``."""

@@ -15,6 +15,7 @@ from ratebound.game.scorer import Saved, read_scorer
 from ratebound.solution._checking import numbers, plain, texts
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
+from ratebound.solution.calibration import Calibration
 from ratebound.solution.deciders import Decider, Draw, Vote
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.tables.encoding import Encoding
@@ -43,6 +44,7 @@ def written(mixture: Mixture) -> tuple[dict[str, Any], dict[str, Array]]:
         "thresholds": list(members.thresholds),
         "classes": [plain(value) for value in mixture.classes],
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
+        "calibration": None if mixture.calibration is None else mixture.calibration.to_json(),
     }
     return document, {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
@@ -71,13 +73,14 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
                   for i, name in enumerate(names)}  # fmt: skip
     deciding = document["decider"]
     decider = DECIDERS[deciding["kind"]].read(deciding, own("decider "), len(weights), len(parameters))
-    encoding = document["encoding"]
+    encoding, calibration = document["encoding"], document["calibration"]
     found = Mixture(
         Members(weights, parameters, scorer, thresholds),
         decider,
         Record.from_json(document["record"]),
         _classes(document["classes"]),
         None if encoding is None else Encoding.from_json(encoding),
+        None if calibration is None else Calibration.from_json(calibration),
     )
     _check_width(found)
     return found

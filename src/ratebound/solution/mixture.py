@@ -13,11 +13,14 @@ from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
 from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.named import error_rate
 from ratebound.solution._choosing import choose, warn_of_shared_keys
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
+from ratebound.solution.calibration import Calibration, fit_calibration
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.price import Price
@@ -45,7 +48,8 @@ class Mixture:
     `decider` says how the members' scores become one decision: one of them is drawn by a hash of the
     row, or they vote; either may be by thresholds for known groups, which `rule` puts into words.
     `encoding`, where there is one, turns the rows of a table into the features the models were trained
-    on. `record` says where all this came from; its main parts can be read off the mixture itself.
+    on. `calibration` is for the probability of the label. `record` says where all this came from; its
+    main parts can be read off the mixture itself.
     """
 
     members: Members
@@ -53,6 +57,7 @@ class Mixture:
     record: Record
     classes: tuple[Any, Any] = (False, True)  # what no and yes are called
     encoding: Encoding | None = None
+    calibration: Calibration | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -165,11 +170,41 @@ class Mixture:
         found = weights @ scores
         return found if self.classes_[1] == self.classes[1] else -found
 
-    def predict_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The mixture's probability of each class, (n, 2) as in `classes_`; 0 and 1 for a vote."""
-        yes = self.yes_probability(X, columns=columns)
-        found = np.column_stack([1 - yes, yes])
-        return found if self.classes_[1] == self.classes[1] else found[:, ::-1]
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each label, (n, 2) as in `classes_`, whatever is decided.
+
+        It is the `calibration` of the models' mean score, which knows neither thresholds nor known
+        groups. For the probability with which the mixture decides, ask `decision_proba`.
+        """
+        if self.calibration is None:
+            raise ValueError(
+                "this mixture is not calibrated, so it has no probability of a label: decision_proba "
+                "has the probability of each decision, and mixture.calibrated(population) is the "
+                "same mixture calibrated on labelled rows, best on some it was not trained on"
+            )
+        return self._by_class(self.calibration.probability(self.mean_scores(X)))
+
+    def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
+        """The probability of each decision, (n, 2) as in `classes_`; 0 and 1 for one model or a vote."""
+        return self._by_class(self.yes_probability(X, columns=columns))
+
+    def calibrated(self, population: Population, on: str = "rows given") -> Mixture:
+        """The same mixture with `predict_proba` calibrated on a population with labels.
+
+        Rows that the models were trained on flatter them. `on` is what the calibration calls the rows.
+        Where nothing but errors counts, the likelier label is decided, so a score of 0 is a half.
+        """
+        if population.y is None:
+            raise ValueError("a calibration needs labels: rb.Population(X, y)")
+        scores = self.mean_scores(population.X)
+        errors_only = not self.constraints and self.problem.minimize == error_rate()
+        found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
+        return replace(self, calibration=found)
+
+    def mean_scores(self, X: Any) -> Array:
+        """The models' mean score (n,), each counted as often as it is used, without thresholds."""
+        scores: Array = self.model_weights @ self._model_scores(self.features(X))
+        return scores
 
     def yes_probability(self, X: Any, *, columns: Any = None) -> Array:
         """The mixture's probability of yes, (n,), whatever yes is called; 0 or 1 for a vote."""
@@ -221,14 +256,23 @@ class Mixture:
     def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
         return self.decider.choices(self.weights, self._scores(X, features, columns))
 
+    def _by_class(self, yes: Array) -> Array:
+        """The probability of each class (n, 2), in the order of `classes_`, from that of yes (n,)."""
+        found = np.column_stack([1 - yes, yes])
+        return found if self.classes_[1] == self.classes[1] else found[:, ::-1]
+
     def _scores(self, X: Any, features: Any, columns: Any) -> Array:
-        """Scores (M, n), checked: a score that is not a number would silently say no."""
+        """Scores (M, n) of the members."""
+        return self.decider.member_scores(self._model_scores(features), X, columns)
+
+    def _model_scores(self, features: Any) -> Array:
+        """Scores (B, n) of the models, checked: one that is not a number would silently say no."""
         with np.errstate(all="ignore"):
             scores = self.scorer.scores(self.parameters, features)
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
             raise ValueError(f"row {row} has no score: its features hold NaN or infinite values")
-        return self.decider.member_scores(scores, X, columns)
+        return scores
 
 
 def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
@@ -265,5 +309,5 @@ def member(whole: Mixture, index: int) -> Mixture:
     decider, models = whole.decider.alone(index)
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
-    alone = replace(whole, members=members, decider=decider)
+    alone = replace(whole, members=members, decider=decider, calibration=None)
     return alone.recorded(objectives={}, violations={}, certificate=None, prices=(), pool=None)
