@@ -154,7 +154,8 @@ def _add_predict(commands: Any) -> None:
     add = predict.add_argument
     add("--key", metavar="COLUMN", help="ids; the same id is always decided by the same model")
     add("--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)")
-    add("--probability", action="store_true", help="also write the probability of a yes")
+    add("--probability", action="store_true", help="also write the probability that the label is yes")
+    add("--decision-probability", action="store_true", help="also write that of deciding yes")
     add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,

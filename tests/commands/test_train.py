@@ -168,8 +168,8 @@ def test_thresholds_by_a_known_column(run, flags, people, new_people, tmp_path):
     # The audit's number is the definition's, from how often yes would be said.
     run("audit", folder, new_people, "--label", "income", "--json", tmp_path / "audit.json")
     (row,) = json.loads((tmp_path / "audit.json").read_text("utf-8"))["promises"]
-    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--probability").out))
-    yes = np.array([float(row["probability"]) for row in rows])
+    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--decision-probability").out))
+    yes = np.array([float(row["decision_probability"]) for row in rows])
     good = table["income"] == ">50K"
     assert row["value"] == pytest.approx(yes[good & (table["sex"] == "Female")].mean(), abs=1e-6)
     assert row["bound"] == pytest.approx(0.95 * yes[good].mean(), abs=1e-6)
@@ -199,8 +199,8 @@ def test_the_decisions_of_a_model_in_use_may_be_known(run, flags, new_people, tm
     audited = run("audit", folder, new_people, "--label", "income", "--json", tmp_path / "audit.json")
     assert audited.status in (0, 1)
     (row,) = json.loads((tmp_path / "audit.json").read_text("utf-8"))["promises"]
-    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--probability").out))
-    yes = np.array([float(row["probability"]) for row in rows])
+    rows = csv.DictReader(io.StringIO(run("predict", folder, new_people, "--decision-probability").out))
+    yes = np.array([float(row["decision_probability"]) for row in rows])
     live = read_table(new_people)["live"] == ">50K"
     assert row["value"] == pytest.approx(np.where(live, 1 - yes, yes).mean(), abs=1e-6)
     by_id = run("predict", folder, new_people, "--key", "id")

@@ -51,16 +51,16 @@ def mixed(model, tmp_path_factory):
 
 
 def test_predictions_are_reproducible_and_of_the_row_alone(run, mixed, new_people, tmp_path):
-    answer = run("predict", mixed, new_people, "--key", "id", "--probability")
+    answer = run("predict", mixed, new_people, "--key", "id", "--decision-probability")
     assert answer.status == 0
     rows = read(answer.out)
-    assert list(rows[0]) == ["id", "prediction", "probability"]
+    assert list(rows[0]) == ["id", "prediction", "decision_probability"]
     assert {row["prediction"] for row in rows} == {"<=50K", ">50K"}
-    assert {row["probability"] for row in rows} == {"0.7"}
-    assert run("predict", mixed, new_people, "--key", "id", "--probability") == answer
+    assert {row["decision_probability"] for row in rows} == {"0.7"}
+    assert run("predict", mixed, new_people, "--key", "id", "--decision-probability") == answer
     columns = make_people(400, seed=1)
     some = write_csv(tmp_path / "some.csv", {n: v[250:] for n, v in columns.items() if n != "income"})
-    assert read(run("predict", mixed, some, "--key", "id", "--probability").out) == rows[250:]
+    assert read(run("predict", mixed, some, "--key", "id", "--decision-probability").out) == rows[250:]
 
 
 def test_an_id_is_decided_alike_in_whatever_company(run, mixed, tmp_path):

@@ -28,6 +28,7 @@ from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.table import Table
 
+PROBABILITIES = ("probability", "decision_probability")  # columns: of the label, of the decision
 WHOLE = re.compile(r"-?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
@@ -43,10 +44,13 @@ def predict(use: Use) -> int:
         table = table_for(mixture, use.data, use.reading)
         columns = [] if use.key is None else [(use.key, table.column(use.key, "key").tolist())]
         columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
+        rows = rows_for(mixture, table)
+        of_label, of_decision = PROBABILITIES
         if use.probability:
-            rows = rows_for(mixture, table)
+            columns.append((of_label, _digits(mixture.label_probability(rows))))
+        if use.decision_probability:
             shares = mixture.yes_probability(rows, columns=truths(mixture, table))
-            columns.append(("probability", [f"{share:.6g}" for share in shares]))
+            columns.append((of_decision, _digits(shares)))
         text = _as_csv(_defused(columns) if use.safe_csv else columns)
     if use.out is not None:
         write_whole(use.out, text.encode())
@@ -60,7 +64,7 @@ def predict(use: Use) -> int:
 def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
     """The decisions for programs, a list by column; a probability is a number there."""
     return {
-        name: list(map(float, values)) if name == "probability" else values for name, values in columns
+        name: list(map(float, values)) if name in PROBABILITIES else values for name, values in columns
     }
 
 
@@ -84,6 +88,10 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
             these = {name: values[chosen] for name, values in known.items()}
             found[chosen] = mixture.predict(rows_of(rows, chosen), columns=these, key=own)
     return found
+
+
+def _digits(chances: Array) -> list[str]:
+    return [f"{chance:.6g}" for chance in chances]
 
 
 def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:

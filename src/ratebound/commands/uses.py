@@ -27,7 +27,8 @@ class Use:
     in_expectation: bool = False
     save: bool = False  # the certificate with the model
     state: Path | None = None  # of a monitor
-    probability: bool = False
+    probability: bool = False  # of the label
+    decision_probability: bool = False
     safe_csv: bool = True
     fail_on: str = "broken"
     out: Path | None = None

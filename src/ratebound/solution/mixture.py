@@ -176,13 +176,7 @@ class Mixture:
         It is the `calibration` of the models' mean score, which knows neither thresholds nor known
         groups. For the probability with which the mixture decides, ask `decision_proba`.
         """
-        if self.calibration is None:
-            raise ValueError(
-                "this mixture is not calibrated, so it has no probability of a label: decision_proba "
-                "has the probability of each decision, and mixture.calibrated(population) is the "
-                "same mixture calibrated on labelled rows, best on some it was not trained on"
-            )
-        return self._by_class(self.calibration.probability(self.mean_scores(X)))
+        return self._by_class(self.label_probability(X))
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
         """The probability of each decision, (n, 2) as in `classes_`; 0 and 1 for one model or a vote."""
@@ -206,8 +200,18 @@ class Mixture:
         scores: Array = self.model_weights @ self._model_scores(self.features(X))
         return scores
 
+    def label_probability(self, X: Any) -> Array:
+        """The probability that the label is yes, (n,), whatever yes is called."""
+        if self.calibration is None:
+            raise ValueError(
+                "this mixture is not calibrated, so it has no probability of a label: decision_proba "
+                "has the probability of each decision, and mixture.calibrated(population) is the "
+                "same mixture calibrated on labelled rows, best on some it was not trained on"
+            )
+        return self.calibration.probability(self.mean_scores(X))
+
     def yes_probability(self, X: Any, *, columns: Any = None) -> Array:
-        """The mixture's probability of yes, (n,), whatever yes is called; 0 or 1 for a vote."""
+        """The probability of deciding yes, (n,), whatever yes is called; 0 or 1 for a vote."""
         weights, scores = self._choices(X, self.features(X), columns)
         return np.minimum(weights @ (scores >= 0), 1.0)
 
