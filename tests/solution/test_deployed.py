@@ -63,7 +63,7 @@ def trace(request):
 @pytest.mark.parametrize("classes", [("no", "yes"), ("yes", "no"), (1, 0)], ids=str)
 @pytest.mark.parametrize("decider", DECIDERS)
 def test_one_shape_before_and_after(trace, decider, classes, tmp_path):
-    mixture = replace(DECIDERS[decider](trace), classes=classes)
+    mixture = replace(DECIDERS[decider](trace), classes=classes).calibrated(PEOPLE)
     loaded = rb.load(mixture.save(tmp_path))
     answers = []
     for model in (mixture, loaded):
@@ -79,7 +79,7 @@ def test_one_shape_before_and_after(trace, decider, classes, tmp_path):
         certain = proba.max(axis=1) == 1
         np.testing.assert_array_equal(decided[certain], model.classes_[proba.argmax(axis=1)][certain])
         keyed = model.predict(X, columns=GROUP, key=np.arange(240))
-        answers.append((decided, proba, ranked, keyed, model.uniform(X)))
+        answers.append((decided, proba, model.predict_proba(X), ranked, keyed, model.uniform(X)))
     for before, after in zip(*answers, strict=True):
         np.testing.assert_array_equal(before, after, strict=True)
     assert str(loaded) == str(mixture)

@@ -99,12 +99,11 @@ def _most_likely(sides: Array, targets: Array, counts: Array) -> list[float]:
         chance = expit(line @ sides)
         error, curvature = counts * (chance - targets), counts * chance * (1 - chance)
         hessian = (sides * curvature) @ sides.T
-        hessian += 1e-12 * np.trace(hessian) * np.eye(len(sides))  # constant scores: no slope is best
+        hessian += 1e-12 * counts.sum() * np.eye(len(sides))  # for constant scores, where none is best
         step = np.linalg.solve(hessian, sides @ error)
-        while (there := loss(line - step)) > here:
+        while (there := loss(line - step)) > here * (1 + 1e-13):  # beyond what rounding does
             step = step / 2
-        line = line - step
-        if here - there <= 1e-14 * here:
+        line, here = line - step, there
+        if np.abs(step).max() <= 1e-10 * (1 + np.abs(line).max()):
             break
-        here = there
     return line.tolist() if line[0] > 0 else flat.tolist()

@@ -1,0 +1,139 @@
+"""Probabilities of the label: Platt's sigmoid as scikit-learn has it, also where little can be fitted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.calibration import _SigmoidCalibration
+
+import ratebound as rb
+from ratebound.solution.calibration import Calibration, fit_calibration
+
+rng = np.random.default_rng(0)
+SCORES = rng.normal(size=800)
+LABELS = rng.random(800) < expit(2 * SCORES - 1)
+COUNTS = rng.integers(0, 4, 800)
+
+
+def fitted(scores, labels, weights=None, **how):
+    return fit_calibration(np.asarray(scores, float), np.asarray(labels), weights, "here", **how)
+
+
+@pytest.mark.parametrize("weights", [None, COUNTS.astype(float)], ids=["plain", "weighted"])
+def test_it_is_scikit_learns_sigmoid(weights):
+    found = fitted(SCORES, LABELS, weights)
+    theirs = _SigmoidCalibration().fit(SCORES, LABELS, weights).predict(SCORES)
+    np.testing.assert_allclose(found.probability(SCORES), theirs, atol=1e-6)
+
+
+def test_weights_are_repeated_rows_and_shares_are_scaled():
+    weighted = fitted(SCORES, LABELS, COUNTS.astype(float))
+    repeated = fitted(np.repeat(SCORES, COUNTS), np.repeat(LABELS, COUNTS))
+    assert weighted.slope == pytest.approx(repeated.slope, rel=1e-9)
+    assert weighted.intercept == pytest.approx(repeated.intercept, rel=1e-9)
+    shares = fitted(SCORES, LABELS, np.full(800, 1 / 800))
+    assert shares.slope == pytest.approx(fitted(SCORES, LABELS).slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e200])
+def test_the_scale_of_scores_does_not_matter(scale):
+    expected = fitted(SCORES, LABELS).probability(SCORES)
+    found = fitted(SCORES * scale, LABELS).probability(SCORES * scale)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("even_at_zero", [False, True])
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (SCORES, SCORES > 0),
+        (SCORES, np.ones(800, bool)),
+        (SCORES, np.zeros(800, bool)),
+        (np.full(800, 1e300), LABELS),
+        (np.zeros(800), LABELS),
+        (-SCORES, LABELS),
+        (np.where(LABELS, 1e300, -1e300), LABELS),
+        (rng.standard_cauchy(800), LABELS),
+        ([0.3], [True]),
+    ],
+    ids=["separated", "all yes", "all no", "constant", "zero", "reversed", "huge", "wild", "one row"],
+)
+def test_little_to_fit_gives_sensible_numbers(scores, labels, even_at_zero):
+    found = fitted(scores, labels, even_at_zero=even_at_zero)
+    assert 0 < found.slope < np.inf
+    chances = found.probability(np.asarray(scores, float))
+    assert (chances >= 0).all()
+    assert (chances <= 1).all()
+    # No worse than a half for everyone, and in the order of the scores.
+    assert np.mean((chances - labels) ** 2) <= 0.25 + 1e-6
+    assert (np.diff(chances[np.argsort(scores)]) >= 0).all()
+    if not even_at_zero:
+        assert chances.mean() == pytest.approx(np.mean(labels), abs=0.34 if len(labels) == 1 else 0.01)
+
+
+def test_a_half_at_zero():
+    found = fitted(SCORES, LABELS, even_at_zero=True)
+    np.testing.assert_array_equal(found.probability(SCORES) >= 0.5, SCORES >= 0)
+
+
+# --- mixtures ------------------------------------------------------------------------------------
+
+X = rng.normal(size=(400, 2))
+Y = X[:, 0] + rng.normal(size=400) > 0.5
+PEOPLE = rb.Population(X, Y)
+PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.1])
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    trace = rb.play(rb.compile(PROBLEM, PEOPLE), rb.Linear(0.1), rounds=60, batch_size=None)
+    return rb.average(trace)
+
+
+def test_without_a_calibration_there_is_no_probability_of_a_label(mixture):
+    with pytest.raises(ValueError, match=r"decision_proba has .* mixture\.calibrated\(population\)"):
+        mixture.predict_proba(X)
+    assert mixture.decision_proba(X).shape == (400, 2)
+
+
+def test_probabilities_of_labels_say_nothing_of_the_promise(mixture):
+    calibrated = mixture.calibrated(PEOPLE)
+    assert (calibrated.calibration.on, calibrated.calibration.rows) == ("rows given", 400)
+    chances = calibrated.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert chances[:, 1].mean() == pytest.approx(Y.mean(), abs=0.01)
+    assert calibrated.decision_proba(X)[:, 1].mean() < 0.2
+    mean = mixture.weights @ mixture.member_scores(X).T
+    theirs = _SigmoidCalibration().fit(mean, Y).predict(mean)
+    np.testing.assert_allclose(chances[:, 1], theirs, atol=1e-6)
+
+
+def test_columns_are_in_the_order_of_the_classes(mixture):
+    reverse = replace(mixture, classes=("yes", "no")).calibrated(PEOPLE)
+    assert reverse.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(reverse.predict_proba(X)[:, 0], reverse.label_probability(X))
+
+
+def test_a_vote_keeps_the_calibration_and_a_member_loses_it(mixture):
+    compiled, calibrated = rb.compile(PROBLEM, PEOPLE), mixture.calibrated(PEOPLE)
+    vote = rb.determinize(calibrated, compiled, "vote").model
+    np.testing.assert_array_equal(vote.predict_proba(X), calibrated.predict_proba(X))
+    assert rb.determinize(calibrated, compiled, "best").model.calibration is None
+
+
+def test_labels_are_needed(mixture):
+    with pytest.raises(ValueError, match="a calibration needs labels"):
+        mixture.calibrated(rb.Population(X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"slope": 0.0}, {"slope": -1.0}, {"slope": "steep"}, {"intercept": None}, {"on": 3}, {"rows": 1.5}],
+    ids=str,
+)
+def test_what_a_file_says_is_checked(change):
+    good = Calibration(1.0, 0.5, "here", 10).to_json()
+    assert Calibration.from_json(good) == Calibration(1.0, 0.5, "here", 10)
+    with pytest.raises((ValueError, TypeError)):
+        Calibration.from_json(good | change)
