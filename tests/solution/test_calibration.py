@@ -1,4 +1,4 @@
-"""Probabilities of the label: Platt's sigmoid as scikit-learn has it, also where little can be fitted."""
+"""Probabilities of the label: Platt's sigmoid as scikit-learn has it, also with little to fit."""
 
 from dataclasses import replace
 
