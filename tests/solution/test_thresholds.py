@@ -252,9 +252,9 @@ def test_thresholds_lie_between_scores():
     compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(None, [0, 1, 1, 0, 1]))
     close = np.nextafter(1.0, 2.0)
     found = rank(compiled, np.array([1.0, close, 5e-324, 0.0, -1e308]), np.zeros(5, dtype=int))
-    assert found.at.tolist() == [np.inf, close, 0.5, 5e-324, -5e307, -np.inf]
+    assert found.at(np.arange(6)).tolist() == [np.inf, close, 0.5, 5e-324, -5e307, -np.inf]
     apart = rank(compiled, np.array([1.0, close, 3.0, 0.0, 5.0]), np.zeros(5, dtype=int), 0.1)
-    assert apart.at.tolist() == [np.inf, 4.0, 2.0, 0.5, -np.inf]
+    assert apart.at(np.arange(5)).tolist() == [np.inf, 4.0, 2.0, 0.5, -np.inf]
 
 
 # --- on models -----------------------------------------------------------------------------------

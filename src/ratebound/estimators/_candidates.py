@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ratebound.base.linear_program import kept
 from ratebound.base.types import Array
 from ratebound.estimators._margins import errors_of
-from ratebound.game.moving import moved_together, pool_of_moved
+from ratebound.game.moving import Ranked, is_fixed, ranked
 from ratebound.game.pool import Pool, pool_of_candidates
 from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
@@ -57,15 +57,15 @@ class Candidates:
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             return thresholds_on(tightened, tight, self.known)
-        return self.solve(moved_together(tightened, tight) if self.moves else tightened)
+        return self.solve(self._moved(margins).together() if self._movable else tightened)
 
     def pool(self, margins: Array) -> Pool:
         """What `solved` chooses from at these margins."""
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             pool = pool_on(tightened, tight, self.known)
-        elif self.moves:
-            pool = pool_of_moved(tightened, tight)
+        elif self._movable:
+            pool = self._moved(margins).pool()
         else:
             pool = pool_of_candidates(tightened)
         return replace(pool, margins=margins)
@@ -90,6 +90,25 @@ class Candidates:
                 gaps.append(evaluate(solution, there).violations - evaluate(solution, here).violations)
         found: Array = np.maximum(np.mean(gaps, axis=0), 0.0) / math.sqrt(2)
         return found
+
+    @property
+    def _movable(self) -> bool:
+        return self.moves and not is_fixed(self.everyone)
+
+    @cached_property
+    def _ranked(self) -> Ranked:
+        return ranked(self.trace.iterates, self.everyone)
+
+    def _moved(self, margins: Array) -> Ranked:
+        """The iterates at all thresholds, with these margins; the latest are asked about twice."""
+        if margins.tobytes() not in self._latest:
+            self._latest.clear()
+            self._latest[margins.tobytes()] = self._ranked.tightened(margins)
+        return self._latest[margins.tobytes()]
+
+    @cached_property
+    def _latest(self) -> dict[bytes, Ranked]:
+        return {}
 
     def _tightened(self, margins: Array) -> tuple[Compiled, Trace]:
         trace = replace(self.trace, violations=self.trace.violations + margins)

@@ -10,13 +10,14 @@ floored can always be kept, and no mixture is worse than the best threshold on o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.game.pool import Pool, pool_of_candidates, pool_of_thresholds
-from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank
+from ratebound.game.pool import Pool, pool_of_thresholds
+from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank, thresholds_of
 from ratebound.game.trace import Trace, Values, joined, judged_on
 from ratebound.problem.compiled import Compiled
 
@@ -51,77 +52,92 @@ def with_moved_thresholds(
     >>> moved.status.feasible, round(moved.objectives["train"], 6)
     (True, 0.45)
     """
-    if _is_fixed(compiled):
+    if is_fixed(compiled):
         return trace
     whole = trace.iterates
     pieces = [replace(whole, at=np.zeros(len(whole)))]
     for setting in whole.settings:
-        own, scores, rankings = _ranked(whole.of_setting(setting), compiled, at_most)
-        pieces += _moved(own, scores, rankings, best_policy(rankings), dict(watch or {}))
+        pieces += ranked(whole.of_setting(setting), compiled, at_most).moved(watch or {})
     return joined(pieces)
 
 
-def moved_together(trace: Trace, compiled: Compiled) -> Trace:
-    """`with_moved_thresholds` of all settings as one.
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Iterates that were judged on some rows, and the order in which each puts these."""
 
-    None of the mixtures of any iterates at any thresholds is better than `rb.shrink` finds among these.
-    """
-    if _is_fixed(compiled):
-        return trace
-    whole = trace.iterates
-    own, scores, rankings = _ranked(whole, compiled, None)
-    kept = replace(whole, at=np.zeros(len(whole)), watched={})
-    return joined([kept, *_moved(own, scores, rankings, best_policy(rankings), {})])
+    compiled: Compiled
+    whole: Trace  # all of the iterates
+    own: Trace  # those to be moved
+    scores: Array  # (N, n) of those
+    rankings: list[Ranking]
+
+    def tightened(self, margins: Array) -> Ranked:
+        """The same where `margins` (m,) to spare are asked of every constraint: no order changes."""
+        compiled, moved = self.compiled.tightened(margins), np.concatenate([[0.0], margins])
+        return replace(
+            self,
+            compiled=compiled,
+            whole=replace(self.whole, violations=self.whole.violations + margins),
+            own=replace(self.own, violations=self.own.violations + margins),
+            rankings=[replace(r, compiled=compiled, offset=r.offset + moved) for r in self.rankings],
+        )
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The best mixture of these iterates at any thresholds."""
+        return best_policy(self.rankings)
+
+    def moved(self, watch: Mapping[str, Compiled]) -> list[Trace]:
+        """What the best mixture of the iterates, at thresholds other than 0, is made of."""
+        used = self.policy.columns
+        # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
+        far = 2 * np.abs(self.scores).max(axis=1)[used.model].astype(float) + 1
+        at = np.clip(thresholds_of(self.rankings, used), -far, far)
+        elsewhere = np.flatnonzero(at)  # at 0 it is the iterate itself
+        if not len(elsewhere):
+            return []
+        moved = _at(self.own.only(used.model[elsewhere]), at[elsewhere])
+        values = {
+            name: Values(*rows.evaluate(*_shifted(moved, rows)), rows.scale[1:])
+            for name, rows in watch.items()
+        }
+        objectives, violations = self.compiled.evaluate(*_shifted(moved, self.compiled))
+        return [replace(moved, objectives=objectives, violations=violations, watched=values)]
+
+    def together(self) -> Trace:
+        """`with_moved_thresholds` of all settings as one.
+
+        None of the mixtures of any iterates at any thresholds is better than `rb.shrink` finds among
+        these.
+        """
+        kept = replace(self.whole, at=np.zeros(len(self.whole)), watched={})
+        return joined([kept, *self.moved({})])
+
+    def pool(self) -> Pool:
+        """What `together` chooses from, and would at other bounds."""
+        return pool_of_thresholds(self.rankings, self.policy)
 
 
-def pool_of_moved(trace: Trace, compiled: Compiled) -> Pool:
-    """What `moved_together` chooses from, and would at other bounds."""
-    if _is_fixed(compiled):
-        return pool_of_candidates(trace)
-    _, _, rankings = _ranked(trace.iterates, compiled, None)
-    return pool_of_thresholds(rankings, best_policy(rankings))
-
-
-def _is_fixed(compiled: Compiled) -> bool:
+def is_fixed(compiled: Compiled) -> bool:
     """Whether a rate has a threshold of its own, so that the others cannot move without it."""
     return any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks)
 
 
-def _ranked(own: Trace, compiled: Compiled, at_most: int | None) -> tuple[Trace, Array, list[Ranking]]:
-    """The iterates to be moved, their scores (N, n), and the order in which each puts the rows."""
-    count = min(at_most or len(own), len(own), max(LARGEST // len(compiled.cells), 1))
+def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Ranked:
+    """The iterates of a trace, in the order in which each puts the rows it was judged on."""
+    count = min(at_most or len(whole), len(whole), max(LARGEST // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
-    own = own.only(len(own) - 1 - np.linspace(0, len(own) - 1, count).round().astype(int)[::-1])
+    spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
+    own = whole.only(len(whole) - 1 - spaced[::-1])
     scores = own.scores(compiled)
     if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
         own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
     rankings = [
-        rank(compiled, row.astype(float), everyone, apart(row), offset)
+        rank(compiled, row, everyone, apart(row), offset)
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
-    return own, scores, rankings
-
-
-def _moved(
-    own: Trace, scores: Array, rankings: list[Ranking], policy: Policy, watch: dict[str, Compiled]
-) -> list[Trace]:
-    """What the best mixture of these iterates, at thresholds other than 0, is made of."""
-    compiled, used = rankings[0].compiled, policy.columns
-    at = np.array([rankings[b].at[i] for b, i in zip(used.model, used.candidate, strict=True)])
-    # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
-    far = 2 * np.abs(scores).max(axis=1)[used.model].astype(float) + 1
-    at = np.clip(at, -far, far)
-    elsewhere = np.flatnonzero(at)  # at 0 it is the iterate itself
-    if not len(elsewhere):
-        return []
-    moved = _at(own.only(used.model[elsewhere]), at[elsewhere])
-    values = {
-        name: Values(*rows.evaluate(*_shifted(moved, rows)), rows.scale[1:])
-        for name, rows in watch.items()
-    }
-    objectives, violations = compiled.evaluate(*_shifted(moved, compiled))
-    return [replace(moved, objectives=objectives, violations=violations, watched=values)]
+    return Ranked(compiled, whole, own, scores, rankings)
 
 
 def _at(trace: Trace, at: Array) -> Trace:

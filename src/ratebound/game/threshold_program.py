@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -51,10 +52,10 @@ class Ranking:
     """
 
     compiled: Compiled
+    scores: Array  # (n,) in this order
     cell: Array  # (n,) int32: the cell of each row, in this order
     weights: Array | None  # (n,) in this order
-    stops: Array  # (candidates,) where in this order the rows that get a yes end
-    at: Array  # (candidates,) the threshold: yes from here on
+    stops: Array  # (candidates,) int32: where in this order the rows that get a yes end
     first: Array  # (groups + 1,) each group's first candidate, and the end
     starts: Array  # (groups + 1,) each group's first row in this order, and the end
     offset: Array  # (1+m,) what the objective and each constraint are before anyone gets a yes
@@ -68,6 +69,15 @@ class Ranking:
         least = np.minimum.reduceat(passed, self.first[:-1])
         hits = np.flatnonzero(passed == np.repeat(least, np.diff(self.first)))
         return hits[np.searchsorted(hits, self.first[:-1])], least - total[self.starts[:-1]]
+
+    def at(self, candidates: Any) -> Array:
+        """The thresholds of these candidates: yes is said from there on."""
+        stops, group = self.stops[candidates], self.group(candidates)
+        upper, lower = (self.scores.take(stops - back, mode="clip").astype(float) for back in (1, 0))
+        between = upper / 2 + lower / 2
+        between = np.where(between > lower, between, upper)  # neighbours among the floats
+        between = np.where(stops == self.starts[group + 1], -np.inf, between)
+        return np.where(stops == self.starts[group], np.inf, between)
 
     def values(self, candidates: Array) -> Array:
         """What these candidates, in order, add to the objective and each constraint, (k, 1+m)."""
@@ -109,22 +119,21 @@ def rank(
     `offset` (1+m,) stands in for the problem's own, where a model adds to it.
     """
     order = np.argsort(-scores)
-    order = order[np.argsort(groups[order].astype(np.min_scalar_type(groups.max())), kind="stable")]
-    scores, starts = scores[order], np.searchsorted(groups[order], np.arange(groups.max() + 2))
-    lasts = np.zeros(len(order), dtype=bool)
-    lasts[starts[1:] - 1] = True
-    upper, lower = scores[:-1], scores[1:]
-    ends = np.flatnonzero(np.append(upper > lower + apart, True) | lasts)
-    between = np.append(upper / 2 + lower / 2, 0.0)
-    between[:-1] = np.where(between[:-1] > lower, between[:-1], upper)  # neighbours among the floats
-    between[lasts] = -np.inf
+    last = int(groups.max())
+    if last > 0:
+        order = order[np.argsort(groups[order].astype(np.min_scalar_type(last)), kind="stable")]
+    scores, starts = scores[order], np.searchsorted(groups[order], np.arange(last + 2))
+    with np.errstate(over="ignore"):
+        is_end = np.append(scores[:-1] - scores[1:] > apart, True)
+    is_end[starts[1:] - 1] = True
+    ends = np.flatnonzero(is_end).astype(np.int32)
     cut = np.searchsorted(ends, starts[:-1])  # where a group begins, with "yes to no one"
     return Ranking(
         compiled=compiled,
+        scores=scores,
         cell=compiled.cells[order],
         weights=None if compiled.weights is None else compiled.weights[order],
         stops=np.insert(ends + 1, cut, starts[:-1]),
-        at=np.insert(between[ends], cut, np.inf),
         first=np.append(cut, len(ends)) + np.arange(len(starts)),
         starts=starts,
         offset=compiled.offset if offset is None else offset,
@@ -279,6 +288,12 @@ def _cheapest(rankings: Sequence[Ranking], prices: Array) -> tuple[Array, Array,
         won = lower < cost
         model[won], candidate[won], cost[won] = index, other[won], lower[won]
     return model, candidate, cost
+
+
+def thresholds_of(rankings: Sequence[Ranking], columns: Columns) -> Array:
+    """The threshold of each column, (k,)."""
+    pairs = zip(columns.model.tolist(), columns.candidate.tolist(), strict=True)
+    return np.array([rankings[model].at(candidate) for model, candidate in pairs], dtype=float)
 
 
 def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Columns:

@@ -19,6 +19,7 @@ from ratebound.game.threshold_program import (
     best_policy,
     least_of_policies,
     rank,
+    thresholds_of,
 )
 from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.learners.linear import LinearScorer
@@ -102,7 +103,7 @@ def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
 
 
 def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Ranking]:
-    return [rank(compiled, row.astype(float), group, base.apart(row)) for row in base.scores]
+    return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
 
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -297,7 +298,7 @@ def _mixture(
     weights, members = _members_of(policy, rankings)
     chosen = policy.columns
     used, model = np.unique(chosen.model[members], return_inverse=True)
-    at = np.array([rankings[b].at[i] for b, i in zip(chosen.model, chosen.candidate, strict=True)])
+    at = thresholds_of(rankings, chosen)
     scorer, parameters = base.scorer.kept(base.parameters[used])
     found = weights @ chosen.values[members].sum(axis=1)
     settings = np.unique(base.settings[used])
