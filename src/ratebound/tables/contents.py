@@ -41,8 +41,8 @@ class Content:
     @property
     def is_arrow(self) -> bool:
         """Whether it is Parquet or Arrow, by its name or by its first bytes."""
-        packed = self.data[:4] == b"PAR1" == self.data[-4:] or self.data[:6] == b"ARROW1"
-        return packed or _suffix(self.name) in ARROW
+        begins_so = self.data[:4] == b"PAR1" == self.data[-4:] or self.data[:6] == b"ARROW1"
+        return begins_so or _suffix(self.name) in ARROW
 
 
 def contents(paths: Sequence[str | Path]) -> list[Content]:

@@ -74,6 +74,7 @@ class Table:
         if name in self.values:
             return
         joined = [each for each in self.columns if name in each and set(SEPARATORS) & set(each)]
+        joined = joined or (self.columns if len(self.columns) == 1 else [])
         parted = f". {joined[0]!r} is one column here: say what parts the cells, --sep" if joined else ""
         raise ValueError(
             f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
