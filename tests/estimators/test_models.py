@@ -214,13 +214,21 @@ def test_what_is_fitted_anew_has_no_warm_start(kind):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("model", "takes"),
-    [("linear", False), (LogisticRegression(), False), (HistGradientBoostingClassifier(), True)],
-    ids=["linear", "logistic", "histogram"],
-)
-def test_it_takes_missing_values_where_its_model_does(model, takes):
-    assert get_tags(rb.RateConstrainedClassifier(model=model)).input_tags.allow_nan == takes
+@pytest.mark.parametrize("as_frame", [False, True], ids=["array", "frame"])
+@pytest.mark.parametrize("kind", ["linear", "logistic", "histogram", "lightgbm", "mlp", "lattice"])
+def test_every_model_learns_from_what_is_missing(kind, as_frame):
+    """The labels say where a value is missing, which no value tells."""
+    if kind in ("mlp", "lattice"):
+        pytest.importorskip("torch")
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.arange(300) % 3 == 0
+    X[y, 1] = np.nan
+    rows = pd.DataFrame(X, columns=["a", "b"]) if as_frame else X
+    model = MODELS[kind]() if kind in MODELS else kind
+    training = rb.Training(epochs={"linear": 300, "mlp": 40, "lattice": 40}.get(kind, 10))
+    fitted = rb.RateConstrainedClassifier(model=model, training=training, random_state=0)
+    assert get_tags(fitted).input_tags.allow_nan
+    assert (fitted.fit(rows, y).predict(rows) == y).all()
 
 
 def test_what_only_looks_like_an_estimator_will_do():

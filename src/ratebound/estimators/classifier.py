@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
@@ -31,6 +31,7 @@ from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
 from ratebound.tables.encoding import Encoding
+from ratebound.tables.features import Features, as_features
 from ratebound.tables.fitting import fit_encoding
 
 
@@ -60,7 +61,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         "best" choose among the iterates, and the same model trained without promises, each at any
         threshold. So a bound on a single rate can always be kept, and never costs more than the best
         threshold of the plain model. "average" and "last" use the iterates as they were played.
-    features : DataFrame columns the model may see; all by default. Constraints may use other columns.
+    features : columns of a table that the model may see; all by default. Constraints may use others.
+        ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is
+        done with each column. Missing values are filled and flagged for models that take none.
     known : columns that may be used to decide, besides the model's score. Each combination of their
         values gets its own thresholds. `predict` needs these columns, in `X` or in `columns`.
     positive_label : the label that means yes; by default the last in sorted order.
@@ -111,7 +114,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         model: Any = "linear",
         player: Any = "auto",
         solution: Any = "shrink",
-        features: Sequence[str] | None = None,
+        features: Features | Sequence[str] | None = None,
         known: Sequence[str] | None = None,
         positive_label: Any = None,
         confidence: float | None = None,
@@ -138,7 +141,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = as_learner(self.model).takes_missing
+        tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
         return tags
 
     def fit(
@@ -152,7 +155,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         call ``fit(X, y, steering=rb.Population(more_X, more_y))``.
         """
         learner, solve, training = self._checked_parameters()
-        X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight), learner)
+        X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight))
         classes = self._no_and_yes()
         check_others(others, classes[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -162,7 +165,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
         encoding = fit_encoding(
-            first.X, first.weights, self.features, learner.style, learner.takes_sparse
+            first.X,
+            first.weights,
+            self.features,
+            learner.style,
+            takes_sparse=learner.takes_sparse,
+            takes_missing=learner.takes_missing,
         )
         everyone = compile(problem, **_encoded(fitting, encoding))
         if self.known is not None:
@@ -212,10 +220,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _checked_parameters(self) -> tuple[Learner, Callable[..., Mixture], Training]:
         """The objects that the parameters name, checked before anything is read or trained."""
         learner, solve = as_learner(self.model), as_solution(self.solution)
-        for name in ("features", "known"):
-            given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given or (), Iterable):
-                raise TypeError(f"{name} takes a list of columns, as in ['sex'], got {given!r}")
+        as_features(self.features)
+        if isinstance(self.known, str) or not isinstance(self.known or (), Iterable):
+            raise TypeError(f"known takes a list of columns, as in ['sex'], got {self.known!r}")
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
         if self.certify is not None:
@@ -286,23 +293,21 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         yes = self._yes()
         return (self.classes_[0] if self.classes_[1] == yes else self.classes_[1]), yes
 
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, learner: Learner
-    ) -> tuple[Any, Array, Array | None]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
         labels = as_array(y)
         if labels.dtype.kind == "O" and labels.ndim == 1 and (missing := int(is_missing(labels).sum())):
             raise ValueError(f"y has {missing:,} missing labels: leave those rows out")
-        if frame_columns(X):
-            validate_data(self, X, skip_check_array=True)
+        if names := frame_columns(X):
+            self.n_features_in_ = len(names)
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows
+                self.feature_names_in_ = np.array(names, dtype=object)
             y = column_or_1d(y, warn=True)
             if len(y) != len(X):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}")
         else:
-            finite = learner.style == "scaled"
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", ensure_all_finite=finite or "allow-nan"
-            )
+            X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, _ = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
@@ -318,12 +323,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, encoding = unmasked(X), self.solution_.encoding
         if frame_columns(X) and encoding is not None and encoding.from_frame:
-            if self.features is None:  # else the encoding reports missing columns; others are not needed
-                validate_data(self, X, skip_check_array=True, reset=False)
-            return X
-        takes_nan = get_tags(self).input_tags.allow_nan
-        finite = "allow-nan" if takes_nan else True
-        return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite=finite)
+            return X  # its columns are found by their names
+        return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
 
 
 def _encoded(people: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:

@@ -1,4 +1,4 @@
-"""Reading tables: arrays, lists and DataFrames (pandas, polars) alike, without importing either."""
+"""Reading tables: arrays, lists and tables (pandas, polars, PyArrow) alike, importing none of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr
 
 
-def frame_columns(X: Any) -> list[str]:
-    """The column names of a DataFrame (pandas, polars), and none for anything else."""
-    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "to_numpy") else []
+def frame_columns(X: Any) -> list[Any]:
+    """The column names of a table (pandas, polars, PyArrow), and none for anything else."""
+    if hasattr(X, "column_names"):  # PyArrow, whose `columns` are the columns themselves
+        names = list(X.column_names)
+    else:
+        names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "to_numpy") else []
+    if len(set(names)) < len(names):
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise ValueError(f"two columns of X are named {twice!r}: rename one of them, or leave it out")
+    return names
 
 
 def length(values: Any, name: str) -> int:
@@ -32,6 +39,8 @@ def as_array(values: Any) -> Any:
     """Values as an array; a sparse matrix as one in its usual form."""
     if sparse.issparse(values):
         return as_csr(values)
+    if hasattr(values, "to_pylist"):  # PyArrow
+        return _arrow_array(values)
     if hasattr(values, "to_numpy"):
         frame: Array = values.to_numpy()
         return frame
@@ -39,6 +48,15 @@ def as_array(values: Any) -> Any:
     if array.dtype.kind in "US" and not hasattr(values, "dtype"):
         array = np.asarray(values, dtype=object)  # a list's None or NaN among texts must stay missing
     return array
+
+
+def _arrow_array(values: Any) -> Array:
+    if frame_columns(values):
+        return np.column_stack([_arrow_array(column) for column in values.columns])
+    if hasattr(values.type, "index_type"):  # a dictionary, whose gaps are lost unless it is decoded
+        values = values.cast(values.type.value_type)
+    found: Array = values.to_numpy(zero_copy_only=False)
+    return found
 
 
 def unmasked(values: Any) -> Any:
@@ -60,9 +78,11 @@ def unmasked(values: Any) -> Any:
 
 
 def rows_of(table: Any, rows: Array) -> Any:
-    """These rows, by their indices, of an array, a sparse matrix or a DataFrame."""
+    """These rows, by their indices, of an array, a sparse matrix or a table."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
+    if hasattr(table, "column_names"):
+        return table.take(rows)
     as_it_is = sparse.issparse(table) or frame_columns(table)
     return table[rows] if as_it_is else as_array(table)[rows]
 

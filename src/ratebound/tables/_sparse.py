@@ -10,9 +10,7 @@ from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr
-from ratebound.tables.columns import Column, Number, Plain, Style, flags_gaps
-
-BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
+from ratebound.tables.columns import BEYOND, Column, Number, Plain, Style, flags_gaps
 
 
 def fit_matrix(

@@ -17,12 +17,14 @@ from typing import Any, Literal, get_args
 Style = Literal["scaled", "plain", "codes", "table"]
 MISSING = "(missing)"  # the value a missing text stands for
 OTHER = "(other)"  # the value that all texts without a feature of their own stand for
+BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
 Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has them
 
 # What of a column becomes a number: the numbers it holds; of a moment the days since 1970 with their
 # fraction, the month (1 to 12), the weekday (Monday is 0) or the hour (with its fraction), all in UTC
 # where there is a time zone; of a duration its days.
 ReadAs = Literal["number", "days", "month", "weekday", "hour", "duration"]
+PARTS = ("month", "weekday", "hour")  # of a date, beside its days
 # The order in which dates that are texts name day, month and year. ISO dates are read in any case.
 DateOrder = Literal["ymd", "dmy", "mdy"]
 
@@ -98,7 +100,7 @@ def names_of(column: Column) -> list[str]:
         return [f"{column.name} == {value}" for value in column.values]
     if isinstance(column, Code):
         return [str(column.name)]
-    part = f": {column.read_as}" if column.read_as in ("month", "weekday", "hour") else ""
+    part = f": {column.read_as}" if column.read_as in PARTS else ""
     return [f"{column.name}{part}"] + [f"{column.name} is missing"] * flags_gaps(column)
 
 
@@ -149,6 +151,21 @@ def column_from_json(entry: dict[str, Any]) -> Column:
         if key in fields and not unfilled and not math.isfinite(fields[key]):
             raise ValueError(f"column {name!r} has a {key} that is not a finite number")
     return KINDS[entry["kind"]](name, **fields)
+
+
+def check_distinct(columns: Sequence[Column]) -> None:
+    """Raise unless each column of a table is read once, or once for each part of a date."""
+    seen: dict[Name, Column] = {}
+    for column in columns:
+        first = seen.setdefault(column.name, column)
+        if first is column:
+            continue
+        dates = isinstance(first, Number | Plain) and first.read_as == "days"
+        part = isinstance(column, Number | Plain) and column.read_as in PARTS
+        if not (dates and part):
+            raise ValueError(f"its encoding has the column {column.name!r} twice")
+    if len({name for column in columns for name in names_of(column)[:1]}) < len(columns):
+        raise ValueError("its encoding has a part of a date twice")
 
 
 def name_from_json(name: Any) -> Name:

@@ -5,7 +5,6 @@ What was learned (centres, scales, values) is plain data, so it is saved with th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +14,19 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, is_missing, numbers
+from ratebound.problem.frames import as_array, frame_columns, is_missing, some
 from ratebound.problem.matrices import as_csr, as_dense
 from ratebound.tables._sparse import transform_matrix
 from ratebound.tables._writing import ArrayFeatures, SparseFeatures
 from ratebound.tables.columns import (
     KINDS_IN,
-    MISSING,
     Category,
     Code,
     Column,
     Number,
+    Plain,
     Style,
+    check_distinct,
     column_from_json,
     column_to_json,
     flags_gaps,
@@ -34,7 +34,9 @@ from ratebound.tables.columns import (
     places_of,
     width_of,
 )
-from ratebound.tables.factoring import factored
+from ratebound.tables.matching import Read, read_as_trained, tell
+from ratebound.tables.moments import number_of
+from ratebound.tables.treatments import Treatment, treatment_from_json, treatment_to_json
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Encoding:
     from_frame: bool
     style: Style = "scaled"
     sparse: bool = False  # whether features are a sparse matrix
+    treatments: tuple[Treatment, ...] = ()  # of every column it was fitted to, for people to read
 
     @property
     def names(self) -> list[str]:
@@ -70,26 +73,27 @@ class Encoding:
     def transform(self, X: Any) -> Any:
         """Features (n, d) of a table like the one fitted on; for the style "table", its columns.
 
-        Missing values are filled in. Where a column had none in training there is a warning, and where
-        no value is present at all, an error.
+        Columns are found by their names, and others are ignored. Missing values are filled in, and a
+        text is read as a number or a date where that was trained on. One warning tells of all that
+        training has not seen: values missing, unknown or unreadable. Where nothing of a column can be
+        read, or no value is present at all, there is an error.
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
-        present = frame_columns(X)
-        lacking = [str(c.name) for c in self.columns if c.name not in present]
-        if lacking:
-            raise ValueError(f"the table has no column {lacking[0]!r}, which the model was trained on")
+        self._check_columns(X)
         if self.style == "table":
-            missing = [int(is_missing(as_array(X[column.name])).sum()) for column in self.columns]
-            self._tell_missing(missing, len(X))
-            return X[[column.name for column in self.columns]]
+            names = [column.name for column in self.columns]
+            tell({name: _missing(X[name]) for name in names}, self._gaps, len(X))
+            return X.select(names) if hasattr(X, "select") else X[names]
+        found: dict[Any, Read] = {}
+        for column in self.columns:
+            if column.name not in found:  # the parts of a date are read at once
+                found[column.name] = read_as_trained(X[column.name], column)
+        tell(found, self._gaps, len(X))
         features = self._unwritten(len(X))
         with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
-            missing = [
-                _write(features, first, column, X[column.name])
-                for first, column in zip(self._first_features, self.columns, strict=True)
-            ]
-        self._tell_missing(missing, len(X))
+            for first, column in zip(self._first_features, self.columns, strict=True):
+                _write(features, first, column, found[column.name])
         return features.finished()
 
     def _unwritten(self, rows: int) -> ArrayFeatures | SparseFeatures:
@@ -109,6 +113,26 @@ class Encoding:
         widths = [width_of(column) for column in self.columns]
         return (np.cumsum(widths, dtype=int) - widths).tolist() if widths else []
 
+    @property
+    def _gaps(self) -> set[Any]:
+        """The columns in which values were missing in training."""
+        return {column.name for column in self.columns if column.gaps}
+
+    def _check_columns(self, X: Any) -> None:
+        present = set(frame_columns(X))
+        lacking = [name for name in dict.fromkeys(c.name for c in self.columns) if name not in present]
+        if not present and lacking:
+            raise ValueError(
+                f"the model was trained on a table, and X is an array without column names: give a "
+                f"table with the columns {some(lacking)}"
+            )
+        if lacking:
+            several = "s" * (len(lacking) > 1)
+            raise ValueError(
+                f"the table has no column{several} {', '.join(map(repr, lacking))}, which the model was "
+                f"trained on"
+            )
+
     def _transform_array(self, values: Array) -> Array:
         if values.ndim != 2 or values.shape[1] != len(self.columns):
             raise ValueError(
@@ -118,14 +142,26 @@ class Encoding:
             return self._transform_matrix(values)
         if sparse.issparse(values):
             values = as_dense(values, "this model")
-        if self.style != "scaled":
-            if values.dtype.kind == "f":
-                self._tell_missing(np.isnan(values).sum(axis=0).tolist(), len(values))
+        lacking = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+        self._tell_missing(lacking.sum(axis=0).tolist(), len(values))
+        numbers = [c for c in self.columns if isinstance(c, Number)]
+        if numbers:
+            scale = np.array([column.scale for column in numbers])
+            filled = (values - np.array([column.center for column in numbers])) / scale
+            filled[lacking] = 0.0
+        elif any(isinstance(c, Plain) and c.fill is not None for c in self.columns):
+            fills = np.array([column.fill for column in self.columns if isinstance(column, Plain)])
+            filled = np.where(lacking, fills, values)
+        else:
             return values
-        columns = [column for column in self.columns if isinstance(column, Number)]
-        center = np.array([column.center for column in columns])
-        scale = np.array([column.scale for column in columns])
-        return (values.astype(float) - center) / scale
+        if self.width == len(self.columns):
+            return filled
+        flagged = np.array([width_of(column) > 1 for column in self.columns])
+        places = np.array(self._first_features)
+        features = np.empty((len(values), self.width))
+        features[:, places] = filled
+        features[:, places[flagged] + 1] = lacking[:, flagged]
+        return features
 
     def _transform_matrix(self, values: Any) -> Any:
         matrix = as_csr(sparse.csr_array(values))
@@ -136,31 +172,16 @@ class Encoding:
         return transform_matrix(matrix, self.columns)
 
     def _tell_missing(self, counts: Sequence[int], rows: int) -> None:
-        """Warn about missing values, counted by column, where training had none."""
-        pairs = zip(self.columns, counts, strict=True)
-        new = {str(column.name): count for column, count in pairs if count and not column.gaps}
-        if not new:
-            return
-        if all(count == rows for count in counts):
-            raise ValueError(
-                f"every cell of these {rows:,} rows is missing in all {len(counts)} columns that the "
-                "model sees: there is nothing to decide on"
-            )
-        said = ", ".join(f"{name!r} in {count:,}" for name, count in list(new.items())[:10])
-        warnings.warn(
-            f"values are missing where none were in training, of {rows:,} rows: {said}"
-            f"{', ...' if len(new) > 10 else ''}; each is treated as an average or unknown value",
-            UserWarning,
-            stacklevel=3,
-        )
+        nothing = np.empty(0)
+        tell({i: Read(nothing, missing=n) for i, n in enumerate(counts)}, self._gaps, rows)
 
     def to_json(self) -> dict[str, Any]:
-        columns = [column_to_json(column) for column in self.columns]
         return {
             "from_frame": self.from_frame,
             "style": self.style,
             "sparse": self.sparse,
-            "columns": columns,
+            "columns": [column_to_json(column) for column in self.columns],
+            "treatments": [treatment_to_json(treatment) for treatment in self.treatments],
         }
 
     @staticmethod
@@ -172,28 +193,29 @@ class Encoding:
         kinds = KINDS_IN[style] if from_frame else KINDS_IN[style][:1]
         if not all(isinstance(column, kinds) for column in columns):
             raise ValueError(f"its columns are not of the style {style!r}")
-        if len({column.name for column in columns}) < len(columns):
-            raise ValueError("its encoding has a column twice")
-        return Encoding(columns, from_frame, style, thin)
+        check_distinct(columns)
+        treatments = tuple(map(treatment_from_json, data["treatments"]))
+        return Encoding(columns, from_frame, style, thin, treatments)
 
 
-def _write(features: ArrayFeatures | SparseFeatures, first: int, column: Column, given: Any) -> int:
-    """Write the features of one column, from `first` on; how many of its values are missing."""
-    if isinstance(column, Code | Category):
-        texts = factored(given)
-        numbered = {value: code for code, value in enumerate(column.values)}
-        codes = texts.places(numbered, other=-1, missing=numbered.get(MISSING, -1))
-        if isinstance(column, Category):
-            features.one_of(first, codes)
-        else:
-            features.number(first, np.where(codes < 0, np.nan, codes))
-        return texts.missing
-    values = as_array(given)
-    lacking, found = is_missing(values), numbers(values, str(column.name))
-    if isinstance(column, Number):
-        found = (found - column.center) / column.scale
-        np.copyto(found, 0.0, where=lacking)
-    features.number(first, found)
-    if flags_gaps(column):
-        features.number(first + 1, lacking)
-    return int(lacking.sum())
+def _missing(column: Any) -> Read:
+    """A column that is passed on as it is."""
+    values = as_array(column)
+    return Read(values, missing=int(is_missing(values).sum()))
+
+
+def _write(features: ArrayFeatures | SparseFeatures, first: int, column: Column, read: Read) -> None:
+    """Write the features that a column makes of what was read, from `first` on."""
+    if isinstance(column, Category):
+        features.one_of(first, read.values)
+    elif isinstance(column, Code):
+        features.number(first, np.where(read.values < 0, np.nan, read.values))
+    else:
+        found = number_of(read.values, column.read_as)
+        lacking = np.isnan(found)
+        fill = column.fill if isinstance(column, Plain) else 0.0
+        if isinstance(column, Number):
+            found = (found - column.center) / column.scale
+        features.number(first, found if fill is None else np.where(lacking, fill, found))
+        if flags_gaps(column):
+            features.number(first + 1, lacking)

@@ -1,0 +1,200 @@
+"""What a column holds, from whatever library it comes: numbers, texts, truth values, dates, durations.
+
+Texts are read as codes of their distinct values, so that all that follows looks at each value once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.frames import as_array, is_missing
+from ratebound.tables.columns import MISSING
+from ratebound.tables.factoring import distinct_of, factored
+
+# "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
+Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
+MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
+NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as it was read."""
+
+    holds: Holds
+    # Numbers with NaN, or dates or durations with NaT, where one is missing. Of all else, codes of
+    # the levels, with -1 where the value is missing.
+    values: Array  # (n,)
+    levels: tuple[str, ...] | None = None  # the distinct texts, of which some may not occur
+    category: bool = False  # whether its library says that it holds categories
+
+    @property
+    def missing(self) -> Array:
+        return is_missing(self.values) if self.levels is None else self.values < 0
+
+    def only(self, rows: Array) -> Cells:
+        return replace(self, values=self.values[rows])
+
+
+def read_cells(column: Any) -> Cells:
+    """A column of pandas, polars, PyArrow or NumPy.
+
+    >>> read_cells(np.array(["a", None, "a", "b"], dtype=object))
+    Cells(holds='texts', values=array([ 0, -1,  0,  1]), levels=('a', 'b'), category=False)
+    """
+    dtype: Any = getattr(column, "dtype", None)
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas has coded them already
+        levels = tuple(map(spelled, column.cat.categories.tolist()))
+        return _texts(column.cat.codes.to_numpy(), levels, category=True)
+    own = hasattr(column, "iloc") and not isinstance(dtype, np.dtype)  # a dtype that NumPy has not
+    if own and (dtype.kind == "M" or str(dtype).startswith("period")):
+        return Cells("dates", column.astype("datetime64[us, UTC]").to_numpy(dtype="M8[us]"))
+    texts = factored(column)
+    cells = _cells_of(as_array(column)) if texts is None else _texts(texts[0], tuple(texts[1]))
+    named = str(getattr(column, "type", dtype))  # polars' dtypes, PyArrow's types
+    return replace(cells, category=named.startswith(("Categorical", "Enum", "dictionary")))
+
+
+def _cells_of(values: Array) -> Cells:
+    kind = values.dtype.kind
+    if values.ndim != 1 or kind in "ScV":
+        return Cells("objects", np.zeros(len(values), dtype=int), ("",))
+    if kind in "iuf":
+        return Cells("numbers", values)
+    if kind in MICROSECONDS:
+        return Cells("dates" if kind == "M" else "durations", values.astype(MICROSECONDS[kind]))
+    if kind == "b":
+        return Cells("truth values", values.astype(int), ("False", "True"))
+    return _cells_of_objects(values.tolist())
+
+
+def _cells_of_objects(cells: list[Any]) -> Cells:
+    """Cells of any type; equal ones of one type are looked at once."""
+    types = set(map(type, cells))
+    truths = {bool, np.bool_} & types
+    try:
+        # 1 and True are equal, and would be one level; so where both may occur, they are told apart.
+        found, codes = distinct_of([(type(c), c) for c in cells] if truths else cells)
+    except TypeError:  # lists, say, which cannot be hashed
+        return Cells("objects", np.zeros(len(cells), dtype=int), ("",))
+    values = [value for _, value in found] if truths else found
+    lacking = is_missing(_object_array(values))
+    holds = _kind_of([value for value, gone in zip(values, lacking, strict=True) if not gone])
+    if holds in ("numbers", "dates", "durations"):
+        return Cells(holds, _converted(holds, values, lacking)[codes])
+    place = np.where(lacking, -1, np.cumsum(~lacking) - 1)
+    levels = [spelled(value) for value, gone in zip(values, lacking, strict=True) if not gone]
+    if holds == "mixed":
+        levels, merged = distinct_of(levels)  # 1 and "1" are one text
+        place = np.append(merged, -1)[place]
+    return _texts(place[codes], tuple(levels), holds)
+
+
+def _texts(
+    codes: Array, levels: tuple[str, ...], holds: Holds = "texts", category: bool = False
+) -> Cells:
+    """Cells of texts, of which one may say that it is missing."""
+    if MISSING in levels:
+        codes = np.where(codes == levels.index(MISSING), -1, codes)
+    return Cells(holds, codes, levels, category)
+
+
+def _kind_of(values: Sequence[Any]) -> Holds:
+    """What values hold that are all present."""
+    types = set(map(type, values))
+
+    def all_are(*kinds: type) -> bool:
+        return all(issubclass(each, kinds) for each in types)
+
+    if all_are(str):
+        return "texts"
+    if all_are(bool, np.bool_):
+        return "truth values"
+    if any(issubclass(each, NO_VALUES) or _is_unwritten(each) for each in types):
+        return "objects"
+    if all_are(Real, Decimal) and not types & {bool, np.bool_}:
+        return "numbers"
+    if all_are(datetime.date, np.datetime64):
+        return "dates"
+    if all_are(datetime.timedelta, datetime.time, np.timedelta64):
+        return "durations"
+    return "texts" if len(types) == 1 else "mixed"
+
+
+def _is_unwritten(kind: Any) -> bool:
+    """Whether values of a type are not written as what they are, but as where they are in memory."""
+    return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+
+
+def _converted(holds: Holds, values: Sequence[Any], lacking: Array) -> Array:
+    if holds == "numbers":
+        return np.array([np.nan if m else float(v) for v, m in zip(values, lacking, strict=True)])
+    unit = MICROSECONDS["M" if holds == "dates" else "m"]
+    found = np.full(len(values), "NaT", dtype=unit)
+    for index in np.flatnonzero(~lacking).tolist():
+        value: Any = values[index]
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        if isinstance(value, datetime.time):  # since midnight
+            value = datetime.datetime.combine(datetime.date.min, value.replace(tzinfo=None))
+            value = value - datetime.datetime.min
+        found[index] = np.array(value).astype(unit)
+    return found
+
+
+def as_texts(cells: Cells) -> Cells:
+    """The same cells, numbers and dates as the texts they are written as."""
+    if cells.levels is not None:
+        return cells
+    present = ~cells.missing
+    found, inverse = np.unique(cells.values[present], return_inverse=True)
+    codes = np.full(len(cells.values), -1, dtype=np.intp)
+    codes[present] = inverse
+    return Cells(cells.holds, codes, tuple(map(spelled, found.tolist())), cells.category)
+
+
+def looked_up(
+    holds: Literal["numbers", "dates", "durations"], values: Array, places: Array, cells: Cells
+) -> Cells:
+    """Cells that hold, for every row, the value of its level; `values` are of the levels at `places`."""
+    assert cells.levels is not None
+    gap = np.array(np.nan if holds == "numbers" else "NaT").astype(values.dtype)
+    table = np.full(len(cells.levels) + 1, gap)  # the last for code -1, which is missing
+    table[places] = values
+    return Cells(holds, table[cells.values])
+
+
+def read_numbers(texts: Sequence[str]) -> Array:
+    """Texts as numbers (n,), NaN where one is none.
+
+    >>> read_numbers(["3", "3.50", " 2e1", "1_000", "x"])
+    array([ 3. ,  3.5, 20. ,  nan,  nan])
+    """
+    return np.array([float(text) if NUMERAL.fullmatch(text) else np.nan for text in texts])
+
+
+def spelled(value: Any) -> str:
+    """A value as text: a whole number alike, however it is stored.
+
+    >>> spelled(1), spelled(1.0), spelled(True), spelled(1.5)
+    ('1', '1', 'True', '1.5')
+    """
+    if isinstance(value, float | np.floating | Decimal) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _object_array(values: Sequence[Any]) -> Array:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
