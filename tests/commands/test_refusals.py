@@ -114,13 +114,16 @@ def test_flags_that_make_no_sense(train, table, flags, words):
     assert words in train(table, *flags)
 
 
-def test_columns_that_no_model_can_use(train, tmp_path):
+def test_columns_that_no_model_can_use(train, run, tmp_path):
     columns = make_people(1200)
     path = write_csv(tmp_path / "people.csv", columns | {"nothing": [""] * 1200})
-    line = train(path, "--label", "income")
-    assert "column 'id' holds 1,200 different texts" in line
-    assert "--exclude 'id'" in line
-    assert "column 'nothing' is empty" in train(path, "--label", "income", "--exclude", "id")
+    found = run(
+        "train", path, "--label", "income", "--epochs", 1, "--quiet", "--out", tmp_path / "found"
+    )
+    assert "'id': left out: almost all values differ" in found.err
+    assert "'nothing': left out: it holds no value" in found.err
+    only = ["--features", "nothing"]
+    assert "no column is left that a model could learn from" in train(path, "--label", "income", *only)
     label = train(path, "--label", "city")
     assert "label column 'city' is missing in" in label
     assert "leave those rows out with --drop-unlabelled" in label
@@ -190,12 +193,14 @@ def test_models_that_are_damaged(refused, model, new_people, tmp_path):
     assert "there is no saved model at" in refused("predict", tmp_path / "none", new_people)
 
 
-def test_tables_that_do_not_fit_the_model(refused, model, new_people, tmp_path):
+def test_tables_that_do_not_fit_the_model(refused, run, model, new_people, tmp_path):
     columns = make_people(50, seed=1)
     lacking = write_csv(tmp_path / "lacking.csv", {n: v for n, v in columns.items() if n != "age"})
     assert "has no feature column 'age'" in refused("predict", model, lacking)
-    unread = write_csv(tmp_path / "unread.csv", columns | {"age": [*columns["age"][:-1], "old"]})
-    assert "column 'age'" in refused("predict", model, unread)
+    unread = write_csv(tmp_path / "unread.csv", columns | {"age": ["old"] * 50})
+    assert "column 'age' holds texts such as 'old'" in refused("predict", model, unread)
+    partly = write_csv(tmp_path / "partly.csv", columns | {"age": [*columns["age"][:-1], "old"]})
+    assert "of 50 rows: 'age' in 1 ('old')" in run("predict", model, partly).err
     labels = write_csv(tmp_path / "labels.csv", columns | {"income": ["much"] * 50})
     assert "holds 'much', where the classes are" in refused("audit", model, labels, "--label", "income")
     assert "no label column 'incme'" in refused("audit", model, new_people, "--label", "incme")

@@ -15,11 +15,11 @@ from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.tables.features import Features
 from ratebound.tables.reading import Kind
 from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
 
-MANY = 1000  # distinct texts above which a column cannot be one of categories
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 
@@ -30,7 +30,7 @@ class Given:
     people: Population
     others: dict[str, Any]  # further populations, by their names
     classes: tuple[Any, Any]  # what no and yes are called
-    features: list[str]  # the columns that the model may see
+    features: Features  # what the model may see
     name: str  # of the table, as errors call it
 
 
@@ -49,7 +49,7 @@ def read_given(run: Run, problem: Problem) -> Given:
     for name, path in run.population.items():
         other = read_table(path, table.kinds | codes, run.reading)
         notices += other.notices
-        for feature in features:
+        for feature in features.chosen(table.columns):
             other.check(feature, "feature")
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
     for notice in notices:
@@ -152,8 +152,8 @@ def _bare(value: Any) -> str:
     return str(value).strip(" .,;_").removesuffix(".0").casefold()
 
 
-def visible(table: Table, run: Run) -> list[str]:
-    """The columns the model may see: all, or those asked for, but never the label or the weights."""
+def visible(table: Table, run: Run) -> Features:
+    """What the model may see: all columns, or those asked for, but never the label or the weights."""
     roles = {"feature": run.features or (), "excluded": run.exclude, "categorical": run.categorical}
     for role, names in roles.items():
         for name in names:
@@ -162,20 +162,10 @@ def visible(table: Table, run: Run) -> list[str]:
     for name in run.features or ():
         if name in hidden:
             raise ValueError(f"column {name!r} cannot be a feature, it is {hidden[name]}")
-    chosen = [name for name in run.features or table.columns if name not in hidden]
-    if not chosen:
+    unseen = tuple(name for name in table.columns if name in hidden)
+    if len(unseen) == len(table.columns):
         raise ValueError(f"{table.name}: no column is left for the model to see")
-    for name in chosen:
-        values = table[name]
-        texts = {v for v in values if isinstance(v, str)} if values.dtype == object else ()
-        if len(texts) > MANY:
-            raise ValueError(
-                f"{table.name}: column {name!r} holds {len(texts):,} different texts, which looks like "
-                f"a name or an id: --exclude {name!r}"
-            )
-        if is_missing(values).all():
-            raise ValueError(f"{table.name}: column {name!r} is empty: --exclude {name!r}")
-    return chosen
+    return Features(run.features, unseen, run.categorical)
 
 
 def check_known(table: Table, run: Run) -> None:

@@ -58,7 +58,8 @@ def table_for(
     kinds: dict[str, Kind] = dict(text_columns(model.problem)) if promises or label else {}
     for column in model.encoding.columns:
         if model.encoding.style != "table":
-            kinds[str(column.name)] = "text" if isinstance(column, Category | Code) else "number"
+            texts = isinstance(column, Category | Code) or column.read_as != "number"
+            kinds[str(column.name)] = "text" if texts else "number"
     for name, known_values in known.items():
         if all(isinstance(value, str | None) for value in known_values):
             kinds[name] = "text"

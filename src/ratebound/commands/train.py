@@ -18,6 +18,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
+from ratebound.tables.features import Features
 
 INTERRUPTED = 130
 FILES = ("model.safetensors", "report.html", "audit.json")
@@ -33,13 +34,12 @@ def train(run: Run) -> int:
     with one_notice():
         given = read_given(run, problem)
         fitting, aside = _parted(compile(problem, given.people, **given.others), run)
-
-    model = _fitted(fitting, given.features, run)
-    solution = replace(model.solution_, classes=given.classes)
-    with working("auditing", run.quiet):
-        report = audit(aside.problem, solution, aside.first, **aside.others)
-        solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
-        _write(solution, report, model.trace_, run.out)
+        model = _fitted(fitting, given.features, run)
+        solution = replace(model.solution_, classes=given.classes)
+        with working("auditing", run.quiet):
+            report = audit(aside.problem, solution, aside.first, **aside.others)
+            solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
+            _write(solution, report, model.trace_, run.out)
     words = _words(report, model, len(fitting.first), run)
     tell(words, _document(report, solution, model, len(fitting.first), run), run.json)
     if model.trace_.interrupted:
@@ -61,7 +61,7 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
         ) from None
 
 
-def _fitted(fitting: Compiled, features: list[str], run: Run) -> Any:
+def _fitted(fitting: Compiled, features: Features, run: Run) -> Any:
     from ratebound.estimators.choices import Training
     from ratebound.estimators.planning import fitted
 

@@ -33,6 +33,7 @@ from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
 from ratebound.solution.thresholds import thresholds_on
+from ratebound.tables.features import Features
 
 CERTAIN = 1e6  # a score beyond any threshold
 
@@ -43,7 +44,7 @@ def explain(
     *,
     known: Sequence[str] = (),
     model: Any = "linear",
-    features: Sequence[str] | None = None,
+    features: Features | Sequence[str] | None = None,
     seed: int = 0,
     **others: Population,
 ) -> Explanation:
@@ -127,7 +128,7 @@ def _conflict(
 
 
 def _unconstrained(
-    compiled: Compiled, model: Any, features: Sequence[str] | None, seed: int
+    compiled: Compiled, model: Any, features: Features | Sequence[str] | None, seed: int
 ) -> Mixture | None:
     """The model trained without promises, if there are features and labels to train it on."""
     if compiled.first.y is None or any(each.X is None for each in compiled.populations.values()):

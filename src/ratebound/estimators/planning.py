@@ -29,6 +29,7 @@ from ratebound.problem.problem import Problem
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import known_groups, thresholds_on
+from ratebound.tables.features import Features
 
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
 WHAT = {  # from the simplest to deploy to the least simple
@@ -118,7 +119,7 @@ def plan(
     *,
     known: Sequence[str] = (),
     model: Any = "linear",
-    features: Sequence[str] | None = None,
+    features: Features | Sequence[str] | None = None,
     splits: int = 3,
     share: float = 0.25,
     seed: int = 0,
@@ -179,7 +180,11 @@ def plan(
 
 
 def _policies(
-    fitting: Compiled, known: Sequence[str], model: Any, features: Sequence[str] | None, seed: int
+    fitting: Compiled,
+    known: Sequence[str],
+    model: Any,
+    features: Features | Sequence[str] | None,
+    seed: int,
 ) -> Iterator[tuple[str, Mixture]]:
     """Every option, trained on these rows, one after the other."""
     options: dict[str, Any] = {"model": model, "features": features, "random_state": seed}
