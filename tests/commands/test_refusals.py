@@ -127,8 +127,6 @@ def test_columns_that_no_model_can_use(train, run, tmp_path):
     label = train(path, "--label", "city")
     assert "label column 'city' is missing in" in label
     assert "leave those rows out with --drop-unlabelled" in label
-    spoken = ["--require", 'recall(city == "Paris") >= 0.5', "--exclude", "id", "nothing"]
-    assert "column 'city' has" in train(path, "--label", "income", *spoken)
 
 
 def test_places_that_cannot_be_written(refused, table, model, tmp_path):
