@@ -47,7 +47,17 @@ def asked(flags, model, people, new_people, tmp_path):
         "certify": ["certify", model, new_people, *labels],
         "predict": ["predict", model, new_people, "--key", "id", "--probability"],
         "monitor": ["monitor", model, new_people, *labels, "--state", tmp_path / "state.json"],
-        "explain": ["explain", people, *labels, "--positive", ">50K", "--require", PROMISE],
+        "explain": [
+            "explain",
+            people,
+            *labels,
+            "--positive",
+            ">50K",
+            "--exclude",
+            "id",
+            "--require",
+            PROMISE,
+        ],
     }
 
 
@@ -284,7 +294,7 @@ def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):
     with shown:
         shown.set_postfix_str("error 0.1")
         shown.update(5)
-    assert capsys.readouterr().err == "ratebound: 5 of 10 rounds, 0 s, at most 0 s left; error 0.1\n"
+    assert capsys.readouterr().err == "ratebound: 5 of 10 rounds, 0 s, about 0 s left; error 0.1\n"
     for quiet in (None, False):
         with bar(10, "round", quiet) as silent:
             silent.update(10)

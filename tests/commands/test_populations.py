@@ -96,7 +96,7 @@ def test_what_is_refused(refused, people, pool, flags, message):
 def test_columns_are_those_of_the_table(refused, people, tmp_path):
     columns = make_people(20, seed=5)
     without = write_csv(tmp_path / "a.csv", {n: v for n, v in columns.items() if n != "age"})
-    assert "a.csv has no feature column 'age'" in refused(
+    assert "has no column 'age', which the model was trained on" in refused(
         *asked(people, POOL), "--population", f"pool={without}"
     )
     other = write_csv(tmp_path / "b.csv", columns | {"age": ["young"] * 20})

@@ -122,7 +122,7 @@ def test_columns_that_no_model_can_use(train, run, tmp_path):
     )
     assert "'id': left out: almost all values differ" in found.err
     assert "'nothing': left out: it holds no value" in found.err
-    only = ["--features", "nothing"]
+    only = ["--positive", ">50K", "--features", "nothing"]
     assert "no column is left that a model could learn from" in train(path, "--label", "income", *only)
     label = train(path, "--label", "city")
     assert "label column 'city' is missing in" in label
@@ -194,7 +194,7 @@ def test_models_that_are_damaged(refused, model, new_people, tmp_path):
 def test_tables_that_do_not_fit_the_model(refused, run, model, new_people, tmp_path):
     columns = make_people(50, seed=1)
     lacking = write_csv(tmp_path / "lacking.csv", {n: v for n, v in columns.items() if n != "age"})
-    assert "has no feature column 'age'" in refused("predict", model, lacking)
+    assert "has no column 'age', which the model was trained on" in refused("predict", model, lacking)
     unread = write_csv(tmp_path / "unread.csv", columns | {"age": ["old"] * 50})
     assert "column 'age' holds texts such as 'old'" in refused("predict", model, unread)
     partly = write_csv(tmp_path / "partly.csv", columns | {"age": [*columns["age"][:-1], "old"]})

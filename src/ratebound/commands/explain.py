@@ -7,7 +7,7 @@ from typing import Any
 from ratebound.commands.answers import check_json, one_notice, tell
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import read_given
+from ratebound.commands.rows import read_given, tell_columns
 from ratebound.commands.runs import Run
 
 
@@ -23,6 +23,7 @@ def explain(run: Run) -> int:
     check_json(run.json)
     with one_notice():
         given = read_given(run, problem)
+        tell_columns(given.people.X, given.features)
     no, yes = given.classes
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,

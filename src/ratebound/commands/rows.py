@@ -16,9 +16,11 @@ from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.tables.features import Features
+from ratebound.tables.fitting import plan_column
 from ratebound.tables.reading import Kind
 from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
+from ratebound.tables.treatments import summed_up
 
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
@@ -49,12 +51,20 @@ def read_given(run: Run, problem: Problem) -> Given:
     for name, path in run.population.items():
         other = read_table(path, table.kinds | codes, run.reading)
         notices += other.notices
-        for feature in features.chosen(table.columns):
-            other.check(feature, "feature")
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
     for notice in notices:
         warnings.warn(notice, RuntimeWarning, stacklevel=2)
     return Given(people, others, classes, features, table.name)
+
+
+def tell_columns(table: Table, features: Features) -> None:
+    """Warn of columns that training leaves out or reads in an unusual way, before it begins."""
+    plans = [plan_column(table, name, features) for name in features.chosen(table.columns)]
+    if all(plan.treatment.action in ("left out", "refused") for plan in plans):
+        return  # training refuses such a table
+    if told := summed_up(plan.treatment for plan in plans if plan.treatment.unusual):
+        words = f"columns {told}; ratebound inspect shows what is done with every column"
+        warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 def with_labels(table: Table, label: str, drop: bool, notices: list[str]) -> Table:

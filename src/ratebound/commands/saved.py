@@ -49,7 +49,7 @@ def table_for(
     *,
     promises: bool = False,
 ) -> Table:
-    """The table in files, with every column the model sees and of the kind it was trained on.
+    """The table in files, with columns of the kind that the model was trained on.
 
     Columns that only `promises` speak of are read as these have them, as they are beside a label.
     """
@@ -70,8 +70,6 @@ def table_for(
     table = read_table(paths, kinds, reading)
     for notice in table.notices:
         warnings.warn(notice, RuntimeWarning, stacklevel=2)
-    for column in model.encoding.columns:
-        table.check(str(column.name), "feature")
     for name in known:
         table.check(name, "known")
     return table

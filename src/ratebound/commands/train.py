@@ -13,7 +13,7 @@ from ratebound.commands.answers import check_json, failing, one_notice, tell
 from ratebound.commands.folders import check_folder, whole_folder
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import read_given
+from ratebound.commands.rows import read_given, tell_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -34,12 +34,14 @@ def train(run: Run) -> int:
     with one_notice():
         given = read_given(run, problem)
         fitting, aside = _parted(compile(problem, given.people, **given.others), run)
-        model = _fitted(fitting, given.features, run)
-        solution = replace(model.solution_, classes=given.classes)
-        with working("auditing", run.quiet):
-            report = audit(aside.problem, solution, aside.first, **aside.others)
-            solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
-            _write(solution, report, model.trace_, run.out)
+        tell_columns(fitting.first.X, given.features)
+
+    model = _fitted(fitting, given.features, run)
+    solution = replace(model.solution_, classes=given.classes)
+    with working("auditing", run.quiet):
+        report = audit(aside.problem, solution, aside.first, **aside.others)
+        solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
+        _write(solution, report, model.trace_, run.out)
     words = _words(report, model, len(fitting.first), run)
     tell(words, _document(report, solution, model, len(fitting.first), run), run.json)
     if model.trace_.interrupted:

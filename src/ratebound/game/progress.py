@@ -46,7 +46,7 @@ class Lines:
         left = (now - self.start) * (self.total - self.done) / self.done
         words = f"{self.done:,} of {self.total:,} {self.unit}s, {now - self.start:.0f} s"
         note = f"; {self.note}" if self.note else ""
-        print(f"ratebound: {words}, at most {left:.0f} s left{note}", file=sys.stderr, flush=True)
+        print(f"ratebound: {words}, about {left:.0f} s left{note}", file=sys.stderr, flush=True)
 
     def set_postfix_str(self, text: str, refresh: bool = False) -> None:
         """Keep what to say at the end of the next line."""

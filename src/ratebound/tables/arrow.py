@@ -17,7 +17,7 @@ STREAMED = (".arrow", ".feather", ".ipc")
 
 
 def read_arrow(content: Content, kinds: Mapping[str, Kind]) -> dict[str, Array]:
-    """The columns of a file; those of the kind "text" become texts, whatever their type is."""
+    """The columns of a file; those of the kind "text" become texts, unless they are of times."""
     table = _table(content)
     names = table.column_names
     for name in names:
@@ -55,7 +55,9 @@ def _values(column: Any) -> Array:
 
 
 def _as_texts(values: Array) -> Array:
-    """Values of any type as texts, but for missing ones."""
+    """Values as texts, but for missing ones; times are read alike as texts and as what they are."""
+    if values.dtype.kind in "mM":
+        return values
     lacking = is_missing(values)
     cells = [None if gap else str(value) for value, gap in zip(values, lacking, strict=True)]
     return np.array(cells, dtype=object)
