@@ -54,6 +54,7 @@ bench: $(READY)
 	$(BIN)/python -m pip install --quiet cooper-optim fairlearn  # peers to compare with
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/adult.py
 	$(BIN)/python benchmarks/oracle.py
 	$(BIN)/python benchmarks/boosted.py

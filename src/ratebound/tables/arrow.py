@@ -59,5 +59,7 @@ def _as_texts(values: Array) -> Array:
     if values.dtype.kind in "mM":
         return values
     lacking = is_missing(values)
+    if values.dtype.kind == "f" and (values[~lacking] % 1 == 0).all():  # gaps make them fractional
+        values = np.where(lacking, 0, values).astype(np.int64)
     cells = [None if gap else str(value) for value, gap in zip(values, lacking, strict=True)]
     return np.array(cells, dtype=object)
