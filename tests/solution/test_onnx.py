@@ -39,8 +39,11 @@ def run(onnx, tmp_path):
     def run(mixture, features, *, choose="key", **chooser):
         path = to_onnx(mixture, tmp_path / "mixture.onnx", choose=choose)
         session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        assert [i.name for i in session.get_inputs()] == ["features", *chooser]
-        found = session.run(None, {"features": np.asarray(features, np.float32), **chooser})
+        given = features
+        if not isinstance(features, dict):
+            given = {"features": np.asarray(features, np.float32)}
+        assert {i.name for i in session.get_inputs()} == {*given, *chooser}
+        found = session.run(None, {**given, **chooser})
         return dict(zip([o.name for o in session.get_outputs()], found, strict=True))
 
     return run
@@ -85,7 +88,7 @@ def assert_agrees(mixture, found, X, key):
     clear = ((np.abs(scores) > rounding) | (found["scores"] == scores)).all(axis=1)
     assert clear.mean() > 0.99
     expected = mixture.decision_proba(X)[clear, 1]
-    np.testing.assert_allclose(found["probability"][clear], expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["decision_probability"][clear], expected, rtol=0, atol=1e-6)
     assert found["decision"].dtype == np.int64
     decided = np.asarray(mixture.classes)[found["decision"]]
     np.testing.assert_array_equal(decided[clear], mixture.predict(X, key=key)[clear])
@@ -101,7 +104,7 @@ def test_the_same_key_gets_the_same_decision(run, kind, members, salt):
     mixture = kind(members, decider=Draw(salt), classes=("no", "yes"))
     found = run(mixture, X, key=IDS)
     assert found["scores"].shape == (ROWS, members)
-    assert found["probability"].shape == found["decision"].shape == (ROWS,)
+    assert found["decision_probability"].shape == found["decision"].shape == (ROWS,)
     assert_agrees(mixture, found, X, IDS)
 
 
@@ -141,30 +144,32 @@ def test_a_score_of_exactly_zero_is_a_yes(run):
     rows = np.array([[1.0], [2.0], [3.0], [4.0]])
     found = run(mixture, rows, key=np.arange(4))
     np.testing.assert_array_equal(found["scores"], [[-1, 2], [0, 1], [1, 0], [2, -1]])
-    np.testing.assert_array_equal(found["probability"], [0.75, 1, 1, 0.25])
+    np.testing.assert_array_equal(found["decision_probability"], [0.75, 1, 1, 0.25])
     np.testing.assert_array_equal(found["decision"], mixture.predict(rows, key=np.arange(4)))
-    np.testing.assert_array_equal(mixture.decision_proba(rows)[:, 1], found["probability"])
+    np.testing.assert_array_equal(mixture.decision_proba(rows)[:, 1], found["decision_probability"])
 
 
 def test_a_score_that_only_single_precision_rounds_to_zero_is_still_a_no(run):
     mixture = mixture_of([[1.0, -1.0 - 1e-50], [1e-60, -1e-50]], [0.5, 0.5], LinearScorer("float64"))
     found = run(mixture, [[1.0]], key=np.array([0]))
     np.testing.assert_array_equal(found["scores"], [[0, 0]])
-    np.testing.assert_array_equal(found["probability"], mixture.decision_proba(np.ones((1, 1)))[:, 1])
-    assert found["probability"] == 0.5  # the second says no
+    np.testing.assert_array_equal(
+        found["decision_probability"], mixture.decision_proba(np.ones((1, 1)))[:, 1]
+    )
+    assert found["decision_probability"] == 0.5  # the second says no
 
 
 def test_a_row_with_nan_has_no_score_and_gets_a_no(run):
     found = run(linear(2), [[np.nan, 0, 0], [0, 0, 0]], key=np.arange(2))
     assert np.isnan(found["scores"]).tolist() == [[True, True], [False, False]]
-    assert (found["probability"][0], found["decision"][0]) == (0, 0)
+    assert (found["decision_probability"][0], found["decision"][0]) == (0, 0)
 
 
 def test_no_rows(run):
     found = run(linear(2), np.empty((0, 3)), key=np.arange(0))
     assert {name: values.shape for name, values in found.items()} == {
-        "probability": (0,),
         "decision": (0,),
+        "decision_probability": (0,),
         "scores": (0, 2),
     }
 
@@ -175,7 +180,7 @@ def test_a_vote_needs_no_key(run, kind, members):
     mixture = kind(members, decider=Vote())
     found = run(mixture, X)
     assert_agrees(mixture, found, X, None)
-    np.testing.assert_array_equal(found["probability"], found["decision"])
+    np.testing.assert_array_equal(found["decision_probability"], found["decision"])
 
 
 def test_yes_wins_a_tied_vote(run):
@@ -204,17 +209,6 @@ def test_a_model_of_double_precision_stays_one(run):
     found = run(mixture, X, key=IDS)
     np.testing.assert_allclose(found["scores"], mixture.member_scores(X), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(found["decision"], mixture.predict(X, key=IDS))
-
-
-def test_a_table_is_encoded_before(run, onnx, tmp_path):
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"age": X[:, 0] * 10 + 40, "sex": np.where(X[:, 1] > 0, "Female", "Male")})
-    table.loc[::50, "age"] = np.nan
-    mixture = linear(3, columns=4, encoding=fit_encoding(table))
-    assert_agrees(mixture, run(mixture, mixture.features(table), key=IDS), table, IDS)
-    props = {p.key: p.value for p in onnx.load(tmp_path / "mixture.onnx").metadata_props}
-    assert json.loads(props["feature_names"]) == mixture.encoding.names
-    assert props["features"].startswith("encoded")
 
 
 # --- layers --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -272,6 +272,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """Write the fitted model to a file or folder that `rb.load` reads."""
         check_is_fitted(self)
         return self.solution_.save(path)
+
+    def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
+        """Write the fitted model with its encoding to an ONNX file, as ``docs/onnx.md`` says."""
+        check_is_fitted(self)
+        return self.solution_.to_onnx(path, choose=choose)
 
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters, those of parts too, also where a part is only named: ``model__l2``."""

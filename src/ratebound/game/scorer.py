@@ -27,6 +27,18 @@ class Graph(Protocol):
         """The value as another type of number."""
         ...
 
+    def tensor(self, values: Array) -> Any:
+        """An array as an attribute of a node."""
+        ...
+
+    def input(self, name: str, kind: str, *shape: Any) -> str:
+        """An input of n rows, each of that shape."""
+        ...
+
+    def column(self, name: Any, kind: str) -> tuple[str, str]:
+        """The input (n,) that is this column of a table, and its type: `kind`, where it is a new one."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Saved:
@@ -87,7 +99,8 @@ class Scorer(ABC):
         """Scores (n, M) of these models as nodes of an ONNX graph; `features` are (n, d)."""
         raise ValueError(
             f"to_onnx cannot write models of kind {self.kind!r}: their scorer, {type(self).__name__}, "
-            "has no to_graph. It writes linear models, lattices and plain chains of PyTorch layers"
+            "has no to_graph. It writes linear models, lattices, boosted trees and plain chains of "
+            "PyTorch layers"
         )
 
 

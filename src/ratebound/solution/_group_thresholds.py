@@ -19,6 +19,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, holding
 from ratebound.solution._checking import plain, texts
 from ratebound.solution._choosing import voted_scores
+from ratebound.solution._group_graph import group_nodes
 from ratebound.solution.deciders import Decided, Decider, Draw, Vote
 
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
@@ -154,13 +155,15 @@ class GroupThresholds(Decider):
         return cls(columns, groups, model, at, then)
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
-        if self.columns:
-            raise ValueError(
-                "to_onnx writes models, and this mixture has thresholds by known group: export the "
-                "models its scores come from, and apply the thresholds, mixture.rule, to their scores"
-            )
-        chosen = graph("Gather", graph.cast(scores, "float64"), self.model[:, 0], axis=1)
-        return graph("Sub", chosen, self.at[:, 0])
+        wide = graph.cast(scores, "float64")
+        if not self.columns:
+            return graph("Sub", graph("Gather", wide, self.model[:, 0], axis=1), self.at[:, 0])
+        group = group_nodes(graph, self.columns, self.groups)
+        # The last line is for people of no known group: no number, and so a no.
+        model = np.vstack([self.model.T, np.zeros((1, len(self.model)), self.model.dtype)])
+        at = np.vstack([self.at.T, np.full((1, len(self.at)), np.nan)])
+        chosen = graph("GatherElements", wide, graph("Gather", model, group), axis=1)
+        return graph("Sub", chosen, graph("Gather", at, group))
 
     def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
         return self.then.decided_nodes(graph, yes, share, weights, choose)

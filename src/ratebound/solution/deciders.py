@@ -28,7 +28,7 @@ from ratebound.solution._choosing import (
 )
 from ratebound.solution._drawing_graph import chosen_member, hashed_keys
 
-Decided = tuple[dict[str, str], str, str]  # inputs beside the features, probability, decision: (n, 1)
+Decided = tuple[str, str]  # probability of yes, decision: (n, 1)
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
 
 
@@ -159,10 +159,11 @@ class Draw(Decider):
         return cls(salt, scale, flag(description["bare_scores"]))
 
     def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
-        uniform = choose if choose == "uniform" else hashed_keys(graph, choose, self.salt)
+        chooser = graph.input(choose, CHOOSERS[choose])
+        uniform = chooser if choose == "uniform" else hashed_keys(graph, chooser, self.salt)
         member = chosen_member(graph, weights, uniform)
         decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
-        return {choose: CHOOSERS[choose]}, share, decided
+        return share, decided
 
 
 @dataclass(frozen=True)
@@ -179,4 +180,4 @@ class Vote(Decider):
 
     def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
         decided = graph("GreaterOrEqual", share, np.array([HALF * weights.sum()]))
-        return {}, decided, graph.cast(decided, "int64")
+        return decided, graph.cast(decided, "int64")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -248,6 +248,12 @@ class Mixture:
         from ratebound.solution.files import save
 
         return save(self if date is None else self.recorded(date=date.isoformat()), path)
+
+    def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
+        """Write the mixture to an ONNX file, as `ratebound.solution.onnx.to_onnx` says."""
+        from ratebound.solution.onnx import to_onnx
+
+        return to_onnx(self, path, choose=choose)
 
     def _decisive(self, X: Any, columns: Any, key: Any, seed: Any) -> tuple[Array, Array, Array, Array]:
         """Each row's deciding score; the choices' weights, which was chosen, and by what number."""
