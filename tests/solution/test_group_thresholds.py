@@ -229,6 +229,20 @@ def test_a_vote_of_several_models_stays_one():
     assert rb.audit(WATCHED, found, rows).model == "a vote of 3 sets of thresholds by sex, old"
 
 
-def test_no_onnx_of_thresholds(tmp_path):
-    with pytest.raises(ValueError, match="thresholds by known group"):
-        to_onnx(POLICY, tmp_path / "policy.onnx")
+@pytest.mark.parametrize("policy", [POLICY, PAIRED], ids=["one model", "two models"])
+def test_thresholds_run_in_onnx(policy, tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(policy, tmp_path / "policy.onnx"))
+    assert {each.name for each in session.get_inputs()} == {"features", "sex", "old", "key"}
+    scores = BOTH.astype(np.float32)[:, : policy.parameters.shape[1] - 1]
+    sex, old = PEOPLE["sex"].astype(object), PEOPLE["old"].astype(float)
+    keys = np.arange(600)
+    given = {"features": scores, "sex": sex, "old": old, "key": keys}
+    decided, share = session.run(["decision", "decision_probability"], given)
+    known = {"columns": PEOPLE}
+    np.testing.assert_array_equal(decided == 1, policy.predict(scores, key=keys, **known))
+    np.testing.assert_allclose(share, policy.yes_probability(scores, **known), atol=1e-6)
+    # People of no known group, or with a value that nobody had: an error here, and a no there.
+    given |= {"sex": np.where(keys % 2, "M", "X").astype(object), "old": np.zeros(600)}
+    assert not session.run(["decision"], given)[0].any()

@@ -153,9 +153,8 @@ def test_a_score_that_only_single_precision_rounds_to_zero_is_still_a_no(run):
     mixture = mixture_of([[1.0, -1.0 - 1e-50], [1e-60, -1e-50]], [0.5, 0.5], LinearScorer("float64"))
     found = run(mixture, [[1.0]], key=np.array([0]))
     np.testing.assert_array_equal(found["scores"], [[0, 0]])
-    np.testing.assert_array_equal(
-        found["decision_probability"], mixture.decision_proba(np.ones((1, 1)))[:, 1]
-    )
+    expected = mixture.decision_proba(np.ones((1, 1)))[:, 1]
+    np.testing.assert_array_equal(found["decision_probability"], expected)
     assert found["decision_probability"] == 0.5  # the second says no
 
 

@@ -20,6 +20,11 @@ def checked_lightgbm(raw: bytes) -> bytes:
 
     ValueError where anything in it is not as LightGBM writes it.
     """
+    return _lightgbm_text(*read_lightgbm(raw))
+
+
+def read_lightgbm(raw: bytes) -> tuple[dict[str, str], list[Tree], Any]:
+    """What a model's text says: its head, its trees, and what a table's categories are called."""
     text = raw.decode("utf-8")
     head, *blocks = text.partition("\nend of trees\n")[0].split("\nTree=")
     demand(head.startswith("tree\n"), "it does not begin with a line 'tree'")
@@ -42,7 +47,7 @@ def checked_lightgbm(raw: bytes) -> bytes:
     _, _, end = text.rpartition("\npandas_categorical:")
     known = {name: lines[name] for name in ("version", "num_class", "num_tree_per_iteration",
              "label_index", "max_feature_idx", "feature_names", "feature_infos")}  # fmt: skip
-    return _lightgbm_text(known, trees, _categories(json.loads(end)))
+    return known, trees, _categories(json.loads(end))
 
 
 def _lines(text: str, where: str) -> dict[str, str]:

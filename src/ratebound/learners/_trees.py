@@ -21,6 +21,7 @@ from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.learners._checking_lightgbm import checked_lightgbm
 from ratebound.learners._checking_xgboost import checked_xgboost
+from ratebound.learners._flat_trees import flat_lightgbm, flat_xgboost
 from ratebound.problem.matrices import as_dense
 
 SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
@@ -50,7 +51,8 @@ class Recipe:
 class LightGBM:
     """One ensemble of LightGBM's."""
 
-    checked = staticmethod(checked_lightgbm)
+    checked, flat = staticmethod(checked_lightgbm), staticmethod(flat_lightgbm)
+    branch, unknown_left = "BRANCH_LEQ", False  # what goes left: numbers up to the threshold
     CLASSIFIER = "LGBMClassifier"
     takes_sparse = True
     dtype = np.float64  # of its scores
@@ -182,7 +184,8 @@ class LightGBM:
 class XGBoost:
     """One ensemble of XGBoost's; it scores in float32, added tree by tree as in its training."""
 
-    checked = staticmethod(checked_xgboost)
+    checked, flat = staticmethod(checked_xgboost), staticmethod(flat_xgboost)
+    branch, unknown_left = "BRANCH_LT", True  # numbers below the threshold, and codes it does not know
     CLASSIFIER = "XGBClassifier"
     takes_sparse = False  # what is not stored would be missing, not 0
     dtype = np.float32

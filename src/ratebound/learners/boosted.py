@@ -18,7 +18,8 @@ from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
 from ratebound.game.players import Player, SwapRegret
-from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
+from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
+from ratebound.learners._tree_graph import columns_of, running_scores
 from ratebound.learners._trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
@@ -141,6 +142,17 @@ class BoostedScorer(Scorer):
         }
         library = names[type(self.ensembles[0])]
         return {"library": library, "ensembles": len(arrays)}, arrays
+
+    def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        which, counts = _whole(parameters)
+        running = []
+        for trees in self.ensembles:
+            flat = trees.flat(trees.to_bytes())
+            if len(flat) != trees.count:
+                raise ValueError("to_onnx cannot write ensembles of several trees a round")
+            how: dict[str, Any] = {"branch": trees.branch, "unknown_left": trees.unknown_left}
+            running.append(running_scores(graph, flat, features, dtype=trees.dtype, **how))
+        return columns_of(graph, running, np.column_stack([which, counts]))
 
     @classmethod
     def read(cls, saved: Saved) -> BoostedScorer:

@@ -16,6 +16,7 @@ from ratebound.tables.columns import MISSING, OTHER, Category, Code, Number, Pla
 from ratebound.tables.encoding import Encoding
 
 ML = "ai.onnx.ml"
+TRUTHS = {"True": ("true", "TRUE", "1"), "False": ("false", "FALSE", "0")}  # other spellings
 WEEKDAY = 3  # of the first day of 1970, a Thursday; Monday is 0
 
 
@@ -77,7 +78,11 @@ def _looked_up(graph: Graph, column: Category | Code) -> str:
     if kind != "string":
         raise ValueError(f"column {column.name!r} is read both as texts and as numbers")
     codes = {value: code for code, value in enumerate(column.values)}
-    code = lookup(graph, given, {"": codes.get(MISSING, -1)} | codes, codes.get(OTHER, -1))
+    spelled = {"": codes.get(MISSING, -1)} | codes
+    if codes.keys() <= {"True", "False", MISSING}:
+        for value, others in TRUTHS.items():
+            spelled |= dict.fromkeys(others, codes.get(value, -1))
+    code = lookup(graph, given, spelled, codes.get(OTHER, -1))
     code = graph("Unsqueeze", code, np.array([1]))
     if isinstance(column, Category):
         return graph.cast(graph("Equal", code, np.arange(len(column.values))), "float64")

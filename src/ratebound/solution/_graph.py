@@ -44,7 +44,7 @@ class GraphBuilder:
 
     def tensor(self, values: Array) -> Any:
         """An array as an attribute of a node."""
-        return self.onnx.numpy_helper.from_array(np.ascontiguousarray(values), "values")
+        return self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), "values")
 
     def input(self, name: str, kind: str, *shape: Any) -> str:
         """An input of n rows, each of that shape."""
@@ -93,5 +93,5 @@ class GraphBuilder:
 
     def _constant(self, value: Array) -> str:
         name = f"/constant_{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
