@@ -17,5 +17,5 @@ class Extra:
         return getattr(pytest.importorskip(self._name), attribute)
 
 
-pd, pl, torch = Extra("pandas"), Extra("polars"), Extra("torch")
+pa, pd, pl, torch = Extra("pyarrow"), Extra("pandas"), Extra("polars"), Extra("torch")
 lightgbm, xgboost = Extra("lightgbm"), Extra("xgboost")

@@ -272,7 +272,7 @@ def test_what_is_masked_is_missing_wherever_it_enters():
 def test_the_estimator_honours_masks(part):
     given = {"X": np.arange(40.0)[:, None] % 7, "y": np.arange(40) % 2, "sample_weight": np.ones(40)}
     given[part] = np.ma.array(given[part], mask=np.arange(40).reshape(given[part].shape) == 3)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=r"NaN|1 missing labels"):
         rb.RateConstrainedClassifier(training=rb.Training(epochs=1)).fit(**given)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, some, unmasked
-from ratebound.problem.population import Population, columns_by_name
+from ratebound.problem.frames import as_array, frame_columns, is_missing, some, unmasked
+from ratebound.problem.population import Population, check_table, columns_by_name
 
 
 def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, Any]) -> Population:
@@ -17,36 +17,108 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
 
     Labels go by their names, so that an existing model's decisions may be spelled as they are.
     """
+    check_table(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
     no, yes = classes
     named = np.where(labels, yes, no)
     return Population(X, named, columns=spoken_of, weights=unmasked(weights), positive=yes)
 
 
-def trained_labels(y: Any, classes: tuple[Any, Any]) -> Array:
-    """Which labels are yes, (n,), where they are those that were trained on."""
+def read_labels(y: Any) -> Array:
+    """Labels as one array (n,), none of them missing: a list, an array, a column, or a table of one.
+
+    >>> read_labels([["yes"], ["no"]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+    if isinstance(y, str):
+        raise TypeError(
+            f"y takes a label for each row, got the text {y!r}: where that is a column of X, pass "
+            f"X.drop(columns=[{y!r}]) and X[{y!r}]"
+        )
     labels = as_array(unmasked(y))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}, expected one label for each row")
+    if lacking := int(is_missing(labels).sum()):
+        raise ValueError(
+            f"y has {lacking:,} missing labels among {len(labels):,}: leave those rows out, or pass "
+            "them as a population of their own for rates that need no labels"
+        )
+    if isinstance(y, list | tuple) and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
+    return labels
+
+
+def classes_of(labels: Array) -> Array:
+    """The classes of `labels` (n,), in order."""
+    try:
+        classes: Array = np.unique(labels)
+    except TypeError:
+        found = list(dict.fromkeys(labels.tolist()))
+        raise ValueError(
+            f"y mixes labels of different kinds, {some(found)}, which have no order: make all of them "
+            "texts, or all of them numbers"
+        ) from None
+    return classes
+
+
+def check_two(classes: Array) -> None:
+    """Raise unless there are two classes."""
+    if len(classes) == 2:
+        return
+    count = f"{len(classes)} class{'es' if len(classes) > 1 else ''}"
+    remedy = "train on rows of both" if len(classes) < 2 else "say which are yes, as in y == 'good'"
+    raise ValueError(
+        f"Only binary classification is supported: y needs two classes, it has {count}, "
+        f"{some(classes.tolist())}: {remedy}"
+    )
+
+
+def trained_labels(y: Any, classes: tuple[Any, Any]) -> Array:
+    """Which labels are yes, (n,), where they are those that were trained on."""
+    labels = read_labels(y)
     no, yes = classes
     is_yes = np.asarray(labels == yes, dtype=bool)
     strange = ~(is_yes | np.asarray(labels == no, dtype=bool))
     if strange.any():
         found = some(list(dict.fromkeys(labels[strange].tolist())))
-        raise ValueError(f"y holds labels that were not trained on: {found}")
+        raise ValueError(f"y holds labels that were not trained on: {found}; those were {no!r}, {yes!r}")
     return is_yes
 
 
-def check_others(others: Mapping[str, Population], yes: Any) -> None:
-    """Raise unless all are populations in which the same label is yes."""
-    yes = np.asarray(yes).item()
-    for name, other in others.items():
-        if not isinstance(other, Population):
-            raise TypeError(f"{name} must be a rb.Population, got {type(other).__name__}")
-        if other.yes is not None and other.yes != yes:
+def other_populations(others: Mapping[str, Any], classes: tuple[Any, Any]) -> dict[str, Any]:
+    """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
+
+    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"))
+    {'pool': Population(3 rows, no labels, columns )}
+    """
+    found = {}
+    for name, given in others.items():
+        try:
+            found[name] = _population(given, classes)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
+    return found
+
+
+def _population(given: Any, classes: tuple[Any, Any]) -> Population:
+    no, yes = (np.asarray(each).item() for each in classes)
+    if isinstance(given, Population):
+        if given.yes is not None and given.yes != yes:
             raise ValueError(
-                f"{name} takes {other.yes!r} for yes, and the labels y {yes!r}: make it "
-                f"rb.Population(..., positive={yes!r})"
+                f"it takes {given.yes!r} for yes, and the labels y {yes!r}: make it "
+                f"rb.Population(..., positive={yes!r}), or pass (table, labels)"
             )
+        return given
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        X, y, columns = (*given, None)[:3]
+        check_table(X, {"y": y})
+        return labelled(X, trained_labels(y, (no, yes)), columns, None, (no, yes))
+    if hasattr(given, "shape"):
+        table = columns_by_name(given if frame_columns(given) else None)
+        return Population(given, columns=table, positive=yes)
+    raise TypeError(
+        "a population is a table, a table with its labels as (table, labels) or (table, labels, "
+        f"columns), or a rb.Population, got {type(given).__name__}"
+    )

@@ -17,16 +17,17 @@ from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
-from ratebound.estimators._people import check_others, labelled
+from ratebound.estimators._people import check_two, classes_of, labelled, other_populations, read_labels
 from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import as_array, frame_columns, is_missing, unmasked
-from ratebound.problem.population import Population
+from ratebound.problem.frames import frame_columns, unmasked
+from ratebound.problem.population import Population, check_table
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
+from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
@@ -144,23 +145,23 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
         return tags
 
-    def fit(
-        self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Population
-    ) -> Any:
+    def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any) -> Any:
         """Train on rows `X` with labels `y`.
 
         `columns` (a DataFrame or mapping) holds columns that constraints use and the model must not
         see. If `X` is a DataFrame, constraints can use its columns directly. `others` are further
-        populations, under the names that constraints give them. For ``accuracy(on="steering") >= 0.9``,
-        call ``fit(X, y, steering=rb.Population(more_X, more_y))``.
+        populations, under the names that constraints give them, as tables like `X`: ``pool=frame`` for
+        rates that need no labels, ``steering=(frame, y)`` or ``steering=(frame, y, columns)`` with
+        labels spelled as `y` is. A `rb.Population` may be weighted too.
         """
         learner, solve, training = self._checked_parameters()
-        X, labels, weights = self._checked(unmasked(X), unmasked(y), unmasked(sample_weight))
+        check_table(X, {"y": y, "sample_weight": sample_weight})
+        X, labels, weights = self._checked(unmasked(X), y, unmasked(sample_weight))
         classes = self._no_and_yes()
-        check_others(others, classes[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
-        people = {FIRST: labelled(X, labels, columns, weights, classes), **others}
+        people = {FIRST: labelled(X, labels, columns, weights, classes)}
+        people |= other_populations(others, classes)
         problem = Problem(self.objective, self.constraints)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
@@ -172,7 +173,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             takes_sparse=learner.takes_sparse,
             takes_missing=learner.takes_missing,
         )
-        everyone = compile(problem, **_encoded(fitting, encoding))
+        spoken_of = (*problem.columns, *(self.known or ()))
+        everyone = compile(problem, **_encoded(fitting, encoding, spoken_of))
         if self.known is not None:
             known_groups(self.known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
@@ -300,27 +302,23 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
-        labels = as_array(y)
-        if labels.dtype.kind == "O" and labels.ndim == 1 and (missing := int(is_missing(labels).sum())):
-            raise ValueError(f"y has {missing:,} missing labels: leave those rows out")
+        if y is not None:  # which scikit-learn has a message for
+            labels = read_labels(y)
+            classes = classes_of(labels)
+            column_or_1d(y, warn=True)
+            y = labels
         if names := frame_columns(X):
             self.n_features_in_ = len(names)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows
                 self.feature_names_in_ = np.array(names, dtype=object)
-            y = column_or_1d(y, warn=True)
             if len(y) != len(X):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}")
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
         check_classification_targets(y)
-        self.classes_, _ = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            count = f"{len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}"
-            raise ValueError(
-                f"Only binary classification is supported: y needs two classes, it has {count}, "
-                f"{self.classes_[:5].tolist()}"
-            )
+        check_two(classes)
+        self.classes_ = classes
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         return X, np.asarray(y == self._yes()), weights
 
@@ -332,12 +330,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
 
 
-def _encoded(people: Mapping[str, Population], encoding: Encoding) -> dict[str, Population]:
-    """The populations as the model sees them."""
+def _encoded(
+    people: Mapping[str, Population], encoding: Encoding, spoken_of: Sequence[Name]
+) -> dict[str, Population]:
+    """The populations as the model sees them, with the columns that are spoken of."""
     seen = {}
     for name, each in people.items():
         try:
-            seen[name] = each.seen_through(encoding.transform)
+            seen[name] = each.seen_through(encoding.transform, spoken_of)
         except ValueError as error:
             if name == FIRST:
                 raise

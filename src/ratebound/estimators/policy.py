@@ -13,8 +13,8 @@ from typing import Any
 
 from ratebound.auditing import Audit, audit
 from ratebound.certifying.certify import certify
-from ratebound.estimators._people import check_others, labelled, trained_labels
-from ratebound.problem.population import Population
+from ratebound.estimators._people import labelled, other_populations, trained_labels
+from ratebound.problem.population import Population, check_table
 from ratebound.solution import files
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture
@@ -40,8 +40,8 @@ class Policy(Mixture):
         self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
-        people = self._people(X, y, columns, sample_weight, others)
-        return audit(self.problem, self, people, **others)
+        people = self._people(X, y, columns, sample_weight)
+        return audit(self.problem, self, people, **other_populations(others, self.classes))
 
     def certify(
         self,
@@ -55,20 +55,18 @@ class Policy(Mixture):
         **others: Any,
     ) -> Certificate:
         """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`."""
-        people = self._people(X, y, columns, sample_weight, others)
+        people = self._people(X, y, columns, sample_weight)
         return certify(
             self.problem,
             self,
             people,
             confidence=confidence,
             in_expectation=in_expectation,
-            **others,
+            **other_populations(others, self.classes),
         )
 
-    def _people(
-        self, X: Any, y: Any, columns: Any, sample_weight: Any, others: dict[str, Population]
-    ) -> Population:
-        check_others(others, self.classes[1])
+    def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
+        check_table(X, {"y": y, "sample_weight": sample_weight})
         return labelled(X, trained_labels(y, self.classes), columns, sample_weight, self.classes)
 
 

@@ -52,7 +52,10 @@ def folded(compiled: Compiled, count: int, seed: int) -> Folded:
     weights = np.ones(len(cells)) if compiled.weights is None else compiled.weights
     sizes = np.bincount(of, weights, count)
     if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:
-        raise ValueError(f"{len(cells):,} rows are too few for {count} folds: take fewer")
+        raise ValueError(
+            f"{len(cells):,} rows are too few for {count} folds, by which promises on new rows are "
+            "judged: give more rows, or do without (confidence=, certify=, or judge= of rb.play)"
+        )
     without = (1 - np.eye(count)) * (sizes.sum() / (sizes.sum() - sizes))[:, None]
     return Folded(count, of, np.vstack([without, np.ones(count)]), (split_of(compiled, of),))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +56,7 @@ class Population:
     ) -> None:
         self.X = as_csr(X) if sparse.issparse(X) else unmasked(X)
         self.columns = columns_by_name(columns)
+        check_table(X, {"y": y, "columns": columns, "weights": weights})
         parts = {"X": X, "y": y, "weights": weights}
         parts |= {f"columns[{name!r}]": values for name, values in self.columns.items()}
         lengths = {name: length(part, name) for name, part in parts.items() if part is not None}
@@ -143,7 +145,7 @@ class Population:
             values = as_array(self.columns[name])
         elif name in frame_columns(self.X):
             values = as_array(self.X[name])
-        elif isinstance(name, int) and self._is_feature(name):
+        elif self._is_feature(name):
             feature = as_array(self.X)[:, [name]]
             values = (feature.toarray() if sparse.issparse(feature) else feature)[:, 0]
         else:
@@ -164,11 +166,12 @@ class Population:
             found[row] = None
         return found
 
-    def _is_feature(self, number: int) -> bool:
-        if self.X is None or frame_columns(self.X):
+    def _is_feature(self, name: Name) -> bool:
+        """Whether this is the number of a feature of an array."""
+        if not isinstance(name, int) or self.X is None or frame_columns(self.X):
             return False
         shape: tuple[int, ...] = np.shape(self.X)
-        return len(shape) == 2 and 0 <= number < shape[1]
+        return len(shape) == 2 and 0 <= name < shape[1]
 
     def _remedy(self, name: Name) -> str:
         """What to do where there is no such column."""
@@ -182,9 +185,13 @@ class Population:
         how = "" if written == alike else f" In text it is written {written}."
         return f", did you mean {alike!r}?{how} It has {some(known)}."
 
-    def seen_through(self, encode: Callable[[Any], Any]) -> Population:
-        """The same rows, with the features that `encode` makes of `X`; no column is lost."""
+    def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
+        """The same rows, with the features that `encode` makes of `X`.
+
+        No column is lost, nor any feature of an array that is `spoken_of` by its number.
+        """
         table = columns_by_name(self.X if frame_columns(self.X) else None)
+        table |= {name: self.column(name) for name in spoken_of if self._is_feature(name)}
         seen = Population(encode(self.X), columns=table | self.columns)
         seen.y, seen.weights = self.y, self.weights
         seen._positive, seen._label_values = self._positive, self._label_values
@@ -302,4 +309,31 @@ def columns_by_name(columns: Any) -> dict[Name, Any]:
         raise TypeError(
             f"columns takes a DataFrame or a mapping from names to values, got {type(columns).__name__}"
         )
+    _check_names(names, "columns")
     return {name: columns[name] for name in names}
+
+
+def _check_names(names: list[Any], what: str) -> None:
+    """Raise where two columns of a table have one name, so that neither can be meant."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{what} has several columns called {some(twice)}: give each a name of its own")
+
+
+def check_table(X: Any, parts: Mapping[str, Any]) -> None:
+    """Raise where columns of `X` share a name, or where a part has the rows of `X` in another order.
+
+    Rows are matched by their place. So where pandas names the rows of both, and the same names come in
+    another order, the answer would be wrong without a word.
+    """
+    _check_names(frame_columns(X), "X")
+    index: Any = getattr(X, "index", None)
+    for name, part in parts.items():
+        other: Any = getattr(part, "index", None)
+        if other is index or not hasattr(index, "equals") or not hasattr(other, "equals"):
+            continue
+        if len(other) == len(index) and not index.equals(other) and index.isin(other).all():
+            raise ValueError(
+                f"{name} names the same rows as X in another order, and rows are matched by their "
+                f"place: pass {name}.loc[X.index], or both with reset_index(drop=True) if row i of one "
+                "is row i of the other"
+            )

@@ -11,6 +11,7 @@ from ratebound.rates.expressions import Constraint, Expression, Range, SingleMet
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
+from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_expression
 
 Promises = Iterable["Promise | Range | str | Promises"]
@@ -60,6 +61,16 @@ class Problem:
         """Every rate it speaks of, once."""
         found = [rate for promise in self.subject_to for rate in promise.rates]
         return tuple(dict.fromkeys([*self.minimize.rates, *found]))
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """Every column that a condition or a goal speaks of, once.
+
+        >>> Problem("error_rate()", ["recall(age < 40) >= 0.9", "equal_odds(sex, ratio=0.9)"]).columns
+        ('age', 'sex')
+        """
+        goals = [name for goal in self.subject_to if isinstance(goal, Goal) for name in goal.columns]
+        return tuple(dict.fromkeys([*(n for r in self.rates for n in columns_in(r.subset)), *goals]))
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:

@@ -195,6 +195,15 @@ def leaves(subset: Subset) -> Iterator[Subset]:
         yield from leaves(part)
 
 
+def columns_in(subset: Subset) -> list[Name]:
+    """The columns that a subset speaks of.
+
+    >>> columns_in(where(sex="Female") & missing("age"))
+    ['sex', 'age']
+    """
+    return [leaf.column for leaf in leaves(subset) if isinstance(leaf, Compare | In | Missing)]
+
+
 def where(**columns: Value | Iterable[Value]) -> Subset:
     """Rows whose columns hold the given values; several values mean any of them.
 
