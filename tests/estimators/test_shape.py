@@ -151,9 +151,7 @@ def test_other_populations_are_read_by_the_same_labels_and_audited():
         fitted.audit(X, labels, experts=rb.Population(X, Y.astype(int)))
     truths = rb.Population(X[:50], ~Y[:50])  # yes is yes, whatever it is called
     assert fitted.audit(X, labels, experts=truths).kept
-    with pytest.raises(
-        ValueError, match="experts: y holds labels that were not trained on"
-    ):
+    with pytest.raises(ValueError, match="experts: y holds labels that were not trained on"):
         estimator.fit(X, labels, experts=(X, Y))
     with pytest.raises(ValueError, match="experts: its X must be like the X to train on"):
         estimator.fit(X, labels, experts=rb.Population(X[:, :2], Y))

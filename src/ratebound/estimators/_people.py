@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, some, unmasked
-from ratebound.problem.population import Population, check_table, columns_by_name
+from ratebound.problem.population import Population, check_order, columns_by_name
 
 
 def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, Any]) -> Population:
@@ -17,7 +17,7 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
 
     Labels go by their names, so that an existing model's decisions may be spelled as they are.
     """
-    check_table(X, {"columns": columns})
+    check_order(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
     no, yes = classes
     named = np.where(labels, yes, no)
@@ -113,7 +113,7 @@ def _population(given: Any, classes: tuple[Any, Any]) -> Population:
         return given
     if isinstance(given, tuple) and len(given) in (2, 3):
         X, y, columns = (*given, None)[:3]
-        check_table(X, {"y": y})
+        check_order(X, {"y": y})
         return labelled(X, trained_labels(y, (no, yes)), columns, None, (no, yes))
     if hasattr(given, "shape"):
         table = columns_by_name(given if frame_columns(given) else None)

@@ -24,7 +24,7 @@ from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, unmasked
-from ratebound.problem.population import Population, check_table
+from ratebound.problem.population import Population, check_order
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Name
@@ -155,7 +155,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         labels spelled as `y` is. A `rb.Population` may be weighted too.
         """
         learner, solve, training = self._checked_parameters()
-        check_table(X, {"y": y, "sample_weight": sample_weight})
+        check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = self._checked(unmasked(X), y, unmasked(sample_weight))
         classes = self._no_and_yes()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

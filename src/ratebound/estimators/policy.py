@@ -14,7 +14,7 @@ from typing import Any
 from ratebound.auditing import Audit, audit
 from ratebound.certifying.certify import certify
 from ratebound.estimators._people import labelled, other_populations, trained_labels
-from ratebound.problem.population import Population, check_table
+from ratebound.problem.population import Population, check_order
 from ratebound.solution import files
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture
@@ -66,7 +66,7 @@ class Policy(Mixture):
         )
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
-        check_table(X, {"y": y, "sample_weight": sample_weight})
+        check_order(X, {"y": y, "sample_weight": sample_weight})
         return labelled(X, trained_labels(y, self.classes), columns, sample_weight, self.classes)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -56,7 +55,7 @@ class Population:
     ) -> None:
         self.X = as_csr(X) if sparse.issparse(X) else unmasked(X)
         self.columns = columns_by_name(columns)
-        check_table(X, {"y": y, "columns": columns, "weights": weights})
+        check_order(X, {"y": y, "columns": columns, "weights": weights})
         parts = {"X": X, "y": y, "weights": weights}
         parts |= {f"columns[{name!r}]": values for name, values in self.columns.items()}
         lengths = {name: length(part, name) for name, part in parts.items() if part is not None}
@@ -309,23 +308,15 @@ def columns_by_name(columns: Any) -> dict[Name, Any]:
         raise TypeError(
             f"columns takes a DataFrame or a mapping from names to values, got {type(columns).__name__}"
         )
-    _check_names(names, "columns")
     return {name: columns[name] for name in names}
 
 
-def _check_names(names: list[Any], what: str) -> None:
-    """Raise where two columns of a table have one name, so that neither can be meant."""
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"{what} has several columns called {some(twice)}: give each a name of its own")
-
-
-def check_table(X: Any, parts: Mapping[str, Any]) -> None:
-    """Raise where columns of `X` share a name, or where a part has the rows of `X` in another order.
+def check_order(X: Any, parts: Mapping[str, Any]) -> None:
+    """Raise where a part has the rows of `X` in another order.
 
     Rows are matched by their place. So where pandas names the rows of both, and the same names come in
     another order, the answer would be wrong without a word.
     """
-    _check_names(frame_columns(X), "X")
     index: Any = getattr(X, "index", None)
     for name, part in parts.items():
         other: Any = getattr(part, "index", None)
