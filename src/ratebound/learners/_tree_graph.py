@@ -3,8 +3,8 @@
 ONNX has an operator for trees, whose sums are single and in any order. So here it only finds the leaf
 that a row falls into; the leaves' values are then looked up and added tree by tree, in the precision and
 the order of training. That matters, since many rows share a score, and a threshold is one of the scores.
-The exporters of the libraries' own users (onnxmltools) write the sums, one model a file, and know
-neither LightGBM's categories above 2^24 nor XGBoost's at all.
+onnxmltools would leave the sums to the operator, and would write the first t trees, which a member is,
+as a model of their own for every t.
 """
 
 from __future__ import annotations
