@@ -97,6 +97,8 @@ from ratebound.solution.solutions import (
 )
 from ratebound.solution.status import Status
 from ratebound.solution.thresholds import thresholds
+from ratebound.tables.features import Features
+from ratebound.tables.inspecting import Inspection, inspect
 
 if TYPE_CHECKING:
     from ratebound.estimators.choices import Training as Training
@@ -146,12 +148,14 @@ __all__ = [
     "Explanation",
     "Expression",
     "ExternalRegret",
+    "Features",
     "Fit",
     "Folds",
     "Game",
     "Goal",
     "Grid",
     "Growing",
+    "Inspection",
     "Keep",
     "Lagrangian",
     "Lattice",
@@ -209,6 +213,7 @@ __all__ = [
     "false_positive_rate",
     "false_positives",
     "goal",
+    "inspect",
     "last_iterate",
     "limited_churn",
     "load",

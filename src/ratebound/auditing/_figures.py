@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import Audit, Promise
+from ratebound.base.markup import Markup, tag
 from ratebound.base.types import Array
 from ratebound.game.trace import Trace, worst_of
 

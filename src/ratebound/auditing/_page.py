@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from ratebound.auditing._figures import LINES, STATES, bar, trace_figures, whisker, whisker_range
 from ratebound.auditing._groups import HEADS, Group
 from ratebound.auditing._price_charts import price_section
-from ratebound.auditing.markup import Markup, style, tag
 from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import group_row, heading, objective_text, percent, promise_row, summary
+from ratebound.base.markup import Markup, style, tag
 from ratebound.game.trace import Trace
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price
+from ratebound.tables.treatments import Treatment
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 METHODS = {
@@ -30,6 +31,7 @@ def fragment(
     trace: Trace | None = None,
     prices: Sequence[Price] = (),
     certificate: Certificate | None = None,
+    columns: Sequence[Treatment] = (),
     title: str = "Audit",
 ) -> Markup:
     """The part of a page that a notebook shows; its style touches nothing outside it."""
@@ -48,6 +50,8 @@ def fragment(
     sections.append(_groups(report))
     if trace is not None:
         sections.append(_training(report, trace))
+    if columns:
+        sections.append(_columns(columns))
     return Markup(style("auditing") + "\n" + tag("div", *sections, class_="ratebound-audit"))
 
 
@@ -158,6 +162,21 @@ def _training(report: Audit, trace: Trace) -> Markup:
         tag("h2", "How training got there"),
         tag("div", *trace_figures(trace, report), class_="charts"),
         tag("p", note, class_="note"),
+    )
+
+
+def _columns(treatments: Sequence[Treatment]) -> Markup:
+    heads = ["Column", "Holds", "Missing", "Distinct", "What was done"]
+    rows = []
+    for each in treatments:
+        cells = [str(each.name), each.holds, f"{each.missing:,}", f"{each.distinct:,}", each.words]
+        kinds = [None, None, "n", "n", None]
+        rows.append(tag("tr", *(tag("td", c, class_=k) for c, k in zip(cells, kinds, strict=True))))
+    return tag(
+        "section",
+        tag("h2", "Columns"),
+        _table(heads, rows, left=(0, 1, 4)),
+        tag("p", "What the model sees of the rows it was trained on.", class_="note"),
     )
 
 

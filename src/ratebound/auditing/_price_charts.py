@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ratebound.auditing._figures import Axes, svg
-from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import Audit
+from ratebound.base.markup import Markup, tag
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.price import Price
 

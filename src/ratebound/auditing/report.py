@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 from ratebound.auditing._groups import Group
 from ratebound.auditing._intervals import Interval
-from ratebound.auditing.markup import document
 from ratebound.auditing.wording import as_text, summary
+from ratebound.base.markup import document
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
 from ratebound.rates.expressions import Bound, Constraint
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price
+from ratebound.tables.treatments import Treatment
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows"]
@@ -125,17 +126,20 @@ class Audit:
         trace: Trace | None = None,
         prices: Sequence[Price] = (),
         certificate: Certificate | None = None,
+        columns: Sequence[Treatment] = (),
         title: str = "Audit",
     ) -> str:
         """One page that needs nothing else.
 
-        With a `trace` it shows how training got there, with `prices` what each promise costs, and with a
-        `certificate` what was certified. A mixture has the last two: ``model.solution_.prices`` and
-        ``model.solution_.certificate``.
+        With a `trace` it shows how training got there, with `prices` what each promise costs, with a
+        `certificate` what was certified, and with `columns` what the model sees of each column. A
+        mixture has the last three: ``model.solution_.prices``, ``model.solution_.certificate`` and
+        ``model.solution_.encoding.treatments``.
         """
         from ratebound.auditing._page import fragment
 
-        body = fragment(self, trace=trace, prices=prices, certificate=certificate, title=title)
+        shown: dict[str, Any] = {"prices": prices, "certificate": certificate, "columns": columns}
+        body = fragment(self, trace=trace, title=title, **shown)
         return document(title, body)
 
     def save_html(self, path: str | Path, **shown: Any) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ratebound.auditing.markup import Markup, tag
 from ratebound.auditing.report import plain
 from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
+from ratebound.base.markup import Markup, tag
 from ratebound.certifying._watching import Watch, evidence_text
 from ratebound.rates.rate import FIRST
 

@@ -27,8 +27,14 @@ def audit(use: Use) -> int:
         people, others = populations_for(mixture, use)
         report = audit_on(mixture.problem, mixture, people, **others)
     if use.out is not None:
-        shown = {"prices": mixture.prices, "certificate": mixture.certificate}
-        report.save_html(use.out, title=f"Audit on {use.name}", **shown)
+        assert mixture.encoding is not None
+        report.save_html(
+            use.out,
+            prices=mixture.prices,
+            certificate=mixture.certificate,
+            columns=mixture.encoding.treatments,
+            title=f"Audit on {use.name}",
+        )
     tell(str(report), report.to_dict(), use.json)
     return int(failing(report, mixture.status.feasible, use.fail_on))
 

@@ -90,6 +90,7 @@ def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
             trace=trace,
             prices=solution.prices,
             certificate=solution.certificate,
+            columns=solution.encoding.treatments,
             title="Audit on held-out rows",
         )
         write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())

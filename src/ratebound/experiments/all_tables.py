@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from ratebound.auditing.markup import Markup, document, style, tag
+from ratebound.base.markup import Markup, document, style, tag
 from ratebound.experiments.reproduced import STAND_IN, Reproduced, chosen_text, number
 from ratebound.experiments.table_rows import CALLED, VALUES, Chosen, Summary
 

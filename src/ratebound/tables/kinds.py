@@ -42,7 +42,8 @@ class Cells:
     def missing(self) -> Array:
         return is_missing(self.values) if self.levels is None else self.values < 0
 
-    def only(self, rows: Array) -> Cells:
+    def only(self, rows: Array | slice) -> Cells:
+        """Those of these rows."""
         return replace(self, values=self.values[rows])
 
 

@@ -1,0 +1,137 @@
+"""What will be done with each column of a table, shown before anything is trained.
+
+The treatments are those that fitting follows; here they stand beside a few values of each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ratebound.base.layout import aligned
+from ratebound.base.markup import Markup, document, tag
+from ratebound.base.writing import write_whole
+from ratebound.problem.frames import as_array, frame_columns
+from ratebound.tables.columns import Name
+from ratebound.tables.features import Features, as_features
+from ratebound.tables.kinds import Cells, as_texts, read_cells
+from ratebound.tables.table import read_table
+from ratebound.tables.treatments import Treatment, planned, treatment_to_json
+
+HEADS = ("Column", "Holds", "Missing", "Distinct", "Examples", "What is done")
+LOOKED_AT = 1000  # rows in which examples are looked for
+LONGEST = 16  # letters of an example
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What will be done with each column of a table. Print it, or take it as a dictionary or a page."""
+
+    name: str  # of the table
+    rows: int
+    treatments: tuple[Treatment, ...]
+    examples: tuple[tuple[str, ...], ...]  # a few values of each column
+    notices: tuple[str, ...] = ()  # what was found out when a file was read
+
+    def __str__(self) -> str:
+        lines = aligned([HEADS, *self._cells()], right=[2, 3])
+        return "\n".join([f"{self.name}: {self.rows:,} rows", *self.notices, "", *lines])
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.rows:,} rows, {len(self.treatments)} columns)"
+
+    def _repr_html_(self) -> str:
+        return tag("div", tag("p", f"{self.name}: {self.rows:,} rows"), _table(self._cells()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only: texts, truth values, numbers and None."""
+        columns = [
+            treatment_to_json(treatment) | {"examples": list(examples)}
+            for treatment, examples in zip(self.treatments, self.examples, strict=True)
+        ]
+        found = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
+        return {**found, "columns": columns}
+
+    def save_html(self, path: str | Path) -> None:
+        """Write a page that needs nothing else."""
+        title = f"Columns of {self.name}"
+        body = tag("main", tag("h1", title), Markup(self._repr_html_()), style="padding: 2em")
+        write_whole(path, document(title, body).encode())
+
+    def _cells(self) -> list[list[str]]:
+        pairs = zip(self.treatments, self.examples, strict=True)
+        return [_row(treatment, examples) for treatment, examples in pairs]
+
+
+def inspect(
+    X: Any, features: Features | Sequence[Name] | None = None, label: Name | None = None
+) -> Inspection:
+    """What will be done with each column of a table or a file: read, encoded or left out, and why.
+
+    `features` is what `RateConstrainedClassifier` takes, and `label` the column of labels, if there is.
+
+    >>> import pandas
+    >>> people = pandas.DataFrame({"age": [20, 40, 30], "sex": ["Female", "Male", None]})
+    >>> print(inspect(people.assign(country="NO")))
+    the table: 3 rows
+    <BLANKLINE>
+    Column   Holds    Missing  Distinct  Examples      What is done
+    ────────────────────────────────────────────────────────────────────────────
+    age      numbers        0         3  20, 40, 30    a number
+    sex      texts          1         2  Female, Male  categories
+    country  texts          0         1  NO            left out: it never varies
+    """
+    table, name = X, "the table"
+    notices: tuple[str, ...] = ()
+    if isinstance(X, str | Path):
+        table = read_table(X)
+        name, notices = table.name, table.notices
+    columns, wanted = _columns(table), as_features(features)
+    if label is not None and label not in columns:
+        raise ValueError(f"there is no label column {label!r}; there are {', '.join(map(str, columns))}")
+    seen = [each for each in wanted.chosen(list(columns)) if each != label]
+    named = wanted.only is not None or not frame_columns(table)  # of an array, all features are used
+    treatments, examples = [], []
+    for each, values in columns.items():
+        cells = read_cells(values)
+        found = planned(each, cells, named=named, categorical=each in wanted.categorical).treatment
+        if each not in seen:
+            words = "the label" if each == label else "left out: not among the features"
+            found = replace(found, action="left out", words=words, unusual=False)
+        treatments.append(found)
+        examples.append(_examples(cells))
+    return Inspection(name, len(table), tuple(treatments), tuple(examples), notices)
+
+
+def _columns(table: Any) -> dict[Name, Any]:
+    """The columns of a table by their names, or the features of an array by their places."""
+    if names := frame_columns(table):
+        return {name: table[name] for name in names}
+    values = as_array(table)
+    if values.ndim != 2:
+        raise ValueError(f"inspect takes a table, a file or rows of features, got shape {values.shape}")
+    return dict(enumerate(values.T))
+
+
+def _examples(cells: Cells) -> tuple[str, ...]:
+    """The first few values that differ, shortened."""
+    if cells.holds == "objects":
+        return ()
+    first = as_texts(cells.only(slice(LOOKED_AT)))
+    assert first.levels is not None
+    places = dict.fromkeys(first.values[first.values >= 0].tolist())
+    texts = [first.levels[place] for place in list(places)[:3]]
+    return tuple(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts)
+
+
+def _row(treatment: Treatment, examples: Sequence[str]) -> list[str]:
+    counts = [f"{treatment.missing:,}", f"{treatment.distinct:,}"]
+    return [str(treatment.name), treatment.holds, *counts, ", ".join(examples), treatment.words]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Markup:
+    head = tag("thead", tag("tr", *(tag("th", head) for head in HEADS)))
+    body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
+    return tag("table", head, body)
