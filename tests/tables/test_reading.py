@@ -277,7 +277,7 @@ AWKWARD = [
 
 @pytest.mark.parametrize("seed", range(20))
 def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatch):
-    """The one goes by arrays, the other cell by cell; chunks are cut anywhere."""
+    """Plain texts go by arrays and others cell by cell; chunks are cut anywhere."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(AWKWARD, 1 + seed % 5, replace=False).tolist()
     columns = [
@@ -286,20 +286,30 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         rng.choice(chosen, 200),
         np.where(rng.random(200) < 0.02, rng.choice(chosen, 200), "12.5"),
     ]
-    for name, quote in {"plain": "", "quoted": '"'}.items():
+    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 300 + 50 * seed)
+    found = []
+    for name, last in {"plain": "x", "quoted": '"x"', "hard": '"x"', "harder": '"a ""; b"'}.items():
+        quote = "" if name == "plain" else '"'
         rows = [";".join(f"{quote}{cell}{quote}" for cell in row) for row in zip(*columns, strict=True)]
+        rows = [f"{row};{last}" for row in rows]
         rows.insert(100, "")
         end = "\r\n" if seed % 2 else "\n"
-        write(tmp_path, f"{name}.csv", end.join(["a;b;c;d", *rows]) + end * (seed % 3))
-    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 300 + 50 * seed)
-    plain, quoted = (read_table(tmp_path / f"{name}.csv") for name in ("plain", "quoted"))
-    assert len(plain) == 200
-    for name in "abcd":
-        assert plain[name].dtype == quoted[name].dtype
-        np.testing.assert_array_equal(plain[name], quoted[name])
-        if plain[name].dtype.kind == "f":
-            np.testing.assert_array_equal(np.signbit(plain[name]), np.signbit(quoted[name]))
-    assert plain.notices == quoted.notices
+        text = end.join(["a;b;c;d;e", *rows]) + end * (seed % 3)
+        path = write(tmp_path, f"{name}.csv", text)
+        with monkeypatch.context() as patch:
+            if name == "hard":
+                patch.setattr("ratebound.tables.texts.is_plain", lambda *_: False)
+            found.append(read_table(path))
+    for other in found[1:]:
+        assert len(other) == 200
+        for name in "abcd":
+            assert found[0][name].dtype == other[name].dtype
+            np.testing.assert_array_equal(found[0][name], other[name])
+            if other[name].dtype.kind == "f":
+                np.testing.assert_array_equal(np.signbit(found[0][name]), np.signbit(other[name]))
+        assert other.notices == found[0].notices
+    assert set(found[1]["e"]) == {"x"}
+    assert set(found[3]["e"]) == {'a "; b'}
 
 
 def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ class Text:
 
     def batches(self) -> Iterator[Sequence[Cells]]:
         """The cells by column, some rows at a time."""
-        if is_plain(self.content.data, self.encoding):
+        if is_plain(self.content.data, self.encoding, self.sep):
             yield from self._plain_batches()
             return
         with _opened(self.content.data, self.encoding) as lines:
@@ -59,7 +59,7 @@ class Text:
             yield from _by_column(rows)
 
     def _plain_batches(self) -> Iterator[Sequence[Cells]]:
-        """The same where nothing is quoted, a chunk of lines at a time."""
+        """The same of a plain text, a chunk of lines at a time."""
         mark = codecs.BOM_UTF8 if self.content.data.startswith(codecs.BOM_UTF8) else b""
         encoding = "utf-8" if mark else self.encoding
         above, named = 0, self.header
