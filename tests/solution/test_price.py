@@ -170,3 +170,9 @@ def test_who_has_no_price_is_told_where_to_get_it(trace):
         rb.price(rb.shrink(trace), trace.problem.constraints[0])
     with pytest.raises(TypeError, match="price takes a trace"):
         rb.price("model", trace.problem.constraints[0])
+    price = rb.price(trace, trace.problem.constraints[0])
+    for bound in ("x", None, float("nan"), [0.5]):
+        with pytest.raises(ValueError, match="bound takes a finite number"):
+            price.at(bound)
+    with pytest.raises(ValueError, match="on must be one of later, got 'latr'"):
+        price.judged_at(0.5, "latr")

@@ -333,3 +333,22 @@ def test_a_mixture_prints_what_it_is():
         "  train: objective 0.1500, worst violation +0.0000",
         "  validation: objective 0.2500, worst violation +0.1000",
     ]
+
+
+SOLUTIONS = [rb.shrink, rb.best_iterate, rb.last_iterate, rb.average, rb.select, rb.duality_gap]
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.__name__)
+@pytest.mark.parametrize(
+    "given", [None, [], rb.Problem("error_rate()")], ids=["none", "list", "problem"]
+)
+def test_only_traces_have_solutions(solution, given):
+    with pytest.raises(TypeError, match=f"{solution.__name__} takes a trace first, as rb.play gives it"):
+        solution(given)
+
+
+def test_only_mixtures_are_determinized():
+    with pytest.raises(
+        TypeError, match=r"determinize takes a rb\.Mixture and .*got NoneType and NoneType"
+    ):
+        rb.determinize(None, None)

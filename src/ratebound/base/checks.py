@@ -41,7 +41,8 @@ def check_number(
     }
     if not is_number or not all(ends.values()):
         words = " and ".join(end for end in ends if not end.endswith("None"))
-        raise ValueError(f"{name} takes a number that is {words}, got {value!r}")
+        wanted = f"a number that is {words}" if words else "a finite number"
+        raise ValueError(f"{name} takes {wanted}, got {value!r}")
 
 
 def check_word(name: str, value: Any, words: Collection[str]) -> None:

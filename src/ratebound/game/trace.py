@@ -232,3 +232,15 @@ def on_frontier(objectives: Array, violations: Array) -> Array:
             stays &= ~(table >= candidate).all(axis=1)
             stays[i] = True
     return stays
+
+
+def check_trace(function: str, trace: Any) -> None:
+    """Raise unless `trace` is one: what a game left behind, not the game's problem nor its solution.
+
+    >>> check_trace("shrink", None)
+    Traceback (most recent call last):
+    TypeError: shrink takes a trace first, as rb.play gives it back, got NoneType
+    """
+    if not isinstance(trace, Trace):
+        kind = type(trace).__name__
+        raise TypeError(f"{function} takes a trace first, as rb.play gives it back, got {kind}")

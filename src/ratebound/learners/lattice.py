@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -93,10 +95,8 @@ class Lattice(Network):
             if any(code < 0 for pair in pairs for code in pair):
                 raise ValueError(f"orders: codes of feature {feature} are 0, 1, 2, ..., got {pairs}")
             _refuse_cycles(feature, pairs)
-        if self.output_bounds is not None and not self.output_bounds[0] < self.output_bounds[1]:
-            raise ValueError(
-                f"output_bounds takes a lower and a higher number, got {self.output_bounds}"
-            )
+        if self.output_bounds is not None:
+            _check_bounds(self.output_bounds)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Lattice:
         """Itself, with columns given by position, and the features that hold codes as categorical."""
@@ -251,6 +251,15 @@ def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
 
 def _is_name(feature: Any) -> bool:
     return not isinstance(feature, int | np.integer)
+
+
+def _check_bounds(bounds: Any) -> None:
+    """Raise unless these are two finite numbers, the lower first."""
+    two = isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2
+    if not two or not all(isinstance(b, Real) and math.isfinite(b) for b in bounds):
+        raise ValueError(f"output_bounds takes two numbers, as in (-1.0, 1.0), got {bounds!r}")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(f"output_bounds takes a lower and a higher number, got {bounds}")
 
 
 def _refuse_cycles(feature: int, pairs: Sequence[Pair]) -> None:

@@ -75,6 +75,9 @@ def determinize(
     >>> determined.model.predict([[1.0], [2.0]])
     array([False,  True])
     """
+    if not isinstance(mixture, Mixture) or not isinstance(compiled, Compiled):
+        given = f"{type(mixture).__name__} and {type(compiled).__name__}"
+        raise TypeError(f"determinize takes a rb.Mixture and what rb.compile gives, got {given}")
     scale = compiled.scale[1:]
     if method == "best":
         objectives, violations = _members(mixture, compiled)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ratebound.base.linear_program import best_mixture
 from ratebound.game.answers import elastic, lower_bounds
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, check_trace
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +63,7 @@ def duality_gap(trace: Trace) -> DualityGap:
     >>> round(found.upper, 6), round(found.gap, 6)
     (0.25, 0.0)
     """
+    check_trace("duality_gap", trace)
     if not trace.answers:
         raise ValueError(
             "duality_gap needs iterates that are best answers to their multipliers, and this trace is "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.checks import check_number, check_word
 from ratebound.base.layout import aligned
 from ratebound.base.types import Array
 from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
@@ -59,10 +60,13 @@ class Price:
 
     def at(self, bound: float) -> float:
         """The best objective at another bound; infinite where it cannot be kept with the others."""
+        check_number("bound", bound)
         return self._read(self.objectives, bound)
 
     def judged_at(self, bound: float, on: str) -> float:
         """The objective on the rows called `on` of the mixture that is the best at this bound."""
+        check_number("bound", bound)
+        check_word("on", on, self.judged)
         return self._read(self.judged[on], bound)
 
     def _read(self, values: Array, bound: float) -> float:

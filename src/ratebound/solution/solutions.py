@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture
 from ratebound.base.types import Array
-from ratebound.game.trace import Trace, Values, worst_of
+from ratebound.game.trace import Trace, Values, check_trace, worst_of
 from ratebound.solution.mixture import Mixture, mixture
 
 
@@ -28,6 +28,7 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
     candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
     With ``ranking="literal"`` ranks decide always, and reward room to spare, as the paper has it.
     """
+    check_trace("best_iterate", trace)
     best = best_by_rank(trace.objectives, trace.worst, ranking)
     return mixture(trace, np.arange(len(trace)) == best)
 
@@ -59,6 +60,7 @@ def shrink(trace: Trace) -> Mixture:
 
     Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one.
     """
+    check_trace("shrink", trace)
     weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
     return mixture(trace, weights, least.unsolved)
 
@@ -76,6 +78,7 @@ def select(
     either group, those that keep the constraints on the training rows come first. The rest is as for
     `best_iterate`.
     """
+    check_trace("select", trace)
     scale = values_on(trace, on).scale
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
     objectives = np.array([one.objectives[on] for one in found])
@@ -122,6 +125,7 @@ def _ranks(values: Array, tolerance: float = 0.0) -> Array:
 
 
 def _one_setting(trace: Trace, name: str) -> None:
+    check_trace(name, trace)
     if len(trace.settings) > 1:
         raise ValueError(
             f"{name} needs the iterates of one setting, this trace has {len(trace.settings)}: use "
