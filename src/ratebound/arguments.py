@@ -11,6 +11,7 @@ from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, MODELS, PLA
 
 BAD_INPUT = 2
 EXAMPLE = """example:
+  ratebound inspect people.csv --label income
   ratebound train people.csv --label income --positive '>50K' --out model/ \\
       --require 'recall(sex == "Female") >= 0.95 * recall()'
   ratebound audit model/ new.csv --label income
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action="version", version=f"ratebound {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
+    _add_inspect(commands)
     _add_train(commands)
     _add_audit(commands)
     _add_certify(commands)
@@ -64,6 +66,12 @@ def parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_reproduce(commands)
     return whole
+
+
+def _add_inspect(commands: Any) -> None:
+    inspect = _command(commands, "inspect", "show what training would make of each column of a table")
+    _add_table(inspect)
+    inspect.add_argument("--html", metavar="FILE", help="also write it as a page")
 
 
 def _add_train(commands: Any) -> None:
@@ -106,6 +114,7 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
     add("--minimize", metavar="RATE", help="the objective, a sum of rates (default error_rate())")
+    add("--model", choices=MODELS, help="what to train (default linear)")
     add("--known", **COLUMNS, help="columns known at prediction time, to set thresholds by")
     add("--population", **POPULATION)
     add("--seed", type=int, metavar="N", help="the seed of everything random (default 0)")
@@ -122,7 +131,6 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     add("--exclude", **COLUMNS, help="columns the model must not see; promises may speak of them")
     add("--categorical", **COLUMNS, help="columns of numbers that are codes of categories")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
-    add("--model", choices=MODELS, help="what to train (default linear)")
     _add_reading(command)
 
 

@@ -98,7 +98,7 @@ def _tidy_termination() -> Iterator[None]:
 
 def _run(command: str, given: dict[str, Any]) -> int:
     call = getattr(import_module(f"ratebound.commands.{command}"), command)
-    if command in ("train", "explain"):
+    if command in ("train", "explain", "inspect"):
         from ratebound.commands.runs import read_run
 
         return int(call(read_run(given)))

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 import tomllib
 
@@ -26,6 +27,7 @@ def test_the_version(run):
 # --- JSON ----------------------------------------------------------------------------------------
 
 KEYS = {
+    "inspect": {"name", "rows", "notices", "columns"},
     "train": {"feasible", "status", "ended", "rows", "positive", "negative", "audit", "certificate",
               "written"},
     "audit": {"summary", "kept", "certain", "level", "model", "populations", "objective", "promises",
@@ -42,6 +44,7 @@ KEYS = {
 def asked(flags, model, people, new_people, tmp_path):
     labels = ["--label", "income"]
     return {
+        "inspect": ["inspect", people, *labels],
         "train": [*flags, "--out", tmp_path / "model"],
         "audit": ["audit", model, new_people, *labels],
         "certify": ["certify", model, new_people, *labels],
@@ -80,6 +83,28 @@ def test_the_json_of_predictions_is_the_csv(run, asked):
     assert found["id"] == [row["id"] for row in rows]
     assert found["prediction"] == [row["prediction"] for row in rows]
     assert found["probability"] == [float(row["probability"]) for row in rows]
+
+
+def test_inspecting_shows_what_training_then_does(run, flags, people, tmp_path):
+    page = tmp_path / "columns.html"
+    answer = run("inspect", people, "--label", "income", "--exclude", "live", "--html", page)
+    assert answer.status == 0
+    said = dict(re.split(r" {2,}", line)[::5] for line in answer.out.splitlines()[5:])
+    assert said["id"] == "left out: almost all values differ, as names or ids do"
+    assert said["income"] == "the label"
+    assert said["live"] == "left out: not among the features"
+    assert "yes is income == '>50K', and no '<=50K'" in answer.out
+    assert "<html" in page.read_text("utf-8")
+    quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
+    run("train", people, "--label", "income", "--exclude", "live", *quick)
+    done = {one.name: one.words for one in rb.load(tmp_path / "model").encoding.treatments}
+    assert done == {name: words for name, words in said.items() if name in done}
+    assert set(said) - set(done) == {"live", "income"}
+
+
+def test_inspecting_names_what_training_would_refuse(run, people):
+    assert "training would refuse this: " in run("inspect", people, "--label", "city").out
+    assert "note:" not in run("inspect", people).err
 
 
 def test_json_that_cannot_be_written_is_refused_first(refused, flags, tmp_path):

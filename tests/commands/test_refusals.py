@@ -172,7 +172,7 @@ def test_run_files_that_lack_something(train, tmp_path):
 
 
 def test_every_flag_is_a_key_of_run_files_and_every_key_a_flag(run):
-    words = "".join(run(command, "--help").out for command in ("train", "explain"))
+    words = "".join(run(command, "--help").out for command in ("train", "explain", "inspect"))
     flags = set(re.findall(r"--([a-z]+(?:-[a-z]+)*)", words)) - {"help", "no-header"}
     assert flags == {key.replace("_", "-") for key in KEYS if key != "data"}
 

@@ -40,6 +40,11 @@ def write_json(document: Any, target: str) -> None:
         write_whole(target, text.encode())
 
 
+def note(words: str) -> None:
+    """Give a notice, or a part of one inside `one_notice`."""
+    warnings.warn(words, RuntimeWarning, stacklevel=2)
+
+
 @contextmanager
 def one_notice() -> Iterator[None]:
     """Gather all warnings into one notice, given at the end, and none where there is an error."""
@@ -51,7 +56,7 @@ def one_notice() -> Iterator[None]:
         yield
     said = list(dict.fromkeys(str(warning.message) for warning in caught))
     if said:
-        warnings.warn("\n".join(said), RuntimeWarning, stacklevel=3)
+        note("\n".join(said))
 
 
 def failing(report: Audit, feasible: bool, fail_on: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ratebound.auditing import audit as audit_on
@@ -44,12 +43,11 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
     assert use.label is not None
     check_populations(mixture.problem, use.population)
     found: list[Population] = []
-    notices: list[str] = []
     for paths in (use.data, *((path,) for path in use.population.values())):
         table = table_for(mixture, paths, use.reading, use.label)
         is_other = bool(found)
         if not is_other:
-            table = with_labels(table, use.label, use.drop_unlabelled, notices)
+            table = with_labels(table, use.label, use.drop_unlabelled)
         found.append(
             labelled(
                 table,
@@ -62,6 +60,4 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
                 rows=rows_for(mixture, table),
             )
         )
-    for notice in notices:
-        warnings.warn(notice, RuntimeWarning, stacklevel=2)
     return found[0], dict(zip(use.population, found[1:], strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +10,14 @@ import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
+from ratebound.commands.answers import note
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.tables.features import Features
 from ratebound.tables.fitting import plan_column
-from ratebound.tables.reading import Kind
+from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.treatments import summed_up
@@ -41,20 +41,26 @@ def read_given(run: Run, problem: Problem) -> Given:
     if run.label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
-    table = read_table(run.data, codes, run.reading)
-    notices = [*table.notices]
-    table = with_labels(table, run.label, run.drop_unlabelled, notices)
-    classes, features = _classes(table, run.label, run.positive, notices), visible(table, run)
+    table = read_noted(run.data, codes, run.reading)
+    table = with_labels(table, run.label, run.drop_unlabelled)
+    classes, features = classes_of(table, run.label, run.positive), visible(table, run)
+    if run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
+        note(f"yes is {run.label} == {classes[1]!r}, and no {classes[0]!r}; --positive says otherwise")
     people = labelled(table, run.label, classes, problem, run.weight)
     check_known(table, run)
     others = {}
     for name, path in run.population.items():
-        other = read_table(path, table.kinds | codes, run.reading)
-        notices += other.notices
+        other = read_noted([path], table.kinds | codes, run.reading)
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
-    for notice in notices:
-        warnings.warn(notice, RuntimeWarning, stacklevel=2)
     return Given(people, others, classes, features, table.name)
+
+
+def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading) -> Table:
+    """The table in files, with a note of all that was found out to read it."""
+    table = read_table(paths, kinds, reading)
+    for notice in table.notices:
+        note(notice)
+    return table
 
 
 def tell_columns(table: Table, features: Features) -> None:
@@ -63,11 +69,10 @@ def tell_columns(table: Table, features: Features) -> None:
     if all(plan.treatment.action in ("left out", "refused") for plan in plans):
         return  # training refuses such a table
     if told := summed_up(plan.treatment for plan in plans if plan.treatment.unusual):
-        words = f"columns {told}; ratebound inspect shows what is done with every column"
-        warnings.warn(words, RuntimeWarning, stacklevel=2)
+        note(f"columns {told}; ratebound inspect shows what is done with every column")
 
 
-def with_labels(table: Table, label: str, drop: bool, notices: list[str]) -> Table:
+def with_labels(table: Table, label: str, drop: bool) -> Table:
     """The table without rows that have no label; where these are not to be dropped, there must be none.
 
     A mark such as NA stands for a missing label where there are two others.
@@ -90,27 +95,22 @@ def with_labels(table: Table, label: str, drop: bool, notices: list[str]) -> Tab
         )
     if lacking.all():
         raise ValueError(f"{table.name}: label column {label!r} is missing in every row")
-    notices.append(f"{count} of {table.name} have no label and are left out")
+    note(f"{count} of {table.name} have no label and are left out")
     kept = table[~lacking]
     whole = kept[label].dtype.kind == "f" and bool((kept[label] == np.floor(kept[label])).all())
     labels = kept[label].astype(np.int64) if whole else kept[label]  # gaps make whole numbers fractional
     return Table(kept.values | {label: labels}, table.name)
 
 
-def _classes(table: Table, label: str, positive: Any, notices: list[str]) -> tuple[Any, Any]:
-    """Which label is no, and which is yes; where that is a guess, a notice says so."""
+def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, Any]:
+    """Which label is no, and which is yes: the one that is said, or the last in sorted order."""
     found = sorted(distinct(table[label]), key=lambda value: (str(type(value)), value))
     if len(found) != 2:
         raise ValueError(
             f"{table.name}: label column {label!r} needs two values, it holds {some(found)}"
         )
-    if positive is not None:
-        yes = _positive(positive, found, label)
-        return found[0] if found[1] == yes else found[1], yes
-    no, yes = found
-    if [str(value).casefold() for value in found] not in OBVIOUS:
-        notices.append(f"yes is {label} == {yes!r}, and no {no!r}; --positive says otherwise")
-    return no, yes
+    yes = found[1] if positive is None else _positive(positive, found, label)
+    return found[0] if found[1] == yes else found[1], yes
 
 
 def labelled(

@@ -47,6 +47,7 @@ class Run:
     solution: str = "shrink"
     fail_on: str = "broken"
     json: str | None = None  # a path, or "-"
+    html: Path | None = None  # only inspecting writes it
     quiet: bool = False
 
     @property
@@ -120,10 +121,11 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "solution": _one_of(SOLUTIONS),
     "fail_on": _one_of(FAIL_ON),
     "json": ("a path, or '-'", _is_text),
+    "html": ("a path", _is_text),
     "quiet": ("true or false", _is_truth),
 }
 LISTS = ("data", "require", "features", "exclude", "categorical", "known")
-PATHS = ("out",)
+PATHS = ("out", "html")
 
 
 def read_run(flags: dict[str, Any]) -> Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.commands.promises import text_columns
+from ratebound.commands.rows import read_noted
 from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
 from ratebound.tables.reading import Kind, Reading
-from ratebound.tables.table import Table, read_table
+from ratebound.tables.table import Table
 
 
 def load_model(path: Path, trusted: Sequence[str] = ()) -> Policy:
@@ -67,9 +67,7 @@ def table_for(
             kinds[name] = "number"
     if label is not None:
         kinds[label] = "text" if isinstance(model.classes[1], str) else "number"
-    table = read_table(paths, kinds, reading)
-    for notice in table.notices:
-        warnings.warn(notice, RuntimeWarning, stacklevel=2)
+    table = read_noted(paths, kinds, reading)
     for name in known:
         table.check(name, "known")
     return table
