@@ -317,6 +317,7 @@ def _read(data: bytes, trusted: Sequence[str]) -> Any:
     if unknown:
         raise ValueError(
             f"the file holds objects of types that are not trusted, {', '.join(unknown)}: if you know "
-            f"where it comes from, allow them with rb.load(path, trusted={[*trusted, *unknown]})"
+            f"where it comes from, allow them with rb.load(path, trusted={[*trusted, *unknown]}), or "
+            f"on the command line with --trusted {' '.join([*trusted, *unknown])}"
         )
     return skops.loads(data, trusted=list(trusted))
