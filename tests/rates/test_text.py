@@ -348,6 +348,7 @@ REFUSED = {  # text: what its error says
     "recall(two-words == 1) >= 0.9": r'column\("two-words"\)',
     "recall(1 < two-words) >= 0.9": r'column\("two-words"\)',
     "recall(two.words == 1) >= 0.9": r'column\("two.words"\)',
+    " recall(two (words) == 1) >= 0.9": r'column\("two \(words\)"\)',
     "recall('two words' == 1) >= 0.9": r'column\("two words"\)',
     "recall(class == 1) >= 0.9": r'written column\("class"\)',
     "recall(IN == 1) >= 0.9": r'written column\("IN"\)',

@@ -81,21 +81,20 @@ class _Reader:
     def __init__(self, text: str, longest: int | None) -> None:
         if not isinstance(text, str):
             raise TypeError(f"parse reads text, got {text!r}")
-        self.text = respelled(text)
+        self.text = respelled(text).strip()
         if longest is not None and len(text) > longest:
             raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
-                self.tree = ast.parse(self.text.strip(), mode="eval").body
+                self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
             raise ValueError(f"cannot read {_short(text)!r}: {hint(text, reason)}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
-        text = self.text.strip()
-        part = ast.get_source_segment(text, node) or text
-        where = "" if part == text else f" in {_short(text)!r}"
+        part = ast.get_source_segment(self.text, node) or self.text
+        where = "" if part == self.text else f" in {_short(self.text)!r}"
         raise ValueError(f"cannot read {_short(part)!r}{where}: {message}")
 
     def guarded(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -278,7 +277,8 @@ class _Reader:
             (argument,) = cast(ast.Call, node).args
             return cast(Column, self.guarded(node, Column, self.value(argument)))
         name = node.value if isinstance(node, ast.Constant) else ast.get_source_segment(self.text, node)
-        if not isinstance(name, str | int) or isinstance(node, ast.Call):
+        ours = isinstance(node, ast.Call) and ast.unparse(node.func) in ("column", "missing")
+        if ours or not isinstance(name, str | int):
             name = "hours per week"
         self.fail(node, f"expected a column, as in age or {column_text(name)}")
 
