@@ -42,7 +42,7 @@ def people(rows: int, numbers: int, sizes: list[int], seed: int = 0) -> tuple[pa
     random = np.random.default_rng(seed)
     sex = random.choice(["Female", "Male"], rows)
     frame = {"sex": sex.astype(object)}
-    score = 0.5 * (sex == "Male") + random.logistic(size=rows)
+    score = 3.0 * (sex == "Male") + random.logistic(size=rows)
     for i in range(numbers):
         values = random.gamma(2.0, 10.0 + i, rows)
         frame[f"number {i}"] = values.round() if i % 2 else values

@@ -75,3 +75,41 @@ def test_a_wide_table_becomes_a_sparse_matrix_with_the_same_numbers():
     assert thin.transform(table[:0]).shape == (0, thin.width)
     assert not fit_encoding(table[["t0", "x"]], takes_sparse=True).sparse
     assert Encoding.from_json(thin.to_json()) == thin
+
+
+TABLE = {
+    "age": [20.5, 31.0, 40.0, 55.25],
+    "count": [1, 2, 3, 10**17],
+    "sex": ["Female", "Male", "Male", "Female"],
+    "town": ["Oslo", None, "Rome", "Rome"],
+    "hired": [True, False, True, True],
+    "gaps": [1.5, None, np.nan, 2.5],
+}
+
+
+@pytest.mark.parametrize("style", ["scaled", "plain", "codes"])
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+@pytest.mark.parametrize("chosen", [list(TABLE), ["age", "count"], ["sex", "age"]])
+def test_a_row_alone_has_the_features_it_has_among_others(style, frame, chosen):
+    table = {"pandas": pd, "polars": pl}[frame].DataFrame({name: TABLE[name] for name in chosen})
+    encoding = fit_encoding(table, style=style, features=chosen)
+    whole = encoding.transform(table)
+    for i in range(4):
+        alone = encoding.transform(table[i : i + 1])
+        assert alone.dtype == whole.dtype
+        np.testing.assert_array_equal(alone, whole[i : i + 1])
+
+
+def test_a_row_alone_is_told_about_as_any_table_is():
+    table = pd.DataFrame({"age": [20.5, 31.0, 40.0], "sex": ["Female", "Male", "Male"]})
+    encoding = fit_encoding(table)
+    for strange in ({"sex": ["Other"]}, {"age": [np.nan]}):
+        with pytest.warns(UserWarning, match="in training, of 1 rows"):
+            encoding.transform(table[:1].assign(**strange))
+    with pytest.raises(ValueError, match="the table has no column 'sex'"):
+        encoding.transform(table[["age"]][:1])
+    with pytest.raises(ValueError, match="two columns of X are named 'age'"):
+        encoding.transform(table[["age", "age", "sex"]][:1])
+    reordered = table.assign(more=1)[["more", "sex", "age"]]
+    np.testing.assert_array_equal(encoding.transform(reordered[:1]), encoding.transform(table)[:1])
+    assert encoding.transform(table[:1].astype("float32", errors="ignore")).shape == (1, 3)

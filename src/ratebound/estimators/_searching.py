@@ -36,6 +36,7 @@ KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
 PLAIN_TIME = 0.25  # share of the time that may go into that
 FEWEST = 1000  # rounds in batches by default, even if data is small
+MOST = 5000  # the same, even if data is large; a whole pass at least
 
 
 @dataclass(frozen=True)
@@ -262,4 +263,6 @@ def _rounds(search: Search, train: Compiled) -> int:
     if search.learner.rounds is not None:
         return epochs or search.learner.rounds
     per_epoch = 1 if batch_size is None else max(1, len(train.cells) // batch_size)
-    return max(40 * per_epoch, FEWEST) if epochs is None else epochs * per_epoch
+    if epochs is not None:
+        return epochs * per_epoch
+    return max(min(40 * per_epoch, MOST), FEWEST, per_epoch)

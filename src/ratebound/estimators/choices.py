@@ -43,9 +43,10 @@ class Training(Adjustable):
     """How `RateConstrainedClassifier` trains, and for how long.
 
     epochs, batch_size : passes over the rows, and rows per round. The default is 40 passes, or more if
-        needed for 1,000 rounds. Up to 2,000 rows, every round uses all of them. For boosted trees a
-        pass is one tree, and by default there are as many trees as the model says. For scikit-learn
-        classifiers a pass is one fit, and by default there are at most 50 fits.
+        needed for 1,000 rounds, or fewer if those would be more than 5,000 rounds. Up to 2,000 rows,
+        every round uses all of them. For boosted trees a pass is one tree, and by default there are as
+        many trees as the model says. For scikit-learn classifiers a pass is one fit, and by default
+        there are at most 50 fits.
     loss, proxy : smooth stand-ins for the objective and the constraints, which the model minimizes.
     validation_fraction : share of the rows held out to choose a setting, the same in every cell.
     patience : stop after this many kept iterates without a better mixture; None never stops early.

@@ -21,7 +21,7 @@ from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank,
 from ratebound.game.trace import Trace, Values, joined, judged_on
 from ratebound.problem.compiled import Compiled
 
-LARGEST = 2**25  # scores held at once; beyond it, some iterates of each setting stand for the others
+LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
 
@@ -68,7 +68,6 @@ class Ranked:
     compiled: Compiled
     whole: Trace  # all of the iterates
     own: Trace  # those to be moved
-    scores: Array  # (N, n) of those
     rankings: list[Ranking]
 
     def tightened(self, margins: Array) -> Ranked:
@@ -91,7 +90,8 @@ class Ranked:
         """What the best mixture of the iterates, at thresholds other than 0, is made of."""
         used = self.policy.columns
         # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
-        far = 2 * np.abs(self.scores).max(axis=1)[used.model].astype(float) + 1
+        ends = np.array([ranking.scores[[0, -1]] for ranking in self.rankings], dtype=float)
+        far = 2 * np.abs(ends).max(axis=1)[used.model] + 1
         at = np.clip(thresholds_of(self.rankings, used), -far, far)
         elsewhere = np.flatnonzero(at)  # at 0 it is the iterate itself
         if not len(elsewhere):
@@ -137,7 +137,7 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
         rank(compiled, row, everyone, apart(row), offset)
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
-    return Ranked(compiled, whole, own, scores, rankings)
+    return Ranked(compiled, whole, own, rankings)
 
 
 def _at(trace: Trace, at: Array) -> Trace:

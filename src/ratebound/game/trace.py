@@ -21,6 +21,7 @@ from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 
+AT_ONCE = 2**24  # scores held at a time where candidates are judged
 NO_SETTING = -1  # of a candidate that comes from no setting of the game
 BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "setting", "round")
 
@@ -203,20 +204,28 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     On rows they were cross-fitted on, the values are out of fold.
     The thresholds of areas are known from the scores there; others are those that were learned.
     """
-    scores = trace.scores(compiled)
-    known = compiled.spend_budgets(scores, compiled.budgets)
-    thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
-    objectives, violations = compiled.evaluate(scores, thresholds)
+    many = max(1, AT_ONCE // len(compiled.cells))
+    starts = range(0, len(trace), many)
+    judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
+    objectives, violations, thresholds = zip(*judged, strict=True)
     return replace(
         trace,
         problem=compiled.problem,
         constraints=compiled.constraints,
-        objectives=objectives,
-        violations=violations,
-        thresholds=thresholds,
+        objectives=np.concatenate(objectives),
+        violations=np.concatenate(violations),
+        thresholds={name: np.concatenate([one[name] for one in thresholds]) for name in thresholds[0]},
         watched={},
         scale=compiled.scale[1:],
     )
+
+
+def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, dict[str, Array]]:
+    """Objectives (N,), violations (N, m) and learned thresholds (N,) of candidates on other rows."""
+    scores = trace.scores(compiled)
+    known = compiled.spend_budgets(scores, compiled.budgets)
+    thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
+    return *compiled.evaluate(scores, thresholds), thresholds
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:

@@ -19,6 +19,8 @@ from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ba
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
+AT_ONCE = 2**20  # scores computed at a time
+
 
 @dataclass(frozen=True)
 class Linear(Stepping):
@@ -75,16 +77,25 @@ class LinearScorer(Scorer):
         wide = np.asarray(parameters, dtype=self.dtype)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
-        if sparse.issparse(X):  # added up entry by entry, whatever other rows there are
-            products = X.astype(self.dtype, copy=False) @ wide[:, :-1].T
-        else:
-            rows = np.asarray(X, dtype=self.dtype)
-            if rows.strides[1] != rows.itemsize:
-                rows = np.ascontiguousarray(rows)
-            # A matrix product adds up in an order that depends on its shape. Matrices of one row and one
-            # column are multiplied one by one, each by the same dot product.
-            products = np.matmul(rows[:, None, None, :], wide[None, :, :-1, None])[..., 0, 0]
-        return np.ascontiguousarray(products.T) + wide[:, -1:]
+        found = np.empty((len(wide), X.shape[0]), dtype=self.dtype)
+        many = max(1, AT_ONCE // len(wide)) if len(wide) else X.shape[0]
+        for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
+            products = self._products(X[start : start + many], wide[:, :-1])
+            np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
+        return found
+
+    def _products(self, X: Any, weights: Array) -> Array:
+        """(n, M) products of rows and weights (M, d), the same for a row whatever others there are."""
+        if sparse.issparse(X):  # added up entry by entry
+            found: Array = X.astype(self.dtype, copy=False) @ weights.T
+            return found
+        rows = np.asarray(X, dtype=self.dtype)
+        if rows.strides[1] != rows.itemsize:
+            rows = np.ascontiguousarray(rows)
+        # A matrix product adds up in an order that depends on its shape. Matrices of one row and one
+        # column are multiplied one by one, each by the same dot product.
+        products: Array = np.matmul(rows[:, None, None, :], weights[None, :, :, None])[..., 0, 0]
+        return products
 
     def width(self, parameters: Array) -> int:
         return parameters.shape[1] - 1

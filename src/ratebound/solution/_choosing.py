@@ -28,6 +28,7 @@ TINY = (
     1e-150  # the scale of features of which nothing is known: these are rounded relative to their size
 )
 NOWHERE = 2.0**62  # where NaN is put
+MOSTLY = 3  # where not one number in so many differs from 0, only those are looked at
 AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
 HALF = 0.5 - 1e-12  # of the weight decides a vote: yes wins a tie, to rounding
 
@@ -77,6 +78,7 @@ class _Grid:
     steps: float
     keys: Array  # (d,) uint64, one for each feature
     zeros: Array  # (d,) uint64, where a zero is rounded to
+    ones: Array  # (d,) uint64, what a 1 adds
 
     def added(self, places: Array, of: Any) -> Array:
         """What values at these places add to the number of their row; `of` says of which feature."""
@@ -105,39 +107,51 @@ def _grid(width: int, known: FeatureScale | None) -> _Grid:
     if len(center) != width:
         raise ValueError(f"expected rows of {len(center)} features, got {width}")
     keys, steps = _mixed(np.arange(1, width + 1, dtype=np.uint64)), max(STEPS / max(width, 1), FEWEST)
-    grid = _Grid(center, scale, steps, keys, np.zeros(width, np.uint64))
-    return replace(grid, zeros=grid.places(np.zeros(width), slice(None)))
+    every, nothing = slice(None), np.zeros(width, np.uint64)
+    grid = _Grid(center, scale, steps, keys, nothing, nothing)
+    grid = replace(grid, zeros=grid.places(np.zeros(width), every))
+    return replace(grid, ones=grid.added(grid.places(np.ones(width), every), every))
 
 
 def _added_by_numbers(features: Array, grid: _Grid) -> Array:
     """What the features of each row add up to, (n,): of an array, some rows at a time."""
-    rows = features.reshape(len(features), len(grid.keys))
+    width = len(grid.keys)
+    rows, every = features.reshape(len(features), width), slice(None)
     found = np.empty(len(rows), np.uint64)
-    every, many = slice(None), max(1, AT_ONCE // max(len(grid.keys), 1))
+    many = max(1, AT_ONCE // max(width, 1))
     for start in range(0, len(rows), many):
-        places = grid.places(rows[start : start + many].astype(float), every)
-        found[start : start + many] = grid.added(places, every).sum(axis=1, dtype=np.uint64)
+        some = np.ascontiguousarray(rows[start : start + many])
+        held = some != 0
+        if MOSTLY * np.count_nonzero(held) < some.size:
+            places = np.flatnonzero(held)
+            ends = np.append(0, np.cumsum(np.count_nonzero(held, axis=1)))
+            added = _added_by_each(some.reshape(-1)[places], places % width, ends, grid)
+        else:
+            added = grid.added(grid.places(some.astype(float), every), every).sum(1, dtype=np.uint64)
+        found[start : start + many] = added
     return found
 
 
 def _added_by_entries(matrix: Any, grid: _Grid) -> Array:
-    """The same of a sparse matrix: only what is stored is looked at, and most of that is 1."""
-    every = slice(None)
-    by_one = grid.added(grid.places(np.ones(len(grid.keys)), every), every)
+    """The same of a sparse matrix, of which only what is stored is looked at."""
     found = np.empty(matrix.shape[0], np.uint64)
-    ends, many = matrix.indptr, max(1, AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
+    many = max(1, AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
     for start in range(0, len(found), many):
-        within = ends[start : start + many + 1]
-        entries = slice(within[0], within[-1])
+        ends = matrix.indptr[start : start + many + 1]
+        entries = slice(ends[0], ends[-1])
         values, of = matrix.data[entries], matrix.indices[entries]
-        added = by_one[of]
-        others = np.flatnonzero(values != 1)
-        places = grid.places(values[others].astype(float), of[others])
-        added[others] = grid.added(places, of[others])
-        up_to = np.zeros(len(added) + 1, np.uint64)
-        np.cumsum(added, out=up_to[1:])
-        found[start : start + many] = np.diff(up_to[within - within[0]])
+        found[start : start + many] = _added_by_each(values, of, ends - ends[0], grid)
     return found
+
+
+def _added_by_each(values: Array, of: Array, ends: Array, grid: _Grid) -> Array:
+    """What values, each of some feature, add up to between the `ends` of rows; most of them are 1."""
+    added = grid.ones[of]
+    others = np.flatnonzero(values != 1)
+    added[others] = grid.added(grid.places(values[others].astype(float), of[others]), of[others])
+    up_to = np.zeros(len(added) + 1, np.uint64)
+    np.cumsum(added, out=up_to[1:])
+    return np.diff(up_to[ends])
 
 
 def _added_by_columns(columns: list[Array], grid: _Grid) -> Array:

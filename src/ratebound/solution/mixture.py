@@ -259,7 +259,10 @@ class Mixture:
         """Each row's deciding score; the choices' weights, which was chosen, and by what number."""
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
-        uniform = self.decider.uniform(features, key, seed)
+        if len(weights) == 1 and key is None:
+            uniform = np.zeros(scores.shape[1])  # where there is no choice, nothing is hashed
+        else:
+            uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
         return scores[chosen, np.arange(scores.shape[1])], weights, chosen, uniform
 

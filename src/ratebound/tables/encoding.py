@@ -16,8 +16,9 @@ from scipy import sparse
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, some
 from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.tables._one_row import OneRow
 from ratebound.tables._sparse import transform_matrix
-from ratebound.tables._writing import ArrayFeatures, SparseFeatures
+from ratebound.tables._writing import Written
 from ratebound.tables.columns import (
     KINDS_IN,
     Category,
@@ -31,7 +32,6 @@ from ratebound.tables.columns import (
     column_to_json,
     flags_gaps,
     names_of,
-    places_of,
     width_of,
 )
 from ratebound.tables.matching import Read, read_as_trained, tell
@@ -80,6 +80,8 @@ class Encoding:
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
+        if len(X) == 1 and (one := self._one_row.features(X)) is not None:
+            return one
         self._check_columns(X)
         if self.style == "table":
             names = [column.name for column in self.columns]
@@ -90,17 +92,19 @@ class Encoding:
             if column.name not in found:  # the parts of a date are read at once
                 found[column.name] = read_as_trained(X[column.name], column)
         tell(found, self._gaps, len(X))
-        features = self._unwritten(len(X))
+        features = Written(len(X), self.width, self._dtype)
         with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
             for first, column in zip(self._first_features, self.columns, strict=True):
                 _write(features, first, column, found[column.name])
-        return features.finished()
+        return features.as_matrix() if self.sparse else features.as_array()
 
-    def _unwritten(self, rows: int) -> ArrayFeatures | SparseFeatures:
-        dtype = np.float32 if self.style == "scaled" else np.float64
-        if self.sparse:
-            return SparseFeatures(rows, self.width, places_of(self.columns), dtype)
-        return ArrayFeatures(rows, self.width, dtype)
+    @property
+    def _dtype(self) -> Any:
+        return np.float32 if self.style == "scaled" else np.float64
+
+    @cached_property
+    def _one_row(self) -> OneRow:
+        return OneRow(() if self.style == "table" else self.columns, self._dtype, self.sparse)
 
     @cached_property
     def width(self) -> int:
@@ -204,18 +208,18 @@ def _missing(column: Any) -> Read:
     return Read(values, missing=int(is_missing(values).sum()))
 
 
-def _write(features: ArrayFeatures | SparseFeatures, first: int, column: Column, read: Read) -> None:
+def _write(features: Written, first: int, column: Column, read: Read) -> None:
     """Write the features that a column makes of what was read, from `first` on."""
     if isinstance(column, Category):
-        features.one_of(first, read.values)
+        features.add_one_of(first, read.values)
     elif isinstance(column, Code):
-        features.number(first, np.where(read.values < 0, np.nan, read.values))
+        features.add_number(first, np.where(read.values < 0, np.nan, read.values))
     else:
         found = number_of(read.values, column.read_as)
         lacking = np.isnan(found)
         fill = column.fill if isinstance(column, Plain) else 0.0
         if isinstance(column, Number):
             found = (found - column.center) / column.scale
-        features.number(first, found if fill is None else np.where(lacking, fill, found))
+        features.add_number(first, found if fill is None else np.where(lacking, fill, found))
         if flags_gaps(column):
-            features.number(first + 1, lacking)
+            features.add_number(first + 1, lacking)
