@@ -324,3 +324,23 @@ def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):
         with bar(10, "round", quiet) as silent:
             silent.update(10)
     assert capsys.readouterr().err == ""
+
+
+def test_a_verbose_estimator_says_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr("ratebound.game.progress.AFTER", 0.0)
+    for verbose in (0, 1):
+        model = rb.RateConstrainedClassifier(training=rb.Training(epochs=1), verbose=verbose)
+        model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+        assert ("rounds" in capsys.readouterr().err) == bool(verbose)
+
+
+def test_codes_of_categories_are_said(run, tmp_path):
+    columns = make_people(120)
+    y = [int(label == ">50K") for label in columns["income"]]
+    codes = [10 + i % 4 for i in range(120)]
+    table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "code": codes, "y": y})
+    quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
+    run("train", table, "--label", "y", "--categorical", "code", *quick)
+    names = rb.load(tmp_path / "model").encoding.names
+    assert names == ["age", "code == 10", "code == 11", "code == 12", "code == 13"]
+    assert run("predict", tmp_path / "model", table).err == ""

@@ -72,6 +72,8 @@ def test_other_encodings_are_guessed_or_said(tmp_path):
     said = read_table(path, reading=Reading(encoding="latin-1"))
     assert cells(said) == WANTED
     assert said.notices == ()
+    marked = write(tmp_path, "marked.csv", PLAIN.encode("utf-8-sig"))
+    assert cells(read_table(marked, reading=Reading(encoding="UTF8"))) == WANTED
     with pytest.raises(ValueError, match="there is none of that name"):
         read_table(path, reading=Reading(encoding="klingon"))
     with pytest.raises(ValueError, match="is not text in utf-8"):

@@ -21,7 +21,7 @@ NEWLINE, RETURN, QUOTE, POINT, MINUS, ZERO = b'\n\r".-0'
 DIGITS = 15
 POWERS = 10.0 ** np.arange(DIGITS + 1)
 # Encodings in which the bytes of separators and digits are those of ASCII, and stand for nothing else.
-PLAIN = ("utf-8", "utf-8-sig", "ascii", "cp1252", "latin-1", "iso-8859-1")
+PLAIN = ("utf-8", "utf-8-sig", "ascii", "cp1252", "iso8859-1")
 
 
 class Cells(Protocol):
@@ -100,7 +100,7 @@ class Fields:
 def is_plain(data: bytes, encoding: str, sep: str) -> bool:
     """Whether every line of a text is a row, and every separator parts two cells."""
     single = data.count(b"\r") != data.count(b"\r\n")
-    if encoding.lower().replace("_", "-") not in PLAIN or single or not sep.isascii():
+    if encoding not in PLAIN or single or not sep.isascii():
         return False
     return b'"' not in data or all(_quotes_cells(chunk, sep) for chunk in lines_of(data))
 

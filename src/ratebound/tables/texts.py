@@ -140,12 +140,14 @@ def _encoding(content: Content, given: str | None) -> tuple[str, str]:
     """The encoding of a text, and a notice where it is a guess."""
     if given is not None:
         try:
-            content.data.decode(given)
+            named = codecs.lookup(given).name
+            content.data.decode(named)
         except LookupError:
             raise ValueError(f"--encoding {given}: there is none of that name; try cp1252") from None
         except UnicodeError as error:
             raise ValueError(f"{content.name} is not text in {given}: {error}") from None
-        return given, ""
+        marked = named == "utf-8" and content.data.startswith(codecs.BOM_UTF8)
+        return "utf-8-sig" if marked else named, ""
     for mark, named in MARKS.items():
         if content.data.startswith(mark):
             return _encoding(content, named)
