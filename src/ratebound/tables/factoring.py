@@ -34,7 +34,10 @@ def factored(column: Any) -> Factored | None:
 def _of_pandas(column: Any) -> Factored | None:
     if column.dtype.kind != "O" or hasattr(column, "cat"):
         return None
-    codes, values = column.factorize()
+    try:
+        codes, values = column.factorize()
+    except TypeError:  # lists, say, which cannot be hashed
+        return None
     return _if_texts(codes, values.tolist())
 
 

@@ -134,17 +134,25 @@ def _read_texts(plan: Planned) -> Planned:
     if orders:
         words = "day and month cannot be told apart, so not read as dates (write 2024-01-31): "
         return replace(plan, treatment=replace(found, words=words, unusual=True))
-    durations = read_durations(texts)
-    if not np.isnat(durations).any():
-        read = looked_up("durations", durations, places, cells)
-        return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), read)
-    if len(texts) > MOST and not any(map(CODE.match, texts)):
-        numbers = read_numbers(texts)
-        if np.isnan(numbers).any():
-            return plan
-        read = looked_up("numbers", numbers, places, cells)
-        return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), read)
-    return plan
+    others = _as_durations(texts, places, cells) or _as_numbers(texts, places, cells)
+    if others is None:
+        return plan
+    return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), others)
+
+
+def _as_durations(texts: Sequence[str], places: Array, cells: Cells) -> Cells | None:
+    for part in (texts[:20], texts):  # a few tell most columns apart
+        durations = read_durations(part)
+        if np.isnat(durations).any():
+            return None
+    return looked_up("durations", durations, places, cells)
+
+
+def _as_numbers(texts: Sequence[str], places: Array, cells: Cells) -> Cells | None:
+    if len(texts) <= MOST or any(map(CODE.match, texts)):
+        return None
+    numbers = read_numbers(texts)
+    return None if np.isnan(numbers).any() else looked_up("numbers", numbers, places, cells)
 
 
 def _as_category(plan: Planned, keep: bool) -> Planned:

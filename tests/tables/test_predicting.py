@@ -1,0 +1,161 @@
+"""Tables at predict time: found by name, read as in training, and everything else told once."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ratebound as rb
+from ratebound.tables.fitting import fit_encoding
+
+from ..extras import pd, pl
+
+NAN = float("nan")
+TRAINED = {
+    "age": [20.0, 40.0, 30.0, 70.0],
+    "town": ["Rome", "Oslo", "Rome", "Bonn"],
+    "born": ["31.1.2004", "1.12.1984", "5.5.1994", "5.6.1954"],
+}
+FRAMES = {
+    "pandas": lambda data: pd.DataFrame(data),
+    "polars": lambda data: pl.DataFrame(data, strict=False),
+    "pyarrow": lambda data: pytest.importorskip("pyarrow").table(data),
+}
+frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+
+
+def fitted(frame, style="plain"):
+    with pytest.warns(UserWarning, match="'born': read from texts, day first"):
+        return fit_encoding(frame(TRAINED), style=style, takes_missing=True)
+
+
+@frames
+def test_numbers_and_dates_may_be_spelled_otherwise(frame):
+    encoding = fitted(frame)
+    expected = encoding.transform(frame(TRAINED))
+    respelled = {
+        "age": ["20", "40.0", "3e1", " 70"],
+        "born": ["2004-01-31", "1984-12-01 00:00", "05.05.1994", "5.6.1954"],
+    }
+    np.testing.assert_array_equal(encoding.transform(frame(TRAINED | respelled)), expected)
+
+
+@frames
+def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
+    encoding = fitted(frame)
+    odd = {
+        "age": ["20", "old", None, "30"],
+        "town": ["Rome", "Paris", "Lyon", "Paris"],
+        "born": ["31.1.2004", "12/31/1984", "soon", None],
+    }
+    with pytest.warns(UserWarning) as told:  # noqa: PT030  # the whole text is compared
+        features = encoding.transform(frame(odd))
+    assert [str(one.message) for one in told] == [
+        "values are missing where none were in training, of 4 rows: 'age' in 1, 'born' in 1; each is "
+        "treated as an average or unknown value. values are unlike all in training, of 4 rows: 'age' in "
+        "1 ('old'), 'town' in 3 ('Paris'), 'born' in 2 ('12/31/1984'); each is treated as unknown or "
+        "missing"
+    ]
+    np.testing.assert_array_equal(features[:, 0], [20, NAN, NAN, 30])
+    np.testing.assert_array_equal(features[:, 1:4], [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(np.isnan(features[:, 4]), [False, True, True, True])
+
+
+@frames
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "age",
+            ["old", "older"],
+            "column 'age' holds texts such as 'old', where numbers were trained on",
+        ),
+        ("town", [3, 4], "column 'town' holds numbers such as '3', where texts were trained on"),
+        ("born", [2004.0, 1984.0], "column 'born' holds numbers such as '2004', where dates were"),
+        (
+            "born",
+            ["soon", None],
+            "column 'born' holds texts such as 'soon', where dates were trained on",
+        ),
+        ("age", [[1], [2]], "column 'age' holds lists"),
+    ],
+)
+def test_a_column_of_which_nothing_can_be_read_is_an_error(frame, column, values, message):
+    rows = {name: cells[:2] for name, cells in TRAINED.items()} | {column: values}
+    with pytest.raises(ValueError, match=message):
+        fitted(frame).transform(frame(rows))
+
+
+def test_a_column_that_is_empty_may_be_of_any_kind():
+    encoding = fitted(FRAMES["pandas"])
+    for empty in (
+        [None, None],
+        [NAN, NAN],
+        pd.to_datetime([None, None]),
+        pd.Series([None] * 2, dtype="Int64"),
+    ):
+        rows = pd.DataFrame({"age": [1.0, 2.0], "town": empty, "born": empty})
+        with pytest.warns(UserWarning, match="of 2 rows: 'town' in 2, 'born' in 2;"):
+            features = encoding.transform(rows)
+        np.testing.assert_array_equal(features[:, :4], [[1, 0, 0, 0], [2, 0, 0, 0]])
+        assert np.isnan(features[:, 4:]).all()
+
+
+def test_whole_numbers_are_the_same_categories_as_floats_and_texts():
+    table = pd.DataFrame({"code": [1, 2, 3, 1]})
+    encoding = fit_encoding(table, features=rb.Features(categorical=["code"]))
+    expected = encoding.transform(table)
+    for kind in ("float64", "Int64", object, "category", "string"):
+        np.testing.assert_array_equal(encoding.transform(table.astype(kind)), expected)
+
+
+# --- any table -----------------------------------------------------------------------------------
+
+CELLS = [
+    st.floats(-1e9, 1e9) | st.just(NAN),
+    st.integers(-(10**6), 10**6) | st.none(),
+    st.sampled_from(["a", "b", "3", "", "(missing)", "(other)", "ü"]) | st.none(),
+    st.booleans() | st.none(),
+    st.datetimes() | st.none(),
+    st.timedeltas() | st.none(),
+    st.sampled_from(["1.2.2024", "13.2.2024", "2024-01-01"]) | st.none(),
+    st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.text(max_size=2), st.just([])),
+]
+
+
+@st.composite
+def tables(draw):
+    rows = draw(st.integers(3, 9))
+    kinds = draw(st.lists(st.sampled_from(range(len(CELLS))), min_size=1, max_size=5))
+    columns = [draw(st.lists(CELLS[kind], min_size=rows, max_size=rows)) for kind in kinds]
+    objects = [np.empty(rows, dtype=object) for _ in columns]
+    for values, column in zip(objects, columns, strict=True):
+        values[:] = column
+    return {f"c{i}": values for i, values in enumerate(objects)}
+
+
+@settings(max_examples=25, deadline=None)
+@given(table=tables(), style=st.sampled_from(["scaled", "plain", "codes"]), shuffle=st.randoms())
+@pytest.mark.filterwarnings("ignore:columns:UserWarning")
+def test_rows_are_encoded_alike_in_any_order_of_rows_and_columns(table, style, shuffle):
+    whole = pd.DataFrame(table)
+    if all(treatment.action == "left out" for treatment in rb.inspect(whole).treatments):
+        with pytest.raises(ValueError, match="no column is left that a model could learn from"):
+            fit_encoding(whole, style=style)
+        return
+    encoding = fit_encoding(whole, style=style)
+    expected = encoding.transform(whole)
+    assert expected.shape == (len(whole), len(encoding.names))
+    assert style == "codes" or np.isfinite(expected).all()
+    order = list(range(len(whole)))
+    shuffle.shuffle(order)
+    names = [*table, "extra"]
+    shuffle.shuffle(names)
+    moved = whole.assign(extra=1).iloc[order][names]
+    np.testing.assert_array_equal(encoding.transform(moved), expected[order])
+    again = fit_encoding(moved[list(table)], style=style)
+    np.testing.assert_allclose(again.transform(whole), expected, rtol=1e-6, atol=1e-6)
+    for row in range(3):
+        alone = whole.iloc[[row]]
+        if not any(alone[name].isna().all() for name in table):
+            np.testing.assert_array_equal(encoding.transform(alone), expected[[row]])
