@@ -97,10 +97,12 @@ def _features(graph: GraphBuilder, mixture: Mixture) -> str:
 def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> str:
     """The probability (n,) that the label is yes, from the scores (n, B) of the models."""
     assert mixture.calibration is not None
-    mean = graph("MatMul", graph.cast(models, "float64"), mixture.model_weights[:, None])
+    # No product of matrices: onnxruntime 1.18 would fuse it into one that it lacks in double precision.
+    parts = graph("Mul", graph.cast(models, "float64"), mixture.model_weights)
+    mean = graph("ReduceSum", parts, np.array([1]), keepdims=0)
     odds = graph("Mul", mean, np.array(mixture.calibration.slope))
     odds = graph("Add", odds, np.array(mixture.calibration.intercept))
-    return _flat(graph, graph("Sigmoid", graph.cast(odds, "float32")))
+    return graph("Sigmoid", graph.cast(odds, "float32"))
 
 
 def _flat(graph: GraphBuilder, column: str) -> str:
