@@ -22,7 +22,7 @@ from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
 HEADS = ("Column", "Holds", "Missing", "Distinct", "Examples", "What is done")
 LOOKED_AT = 1000  # rows in which examples are looked for
-LONGEST = 16  # letters of an example
+SHOWN, LONGEST = 3, 12  # examples of a column, and letters of each
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _examples(cells: Cells) -> tuple[str, ...]:
     first = as_texts(cells.only(slice(LOOKED_AT)))
     assert first.levels is not None
     places = dict.fromkeys(first.values[first.values >= 0].tolist())
-    texts = [first.levels[place] for place in list(places)[:3]]
+    texts = [first.levels[place] for place in list(places)[:SHOWN]]
     return tuple(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts)
 
 
