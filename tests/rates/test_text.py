@@ -416,6 +416,13 @@ def test_nesting_however_deep_is_read_or_refused(before, middle, after, times):
     _read_or_refuse(before * times + middle + after * times)
 
 
+@pytest.mark.parametrize("part", ['\\"', "and ", "a ", "1", "“", "%"], ids=ascii)
+def test_a_text_is_respelled_in_one_pass(part):
+    text = f'recall(a == "{part * 5000}'  # seconds where each part were looked at from every other
+    with pytest.raises(ValueError, match="cannot read"):
+        rb.parse(text[:19_000])
+
+
 def test_a_long_text_is_refused_before_it_is_read():
     with pytest.raises(ValueError, match="too long"):
         rb.parse("recall() >= 0.9" + " " * 10**6)

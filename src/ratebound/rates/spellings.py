@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ratebound.rates.subsets import WORDS, column_text, value_text
 
-_QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+_QUOTED = r""""(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""  # to the end where a quote is not closed
 _CURLY = r'[“”„](?P<double>[^“”„"]*)[“”]|[‘’‚](?P<single>[^‘’‚]*)[‘’]'
 _SPELLING = re.compile(
     rf"(?P<quoted>{_QUOTED})|{_CURLY}"

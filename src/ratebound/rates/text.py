@@ -60,7 +60,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def read_rate(text: str) -> Metric:
-    """The rate, ratio or area whose own words these are, however long, as in a file of ours.
+    """The rate, ratio or area whose own words these are, however long and in our spelling, as in files.
 
     >>> read_rate('recall(sex == "Female")')
     recall(sex == "Female")
@@ -81,16 +81,16 @@ class _Reader:
     def __init__(self, text: str, longest: int | None) -> None:
         if not isinstance(text, str):
             raise TypeError(f"parse reads text, got {text!r}")
-        self.text = respelled(text).strip()
         if longest is not None and len(text) > longest:
             raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
+        self.text = text.strip() if longest is None else respelled(text).strip()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
                 self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise ValueError(f"cannot read {_short(text)!r}: {hint(text, reason)}") from None
+            raise ValueError(f"cannot read {_short(text)!r}: {hint(_short(text), reason)}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         part = ast.get_source_segment(self.text, node) or self.text
