@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, is_missing
+from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import as_csr, as_dense
 from ratebound.tables._sparse import fit_matrix
 from ratebound.tables.columns import (
@@ -38,6 +38,7 @@ from ratebound.tables.treatments import (
     MOST,
     Planned,
     Treatment,
+    as_it_is,
     notice,
     occurring,
     planned,
@@ -81,8 +82,9 @@ def fit_encoding(
     for name in chosen:
         check_name(name)
     if style == "table":
-        lacking = {name: is_missing(as_array(X[name])[counted]).any() for name in chosen}
-        return Encoding(tuple(Plain(name, bool(gaps)) for name, gaps in lacking.items()), True, style)
+        unchanged = tuple(as_it_is(name, read_cells(X[name]).only(counted)) for name in chosen)
+        plain = tuple(Plain(each.name, each.missing > 0) for each in unchanged)
+        return Encoding(plain, True, style, treatments=unchanged)
     columns: list[Column] = []
     treatments: list[Treatment] = []
     for name in chosen:

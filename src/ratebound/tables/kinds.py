@@ -139,7 +139,7 @@ def _is_unwritten(kind: Any) -> bool:
 
 def _converted(holds: Holds, values: Sequence[Any], lacking: Array) -> Array:
     if holds == "numbers":
-        return np.array([np.nan if m else float(v) for v, m in zip(values, lacking, strict=True)])
+        return np.array([np.nan if m else _as_float(v) for v, m in zip(values, lacking, strict=True)])
     unit = MICROSECONDS["M" if holds == "dates" else "m"]
     found = np.full(len(values), "NaT", dtype=unit)
     for index in np.flatnonzero(~lacking).tolist():
@@ -151,6 +151,13 @@ def _converted(holds: Holds, values: Sequence[Any], lacking: Array) -> Array:
             value = value - datetime.datetime.min
         found[index] = np.array(value).astype(unit)
     return found
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return np.inf
 
 
 def as_texts(cells: Cells) -> Cells:

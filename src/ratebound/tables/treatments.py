@@ -105,6 +105,13 @@ def planned(name: Name, cells: Cells, *, named: bool = False, categorical: bool 
     return _done(plan, "date", ", ".join(parts))
 
 
+def as_it_is(name: Name, cells: Cells) -> Treatment:
+    """The treatment of a column by a pipeline, which does with it what it likes."""
+    distinct = 0 if cells.holds == "objects" else _distinct(cells)
+    words = "passed to the pipeline as it is"
+    return Treatment(name, cells.holds, int(cells.missing.sum()), distinct, "as it is", words)
+
+
 def _distinct(cells: Cells) -> int:
     if cells.levels is None:
         return len(np.unique(cells.values[~cells.missing]))
@@ -180,7 +187,8 @@ def _as_number(plan: Planned, named: bool) -> Planned:
         if NAMED_AS_ID.fullmatch(str(found.name)):
             return _left_out(plan, "an id, a different number in every row")
         span = float(present.max()) - float(present.min()) + 1
-        if len(present) >= COUNTING and len(present) >= DENSE * span:
+        dense = len(present) >= COUNTING and len(present) >= DENSE * span
+        if dense and present.dtype.kind in "iu":  # measured as decimals, they are no ids
             return _left_out(plan, "it counts the rows, as an id does")
     return _done(plan, "number", "a number")
 
