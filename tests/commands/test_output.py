@@ -14,7 +14,7 @@ from ratebound.cli import main
 from .conftest import make_people, write_csv
 
 FAILED, CLOSED, TERMINATED = 3, 141, 143
-LABEL = ["--label", "income", "--positive", ">50K"]
+LABEL = ["--label", "income", "--positive", ">50K", "--exclude", "id"]
 IMPOSSIBLE = "recall() - positive_rate() >= 0.9"
 buffered_or_not = pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 
