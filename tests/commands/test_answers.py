@@ -289,7 +289,7 @@ def test_several_tables_and_the_standard_input(run, model, new_people, tmp_path,
 
 
 def test_notices_are_one(run, model, tmp_path):
-    """A guess about the encoding and a mark among numbers, said together and once."""
+    """A guess about the encoding, a mark among numbers, values that training has not seen: one note."""
     columns = make_people(50, seed=1)
     columns["age"][0], columns["city"][0] = "NA", "Orléans"
     path = write_csv(tmp_path / "t.csv", columns)
@@ -300,6 +300,8 @@ def test_notices_are_one(run, model, tmp_path):
     assert first == "ratebound: note:"
     assert "is read as cp1252" in lines[0]
     assert lines[1].strip() == "among numbers these are missing values: 1 'NA' in 'age'"
+    assert "'age' in 1" in lines[2]
+    assert "'city' in 1 ('Orléans')" in answer.err
 
 
 def test_work_that_takes_long_shows_that_it_goes_on(capsys, monkeypatch):

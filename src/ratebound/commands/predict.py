@@ -96,7 +96,7 @@ def _digits(chances: Array) -> list[str]:
 
 def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
     """The columns without texts that a spreadsheet would run; a warning says how many there were."""
-    found = [(_harmless(name), [_harmless(value) for value in values]) for name, values in columns]
+    found = [(_harmless(name), _all_harmless(values)) for name, values in columns]
     count = sum(
         (name != given) + sum(map(operator.ne, values, cells))
         for (name, values), (given, cells) in zip(found, columns, strict=True)
@@ -109,6 +109,14 @@ def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]
             stacklevel=2,
         )
     return found
+
+
+def _all_harmless(values: list[Any]) -> list[Any]:
+    """The same for many values, of which only texts need a look, each of them once."""
+    if str not in set(map(type, values)):
+        return values
+    harmless = {value: _harmless(value) for value in set(values)}
+    return list(map(harmless.__getitem__, values))
 
 
 def _harmless(value: Any) -> Any:

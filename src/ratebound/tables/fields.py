@@ -60,7 +60,7 @@ class Fields:
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         cells = [self.chunk[start:end] for start, end in pairs]
         spelled = {cell: cell.decode(self.encoding) for cell in set(cells)}
-        return [spelled[cell] for cell in cells]
+        return list(map(spelled.__getitem__, cells))
 
     def numbers(self) -> Array | None:
         """The cells as whole numbers or as floats with NaN for empty ones, if all are plainly written.

@@ -120,8 +120,10 @@ class _Column:
 
     def add_texts(self, cells: Cells, same: dict[str, str]) -> None:
         """Take in cells as texts; equal ones share one string, as in `same`."""
-        found = [same.setdefault(cell, cell) or None for cell in map(str.strip, cells.texts)]
-        self.parts.append(np.array(found, dtype=object))
+        texts = cells.texts
+        bare = {cell: cell.strip() for cell in set(texts)}
+        shared = {cell: same.setdefault(text, text) or None for cell, text in bare.items()}
+        self.parts.append(np.array(list(map(shared.__getitem__, texts)), dtype=object))
 
 
 def _whole(cells: Sequence[str]) -> Array | None:
