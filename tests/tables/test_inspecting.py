@@ -103,7 +103,7 @@ def test_an_array_is_used_as_it_is():
 
 
 def test_infinite_values_are_shown_and_not_raised():
-    table = pd.DataFrame({"x": [1.0, np.inf], "huge": np.array([10**400, 1], dtype=object)})
+    table = pd.DataFrame({"x": [1.0, np.inf], "huge": [1e301, 1.0]})
     shown = rb.inspect(table)
     assert [each.action for each in shown.treatments] == ["refused", "refused"]
     with pytest.raises(ValueError, match=r"columns 'x', 'huge' hold infinite .*exclude=\['x', 'huge'\]"):

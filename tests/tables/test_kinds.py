@@ -337,6 +337,10 @@ def test_numbers_in_texts_are_numbers_where_they_are_many():
     assert seen(postcodes, "the 100 most frequent")[0].columns[0].values[0] == "00000"
 
 
+def test_whole_numbers_too_large_for_any_float_are_infinite():
+    assert read_cells(np.array([10**400, 1], dtype=object)).values.tolist() == [float("inf"), 1.0]
+
+
 def test_mixed_kinds_are_texts():
     mixed = np.array([1, "1", 2.0, True, "x", None, dt.date(2024, 1, 1)], dtype=object)
     encoding, features = seen(mixed, "'x': mixed kinds, read as texts: categories")

@@ -47,7 +47,8 @@ def _of_polars(column: Any) -> Factored | None:
         return None
     texts = column.cast(polars.String)
     values = texts.drop_nulls().unique()
-    codes = texts.replace_strict(values, range(len(values)), default=-1, return_dtype=polars.Int32)
+    places = list(range(len(values)))
+    codes = texts.replace_strict(values, places, default=-1, return_dtype=polars.Int32)
     return codes.to_numpy(), values.to_list()
 
 
