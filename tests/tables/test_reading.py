@@ -111,6 +111,14 @@ def test_packed_files_that_are_refused(tmp_path, monkeypatch):
         read_table(write(tmp_path, "t.csv.zst", b"\x28\xb5\x2f\xfd"))
 
 
+def test_a_first_line_that_is_a_comment(tmp_path):
+    path = write(tmp_path, "t.csv", "|1x3 Cross validator\na, b, 1\nc, d, 2\n")
+    with pytest.raises(
+        ValueError, match="the first line has 1 cells and those after it 3, parted by com"
+    ):
+        read_table(path)
+
+
 def test_files_without_names_of_columns(tmp_path):
     path = write(tmp_path, "t.csv", "39,Private,1.5\n50,Self,2.5\n38,Private,1\n")
     with pytest.raises(ValueError, match=r"looks like a row, 39, Private, .*, and should name"):

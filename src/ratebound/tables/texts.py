@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -109,6 +110,12 @@ def as_text(content: Content, reading: Reading) -> Text:
         raise ValueError(_unread(error, sep)) from None
     if not first:
         raise ValueError(f"{content.name} is empty: its first line must name the columns")
+    widths = {len(cells) for cells in others}
+    if len(widths) == 1 and len(first) not in widths:
+        raise ValueError(
+            f"{content.name}: the first line has {len(first)} cells and those after it {widths.pop()}, "
+            f"parted by {_called(sep)}: remove what stands above the names of the columns, or say --sep"
+        )
     if reading.header is None and _is_row(first, others):
         raise ValueError(
             f"{content.name}: the first line looks like a row, {', '.join(first[:5])}"
@@ -202,19 +209,16 @@ def _called(sep: str) -> str:
 
 
 def _separator(content: Content, encoding: str) -> str:
-    """What parts the cells: that by which all of the first lines have the most cells.
-
-    Where lines differ whatever parts them, it is what most of them agree on.
-    """
-    found: dict[str, tuple[float, int]] = {}
+    """What parts the cells: that by which most of the first lines have the same number, and the most."""
+    found: dict[str, tuple[int, int]] = {}
     for sep in SEPARATORS:
         try:
             first, others = _sample(content, encoding, sep)
         except csv.Error:
             continue
-        if len(first) > 1:
-            alike = sum(len(cells) == len(first) for cells in others) / max(len(others), 1)
-            found[sep] = alike, len(first)
+        (width, lines), *_ = Counter(map(len, [first, *others])).most_common(1)
+        if width > 1:
+            found[sep] = lines, width
     return max(found, key=lambda sep: found[sep], default=",")
 
 
