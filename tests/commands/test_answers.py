@@ -220,7 +220,11 @@ def test_labels_that_are_spelled_a_little_differently(refused, model, tmp_path):
     table = write_csv(tmp_path / "t.csv", columns | {"income": dotted})
     line = refused("audit", model, table, "--label", "income")
     assert "looks like" in line
-    assert "spell the labels as in training" in line
+    assert "spell labels alike everywhere" in line
+    half = [*dotted[:25], *columns["income"][25:]]
+    table = write_csv(tmp_path / "t.csv", columns | {"income": half})
+    line = refused("train", table, "--label", "income", "--out", tmp_path / "model")
+    assert "'<=50K.' looks like '<=50K': spell labels alike everywhere" in line
 
 
 # --- run files -----------------------------------------------------------------------------------

@@ -108,6 +108,7 @@ def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, Any]:
     if len(found) != 2:
         raise ValueError(
             f"{table.name}: label column {label!r} needs two values, it holds {some(found)}"
+            f"{_nearly(found[1:], found)}"
         )
     yes = found[1] if positive is None else _positive(positive, found, label)
     return found[0] if found[1] == yes else found[1], yes
@@ -153,8 +154,8 @@ def _nearly(unknown: Sequence[Any], classes: Sequence[Any]) -> str:
     """A hint where labels are spelled as the classes are but for the ends and the case."""
     for value in unknown:
         for known in classes:
-            if _bare(value) == _bare(known):
-                return f"; {value!r} looks like {known!r}: spell the labels as in training"
+            if value != known and _bare(value) == _bare(known):
+                return f"; {value!r} looks like {known!r}: spell labels alike everywhere"
     return ""
 
 
