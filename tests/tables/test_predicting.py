@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import ratebound as rb
 from ratebound.tables.fitting import fit_encoding
@@ -107,6 +108,24 @@ def test_whole_numbers_are_the_same_categories_as_floats_and_texts():
     expected = encoding.transform(table)
     for kind in ("float64", "Int64", object, "category", "string"):
         np.testing.assert_array_equal(encoding.transform(table.astype(kind)), expected)
+
+
+def test_numbers_that_were_trained_on_as_texts_are_found_in_any_spelling():
+    texts = pd.DataFrame({"code": ["1.0", "2.50", "007", "1.0"]})
+    encoding = fit_encoding(texts, style="codes")
+    assert encoding.columns[0].values == ("007", "1.0", "2.50")
+    for codes in ([1, 2.5, "007"], ["1", "2.5", "007"], ["1.00", "+2.5", "007"]):
+        found = encoding.transform(pd.DataFrame({"code": np.array(codes, dtype=object)}))
+        assert found[:, 0].tolist() == [1, 2, 0]
+    with pytest.warns(UserWarning, match="'code' in 1 .'7'."):
+        assert np.isnan(encoding.transform(pd.DataFrame({"code": ["7", "1"]}))[0, 0])
+
+
+def test_features_are_parameters_that_scikit_learn_clones_and_sets():
+    model = rb.RateConstrainedClassifier(features=rb.Features(exclude=["a"], categorical=["b"]))
+    assert clone(model).features == model.features
+    again = clone(model).set_params(features__exclude=["c"])
+    assert (again.features, model.features.exclude) == (rb.Features(None, ["c"], ["b"]), ["a"])
 
 
 # --- any table -----------------------------------------------------------------------------------

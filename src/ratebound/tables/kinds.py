@@ -23,6 +23,7 @@ from ratebound.tables.factoring import distinct_of, factored
 # "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
+CODE = re.compile(r"[+-]?0\d")  # 007 is rather a code than a number
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
 

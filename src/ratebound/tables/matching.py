@@ -8,7 +8,7 @@ read is an error.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,16 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
-from ratebound.tables.kinds import Cells, as_texts, looked_up, read_cells, read_numbers
+from ratebound.tables.kinds import (
+    CODE,
+    NUMERAL,
+    Cells,
+    as_texts,
+    looked_up,
+    read_cells,
+    read_numbers,
+    spelled,
+)
 from ratebound.tables.moments import read_dates, read_durations
 
 TRUTHS = {"true": "True", "1": "True", "false": "False", "0": "False"}
@@ -79,18 +88,33 @@ def _read_category(cells: Cells, column: Category | Code) -> Read:
     levels = cells.levels
     if set(column.values) <= {"True", "False", MISSING}:  # truth values, which have many spellings
         levels = tuple(TRUTHS.get(level.lower(), level) for level in levels)
-    places = {value: place for place, value in enumerate(column.values)}
-    known = np.array([level in places for level in levels] + [True])
+    found = _places(levels, column.values)
     lacking = cells.values < 0
-    strange = ~known[cells.values]
+    strange = np.append(found < 0, False)[cells.values]  # the last for code -1, which is missing
     coded = cells.holds in ("numbers", "dates", "durations") and strange.any()
     if coded and (strange | lacking).all() and np.isnan(read_numbers(column.values)).all():
         raise _changed(column.name, cells, "texts", cells)
-    other = places.get(OTHER, -1)
-    missing = places.get(MISSING, -1)
-    table = np.array([places.get(level, other) for level in levels] + [missing])
+    other, missing = _places((OTHER, MISSING), column.values).tolist()
+    table = np.append(np.where(found < 0, other, found), missing)
     told = strange if other < 0 else np.zeros_like(strange)  # rare values had no feature of their own
     return Read(table[cells.values], int(lacking.sum()), int(told.sum()), _first(cells, told))
+
+
+def _places(texts: Sequence[str], values: Sequence[str]) -> Array:
+    """Where each text stands among the values, -1 for none; as a number where 1.0 stands for 1."""
+    exact = {value: place for place, value in enumerate(values)}
+    as_numbers = {_as_number(value): place for value, place in exact.items()}
+    found = [exact.get(text, -1) for text in texts]
+    if -1 in found:
+        pairs = zip(texts, found, strict=True)
+        found = [as_numbers.get(_as_number(t), -1) if place < 0 else place for t, place in pairs]
+    return np.array(found, dtype=np.intp)
+
+
+def _as_number(text: str) -> str:
+    """A text that is a number in the usual spelling; a code such as 007 is none."""
+    is_number = NUMERAL.fullmatch(text) and not CODE.match(text)
+    return spelled(float(text)) if is_number else text
 
 
 def _first(texts: Cells, rows: Array) -> str:

@@ -84,9 +84,9 @@ def read_dates(texts: Sequence[str], order: DateOrder, *, strict: bool = False) 
 
 def _read_plain_iso(texts: Sequence[str]) -> Array | None:
     """Texts such as 2024-01-31 or 2024-01-31 08:30:00, read at once; None where some are not."""
-    letters = np.array(texts, dtype=str)
-    if not len(letters) or letters.dtype.itemsize < 40:
+    if not texts or not 10 <= max(map(len, texts)) <= 30:
         return None
+    letters = np.array(texts, dtype=str)
     grid = letters.view("U1").reshape(len(letters), -1)
     shaped = (grid[:, [4, 7]] == "-").all() and (grid[:, 9] != "").all()
     if (

@@ -17,7 +17,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.tables.columns import BEYOND, DateOrder, Name, name_from_json
-from ratebound.tables.kinds import Cells, as_texts, looked_up, read_numbers
+from ratebound.tables.kinds import CODE, Cells, as_texts, looked_up, read_numbers
 from ratebound.tables.moments import date_orders, parts_of, read_dates, read_durations
 
 MOST = 100  # texts of a column that get a feature of their own
@@ -25,7 +25,6 @@ FEW = 20  # distinct texts that are categories even where no two rows share one
 DIFFERING = 0.9  # share of distinct texts above which a column holds names or ids
 COUNTING = 50  # whole numbers needed to say that they count the rows
 DENSE = 0.25  # least share of their range that numbers which count rows fill, also in a part of the rows
-CODE = re.compile(r"[+-]?0\d")  # 007 is no number
 NAMED_AS_ID = re.compile(r"(?i:(.*[\W_])?(id|uuid|guid|index|idx)|unnamed: ?\d+)|.*[a-z]I[dD]")
 
 FROM_TEXTS: dict[DateOrder, str] = {
