@@ -188,9 +188,8 @@ def test_combinations_of_many_columns_are_a_frames_groups():
         found = rb.compile(problem, rb.Population(None, Y, columns=columns)).constraints
     sizes = pd.DataFrame(columns).groupby(["c", "b", "a"], dropna=False).size()
     kept = sizes[sizes >= 8].index
-    wanted = [
-        f"c == {c} and {'missing(b)' if math.isnan(b) else f'b == {b}'} and a == {a}" for c, b, a in kept
-    ]
+    b_is = {0.0: "b == 0", 1.0: "b == 1"}
+    wanted = [f"c == {c} and {b_is.get(b, 'missing(b)')} and a == {a}" for c, b, a in kept]
     assert sorted(map(str, found)) == sorted(f"accuracy({group}) >= 0.1" for group in wanted)
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import Any
 
 import numpy as np
 
@@ -156,14 +157,15 @@ def _combinations(population: Population, names: tuple[Name, ...]) -> _Combinati
 def _in_order(column: Array) -> tuple[list[Value | None], Array]:
     """The distinct values of a column in order, a missing one last as None; and each row's place."""
     read = read_values(column)
+    missing = read.missing
     if read.codes is None:
         held, codes = np.unique(read.values, return_inverse=True)
-        missing = read.missing
         listed, codes = held[held == held].tolist(), np.where(missing, -1, codes)
     else:
-        missing, codes = read.missing, read.codes
-        listed = read.values.tolist()
-    values: list[Value | None] = [plain_value(value) for value in listed]
+        listed, codes = read.values.tolist(), read.codes
+    values: list[Any] = [plain_value(value) for value in listed]
+    if missing.any() and all(isinstance(value, float) and value.is_integer() for value in values):
+        values = list(map(int, values))  # tables make fractions of whole numbers with gaps
     order = sorted(range(len(values)), key=lambda index: in_order(values[index]))
     place = np.empty(len(values) + 1, dtype=np.int64)
     place[[*order, -1]] = np.arange(len(place))  # a missing value's code is -1

@@ -35,9 +35,10 @@ def goal(function: Callable[..., list[Any]]) -> GoalFunction:
     Its first argument is `groups`, and it is given a list of subsets; all others are keywords. Text may
     then name columns, and reports name the constraints after the goal.
 
+    >>> from ratebound import negative_rate
     >>> @goal
     ... def minimum_negative_rate(groups, *, at_least):
-    ...     return [named.negative_rate(group) >= at_least for group in groups]
+    ...     return [negative_rate(group) >= at_least for group in groups]
     >>> minimum_negative_rate({"sex": ("Female",)}, at_least=0.2)
     [negative_rate(sex == "Female") >= 0.2]
     >>> minimum_negative_rate("sex", at_least=0.2)
