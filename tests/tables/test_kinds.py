@@ -365,6 +365,13 @@ def test_a_category_of_numbers_is_one():
     assert fit_encoding(table).names == ["code == 1.5", "code == 3"]
 
 
+def test_categories_that_are_written_alike_are_one():
+    table = pd.DataFrame({"code": pd.Categorical([1, "1", "x", 1], [1, "1", "x"])})
+    encoding = fit_encoding(table)
+    assert encoding.names == ["code == 1", "code == x"]
+    np.testing.assert_array_equal(encoding.transform(table), [[1, 0], [1, 0], [0, 1], [1, 0]])
+
+
 def test_values_of_any_other_type_are_what_they_are_written_as():
     intervals = pd.cut(pd.Series([1, 5, 9, 5]), [0, 4, 8, 12])
     assert fit_encoding(pd.DataFrame({"x": intervals.astype(object)})).names == [

@@ -17,6 +17,7 @@ from ratebound.tables.columns import (
     BEYOND,
     MISSING,
     OTHER,
+    PARTS,
     Category,
     Code,
     Column,
@@ -91,7 +92,7 @@ def fit_encoding(
         plan = plan_column(X, name, wanted, counted)
         treatments.append(plan.treatment)
         columns += _fit_column(plan, weights, style, fills)
-    _check(treatments, columns, wanted)
+    _check(treatments, columns)
     if (told := notice(treatments)) is not None:
         warnings.warn(told, UserWarning, stacklevel=3)
     thin = takes_sparse and style == "scaled" and _mostly_zeros(columns)
@@ -106,15 +107,11 @@ def _mostly_zeros(columns: Sequence[Column]) -> bool:
 
 def plan_column(X: Any, name: Name, wanted: Features, counted: Any = slice(None)) -> Planned:
     """What is done with a column of a table, of which only some rows are counted."""
-    return planned(
-        name,
-        read_cells(X[name]).only(counted),
-        named=wanted.only is not None,
-        categorical=name in wanted.categorical,
-    )
+    cells, categorical = read_cells(X[name]).only(counted), name in wanted.categorical
+    return planned(name, cells, named=wanted.only is not None, categorical=categorical)
 
 
-def _check(treatments: Sequence[Treatment], columns: Sequence[Column], wanted: Features) -> None:
+def _check(treatments: Sequence[Treatment], columns: Sequence[Column]) -> None:
     refused = [each.name for each in treatments if each.action == "refused"]
     if refused:
         listed = ", ".join(map(repr, refused))
@@ -172,7 +169,7 @@ def _fit_number(
 ) -> Column:
     lacking = np.isnan(values)
     # Of the parts of a date, the days alone flag what is missing.
-    gaps = bool(lacking.any()) and read_as not in ("month", "weekday", "hour")
+    gaps = bool(lacking.any()) and read_as not in PARTS
     own = None if weights is None else weights[~lacking]
     center, scale = _center_and_scale(values[~lacking], own) if fills else (0.0, 1.0)
     if style == "scaled":

@@ -56,13 +56,13 @@ def read_cells(column: Any) -> Cells:
     """
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas has coded them already
-        levels = tuple(map(spelled, column.cat.categories.tolist()))
+        levels = list(map(spelled, column.cat.categories.tolist()))
         return _texts(column.cat.codes.to_numpy(), levels, category=True)
     own = hasattr(column, "iloc") and not isinstance(dtype, np.dtype)  # a dtype that NumPy has not
     if own and (dtype.kind == "M" or str(dtype).startswith("period")):
         return Cells("dates", column.astype("datetime64[us, UTC]").to_numpy(dtype="M8[us]"))
     texts = factored(column)
-    cells = _cells_of(as_array(column)) if texts is None else _texts(texts[0], tuple(texts[1]))
+    cells = _cells_of(as_array(column)) if texts is None else _texts(*texts)
     named = str(getattr(column, "type", dtype))  # polars' dtypes, PyArrow's types
     return replace(cells, category=named.startswith(("Categorical", "Enum", "dictionary")))
 
@@ -96,19 +96,17 @@ def _cells_of_objects(cells: list[Any]) -> Cells:
         return Cells(holds, _converted(holds, values, lacking)[codes])
     place = np.where(lacking, -1, np.cumsum(~lacking) - 1)
     levels = [spelled(value) for value, gone in zip(values, lacking, strict=True) if not gone]
-    if holds == "mixed":
-        levels, merged = distinct_of(levels)  # 1 and "1" are one text
-        place = np.append(merged, -1)[place]
-    return _texts(place[codes], tuple(levels), holds)
+    return _texts(place[codes], levels, holds)
 
 
-def _texts(
-    codes: Array, levels: tuple[str, ...], holds: Holds = "texts", category: bool = False
-) -> Cells:
-    """Cells of texts, of which one may say that it is missing."""
+def _texts(codes: Array, levels: Sequence[str], holds: Holds = "texts", category: bool = False) -> Cells:
+    """Cells of texts, of which two may be the same and one may say that it is missing."""
+    if len(set(levels)) < len(levels):  # 1 and "1", say
+        levels, places = distinct_of(levels)
+        codes = np.append(places, -1)[codes]
     if MISSING in levels:
         codes = np.where(codes == levels.index(MISSING), -1, codes)
-    return Cells(holds, codes, levels, category)
+    return Cells(holds, codes, tuple(levels), category)
 
 
 def _kind_of(values: Sequence[Any]) -> Holds:

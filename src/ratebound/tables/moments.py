@@ -88,12 +88,9 @@ def _read_plain_iso(texts: Sequence[str]) -> Array | None:
         return None
     letters = np.array(texts, dtype=str)
     grid = letters.view("U1").reshape(len(letters), -1)
-    shaped = (grid[:, [4, 7]] == "-").all() and (grid[:, 9] != "").all()
-    if (
-        not shaped
-        or np.isin(grid[:, 10:], ["+", "-", "Z"]).any()
-        or not np.char.isdigit(grid[:, 0]).all()
-    ):
+    dashes, digits = grid[:, [4, 7]] == "-", np.char.isdigit(grid[:, [0, 9]])
+    zones = np.isin(grid[:, 10:], ["+", "-", "Z"])
+    if not (dashes.all() and digits.all()) or zones.any():
         return None
     try:
         return letters.astype("M8[us]")
