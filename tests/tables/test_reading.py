@@ -74,8 +74,11 @@ def test_other_encodings_are_guessed_or_said(tmp_path):
     assert said.notices == ()
     marked = write(tmp_path, "marked.csv", PLAIN.encode("utf-8-sig"))
     assert cells(read_table(marked, reading=Reading(encoding="UTF8"))) == WANTED
-    with pytest.raises(ValueError, match="there is none of that name"):
-        read_table(path, reading=Reading(encoding="klingon"))
+    for name in ("klingon", "hex", "rot13"):
+        with pytest.raises(ValueError, match="there is none of that name"):
+            read_table(path, reading=Reading(encoding=name))
+    with pytest.raises(ValueError, match="is not text in utf-16: "):
+        read_table(path, reading=Reading(encoding="utf-16"))
     with pytest.raises(ValueError, match="is not text in utf-8"):
         read_table(path, reading=Reading(encoding="utf-8"))
 
@@ -102,12 +105,14 @@ def test_packed_files(tmp_path, suffix, pack):
 
 
 def test_packed_files_that_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"holds 2 files, t.csv, u.csv: unpack it"):
+    with pytest.raises(ValueError, match=r"holds 2 files, t.csv, u.csv; unpack it"):
         read_table(write(tmp_path, "t.zip", zipped(b"", "u.csv")))
     with pytest.raises(ValueError, match="is a spreadsheet or a document"):
         read_table(write(tmp_path, "sheet", zipped(b"", "[Content_Types].xml")))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pyarrow, to unpack .*: pip install 'ratebound\[parquet\]'"):
+    with pytest.raises(
+        ImportError, match=r"pyarrow, to unpack Zstandard: pip install 'ratebound\[parquet\]'"
+    ):
         read_table(write(tmp_path, "t.csv.zst", b"\x28\xb5\x2f\xfd"))
 
 
@@ -330,3 +335,26 @@ def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
         path = write(tmp_path, "t.csv", "\n".join(["a,b", *rows]))
         with pytest.raises(ValueError, match="line 42: 3 cells where the first line names 2 columns"):
             read_table(path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_files_are_read_or_refused_by_name(tmp_path, seed):
+    """Bytes changed, added and removed at random: a table of columns of one length, or our error."""
+    rng = np.random.default_rng(seed)
+    whole = [PLAIN.encode(), spelled(";").encode("cp1252"), PLAIN.encode("utf-16")]
+    whole += [pack(PLAIN.encode()) for pack in (gzip.compress, bz2.compress, lzma.compress, zipped)]
+    letters = b',;\t|"\n\r \xe9\x00\xff\x81._-19ax'
+    for _ in range(60):
+        data = bytearray(whole[rng.integers(len(whole))])
+        for place, letter, kind in rng.integers(0, 2**16, (rng.integers(1, 6), 3)).tolist():
+            at = place % len(data)
+            data[at : at + (kind % 3 > 0)] = (
+                b"" if kind % 3 == 2 else letters[letter % len(letters) :][:1]
+            )
+        path = write(tmp_path, "t.csv", bytes(data))
+        try:
+            table = read_table(path)
+        except ValueError as error:
+            assert str(path) in str(error)  # noqa: PT017  # either of the two is right
+        else:
+            assert len({len(table[name]) for name in table.columns}) == 1

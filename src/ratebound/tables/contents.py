@@ -12,6 +12,7 @@ import io
 import lzma
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,39 +102,48 @@ def _check_kind(source: Path) -> None:
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
-    try:
-        for start, unpack in UNPACKED.items():
-            if data.startswith(start):
-                return unpack(data, name)
-    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{name} cannot be unpacked: {error}") from None
+    for start, unpack in UNPACKED.items():
+        if data.startswith(start):
+            try:
+                return unpack(data)
+            except UNREADABLE as error:
+                raise ValueError(f"{name} cannot be unpacked: {error}") from None
     return data
 
 
-def _unzipped(data: bytes, name: str) -> bytes:
+def _unzipped(data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         inside = [each for each in archive.namelist() if not each.endswith("/")]
         inside = [each for each in inside if not each.startswith("__MACOSX/")]
         if "[Content_Types].xml" in inside:
-            raise ValueError(f"{name} is a spreadsheet or a document: save the sheet as a CSV")
+            raise ValueError("it is a spreadsheet or a document; save the sheet as a CSV")
         if len(inside) != 1:
             raise ValueError(
-                f"{name} holds {len(inside)} files, {', '.join(inside[:5])}: unpack it, and name the "
-                "tables that are meant"
+                f"it holds {len(inside)} files, {', '.join(inside[:5])}; unpack it, and name the tables "
+                "that are meant"
             )
         return archive.read(inside[0])
 
 
-def _unpacked_zst(data: bytes, name: str) -> bytes:
-    arrow = import_extra("pyarrow", f"pyarrow, to unpack {name}", "parquet")
+def _unpacked_zst(data: bytes) -> bytes:
+    arrow = import_extra("pyarrow", "pyarrow, to unpack Zstandard", "parquet")
     with arrow.input_stream(io.BytesIO(data), compression="zstd") as stream:
         return bytes(stream.read())
 
 
-UNPACKED: dict[bytes, Callable[[bytes, str], bytes]] = {  # by the first bytes of what is packed
-    b"\x1f\x8b": lambda data, _: gzip.decompress(data),
-    b"BZh91AY&SY": lambda data, _: bz2.decompress(data),
-    b"\xfd7zXZ\x00": lambda data, _: lzma.decompress(data),
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
+UNPACKED: dict[bytes, Callable[[bytes], bytes]] = {  # by the first bytes of what is packed
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh91AY&SY": bz2.decompress,
+    b"\xfd7zXZ\x00": lzma.decompress,
     b"\x28\xb5\x2f\xfd": _unpacked_zst,
     b"PK\x03\x04": _unzipped,
 }

@@ -56,7 +56,7 @@ class Text:
         with _opened(self.content.data, self.encoding) as lines:
             rows = self._rows(lines, 0)
             if self.header:
-                next(rows)
+                next(rows, None)
             yield from _by_column(rows)
 
     def _plain_batches(self) -> Iterator[Sequence[Cells]]:
@@ -70,9 +70,7 @@ class Text:
                 yield found
             else:  # the first chunk, and those in which some line is empty or not as long as others
                 rows = self._rows(_opened(chunk, encoding), above)
-                if named:
-                    next(rows)
-                named = False
+                named = named and next(rows, None) is None
                 yield from _by_column(rows)
             above += chunk.count(b"\n")
 
@@ -145,31 +143,16 @@ def is_number(cell: str) -> bool:
 
 def _encoding(content: Content, given: str | None) -> tuple[str, str]:
     """The encoding of a text, and a notice where it is a guess."""
-    if given is not None:
-        try:
-            named = codecs.lookup(given).name
-            content.data.decode(named)
-        except LookupError:
-            raise ValueError(f"--encoding {given}: there is none of that name; try cp1252") from None
-        except UnicodeError as error:
-            raise ValueError(f"{content.name} is not text in {given}: {error}") from None
-        marked = named == "utf-8" and content.data.startswith(codecs.BOM_UTF8)
-        return "utf-8-sig" if marked else named, ""
-    for mark, named in MARKS.items():
-        if content.data.startswith(mark):
-            return _encoding(content, named)
+    marked = next((named for mark, named in MARKS.items() if content.data.startswith(mark)), None)
+    if given is not None or marked is not None:
+        return _checked_encoding(content, given or str(marked)), ""
     if b"\0" in content.data[: 1 << 16]:
         raise ValueError(
             f"{content.name} is not a table in text: it holds zero bytes. Where it is UTF-16 without a "
             "mark, say --encoding utf-16-le"
         )
-    for encoding, notice in (
-        ("utf-8", ""),
-        (
-            FALLBACK,
-            f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding says otherwise",
-        ),
-    ):
+    guess = f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding says otherwise"
+    for encoding, notice in {"utf-8": "", FALLBACK: guess}.items():
         try:
             content.data.decode(encoding)
         except UnicodeDecodeError:
@@ -179,6 +162,19 @@ def _encoding(content: Content, given: str | None) -> tuple[str, str]:
         f"{content.name} is text neither in UTF-8 nor in {FALLBACK}: say --encoding, as in "
         "--encoding latin-1"
     )
+
+
+def _checked_encoding(content: Content, given: str) -> str:
+    """The encoding by its own name, where the text can be read in it."""
+    try:
+        _opened(content.data, given).read()
+    except LookupError:
+        raise ValueError(f"--encoding {given}: there is none of that name; try cp1252") from None
+    except UnicodeError as error:
+        raise ValueError(f"{content.name} is not text in {given}: {error}") from None
+    named = codecs.lookup(given).name
+    marked = named == "utf-8" and content.data.startswith(codecs.BOM_UTF8)
+    return "utf-8-sig" if marked else named
 
 
 def _opened(data: bytes, encoding: str) -> io.TextIOWrapper:
