@@ -299,6 +299,9 @@ def test_goals_are_read_from_text_and_print_as_read(text):
 
 def test_a_goal_on_columns_is_the_same_from_python():
     assert rb.equal_odds("sex", slack=0.1) == [rb.parse("equal_odds(sex, slack=0.1)")]
+    crossed = rb.equal_odds(["sex", "race"], slack=0.1, intersection=True, min_rows=5)
+    assert crossed == [rb.parse("equal_odds(sex, race, slack=0.1, intersection=True, min_rows=5)")]
+    assert rb.equal_odds(rb.column("sex"), slack=0.1) == rb.equal_odds("sex", slack=0.1)
     several = rb.equal_odds(["sex", rb.where(race=("a", "b"))], slack=0.1)
     assert str(several[0]) == 'equal_odds(sex, race == "a" or race == "b", slack=0.1)'
     assert rb.parse(str(several[0])) == several[0]
