@@ -43,8 +43,6 @@ def fitted(kind):
     if library is not None:
         pytest.importorskip(library)
     X, y = table()
-    if kind in ("logistic", "bayes"):
-        X = X.drop(columns="age")  # they take no missing values
     options = {"training": rb.Training(epochs=4), "random_state": 0} | options
     features = [name for name in X.columns if name != "group"]
     return rb.RateConstrainedClassifier(PROMISE, features=features, **options).fit(X, y)

@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
 
@@ -35,9 +36,8 @@ def rows(count=300, seed=0):
 
 
 def classifier(**options):
-    return rb.RateConstrainedClassifier(
-        PROMISE, **{"model": rb.Linear(0.05), "training": QUICK, "random_state": 0} | options
-    )
+    usual = {"constraints": PROMISE, "model": rb.Linear(0.05), "training": QUICK, "random_state": 0}
+    return rb.RateConstrainedClassifier(**usual | options)
 
 
 X, Y = rows()
@@ -65,15 +65,31 @@ def test_the_two_probabilities(model):
     [
         (300, {}, "training rows", 300),
         (2500, {"model": rb.Linear([0.02, 0.05]), "solution": "last"}, "held-out rows", 250),
-        (2500, {"model": rb.Linear(0.05)}, "training rows", 2500),
+        (2500, {"model": rb.Linear([0.02, 0.05])}, "held-out rows", 250),
+        (2500, {"model": rb.Linear(0.05), "player": rb.SwapRegret()}, "training rows", 2500),
         (300, {"confidence": 0.8}, "out of fold", 300),
     ],
-    ids=["few rows", "several settings", "one setting", "new rows"],
+    ids=["few rows", "several settings", "moved thresholds", "one setting", "new rows"],
 )
 def test_it_says_which_rows_it_was_calibrated_on(count, options, on, calibrated):
     found = classifier(training=rb.Training(epochs=2), **options).fit(*rows(count))
     assert found.solution_.calibration.on == on
     assert found.solution_.calibration.rows == pytest.approx(calibrated, abs=5)
+
+
+def test_a_model_that_has_seen_all_rows_is_calibrated_by_a_stand_in():
+    """A tree knows all its rows by heart, and labels at random are a coin elsewhere."""
+    X, Y = rows(2400)
+    Y = np.random.default_rng(2).permutation(Y)
+    tree = DecisionTreeClassifier(random_state=0)
+    promise = "positive_rate() <= 0.6"  # which the tree keeps without being asked
+    noise = classifier(constraints=promise, model=tree, player=rb.Grid(points=3), training=None).fit(
+        X, Y
+    )
+    assert noise.score(X, Y) == 1  # also on the rows held out
+    assert noise.solution_.calibration.on == "held-out rows"
+    new, _ = rows(500, seed=1)
+    assert np.abs(noise.predict_proba(new)[:, 1] - 0.5).max() < 0.15
 
 
 def test_out_of_fold_does_not_flatter():

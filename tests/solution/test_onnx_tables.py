@@ -9,7 +9,6 @@ import pytest
 import ratebound as rb
 from ratebound.solution._encoding_graph import encoded
 from ratebound.solution._graph import GraphBuilder
-from ratebound.tables.features import Features
 from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
@@ -79,7 +78,7 @@ def fitted(kind):
         pytest.importorskip(library)
     X, y = table()
     options = {"training": rb.Training(epochs=4), "random_state": 0} | options
-    seen = Features(exclude=["group"], categorical=["code"])
+    seen = rb.Features(exclude=["group"], categorical=["code"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about dates and durations
         return rb.RateConstrainedClassifier(PROMISE, features=seen, **options).fit(X, y)
@@ -121,7 +120,7 @@ def test_features_are_those_of_the_encoding(runtime, style, tmp_path):
     X, _ = table()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        encoding = fit_encoding(X, features=Features(categorical=["code"]), style=style)
+        encoding = fit_encoding(X, features=rb.Features(categorical=["code"]), style=style)
         new, _ = table(300, seed=1)
         new.loc[::5, "town"] = "Wien"
         expected = encoding.transform(new)

@@ -24,7 +24,6 @@ from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
-from ratebound.problem.population import Population
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import KEPT, status_there
@@ -33,7 +32,6 @@ from ratebound.solution.thresholds import GivenScorer, pool_on, thresholds_on
 FEW = 12  # candidates from which solutions on half of the rows are chosen
 HALVINGS = 3  # of the rows, each used both ways
 OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
-HELD_OUT, TRAINED_ON = "held-out rows", "training rows"  # what a calibration calls its rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,6 @@ class Candidates:
     solve: Callable[[Trace], Mixture]
     known: Sequence[str] | None
     moves: bool
-    held_out: Population | None  # rows that the iterates of its setting were not trained on, if any
 
     @property
     def caveat(self) -> str:
@@ -115,13 +112,8 @@ class Candidates:
         return self.everyone.tightened(margins), trace
 
     def real(self, solution: Mixture) -> Mixture:
-        """A solution as it decides on rows, calibrated on rows its models were not trained on if it can.
-
-        A model trained without promises belongs to no setting, and has seen all rows.
-        """
-        if self.held_out is None or solution.setting is None:
-            return solution.calibrated(self.everyone.first, TRAINED_ON)
-        return solution.calibrated(self.held_out, HELD_OUT)
+        """A solution as it decides on rows."""
+        return solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +163,7 @@ def out_of_fold(seen: Candidates) -> OutOfFold:
         folds=None,
     )
     compiled = compile(everyone.problem, **people)
-    how = seen.solve, seen.known, seen.moves, seen.held_out
-    return OutOfFold(compiled, repeating, *how, seen)
+    return OutOfFold(compiled, repeating, seen.solve, seen.known, seen.moves, seen)
 
 
 def _instead(scores: Array, _: Any) -> Array:

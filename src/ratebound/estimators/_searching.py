@@ -11,6 +11,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.estimators._aiming import as_sure, from_safest
+from ratebound.estimators._calibrating import Calibrating
 from ratebound.estimators._candidates import Candidates, out_of_fold
 from ratebound.estimators._margins import errors_of
 from ratebound.estimators.choices import Training
@@ -134,17 +135,18 @@ def found(search: Search) -> Found:
     margins = np.zeros(len(everyone.constraints))
     if search.aims:
         assert plain is not None
-        first = candidates_of(search, plain, validation)
+        first = candidates_of(search, plain)
         best = np.arange(len(plain)) == np.argmin(plain.objectives)
         margins = search.margins(mixture(first.trace, best), first.everyone)
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
+        validation = None  # which it was trained on
     else:
         trace, own = _trained(search, train, validation, margins, clock)
     together = own
     if search.moves and plain is not None and not trace.interrupted:
         together = beside(own, plain)
-    candidates = candidates_of(search, together, validation)
+    candidates = candidates_of(search, together)
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if not search.aims:
         solution, used = candidates.solved(margins), margins
@@ -155,20 +157,32 @@ def found(search: Search) -> Found:
         if search.certify is not None:
             wide = search.margins(solution, candidates.everyone)
             safer = from_safest(candidates, wide + optimism)
+    held_out = None if validation is None or not search.fresh else validation.first
+    calibrating = Calibrating(
+        everyone=everyone.first,
+        held_out=held_out,
+        trace=together,
+        own=len(own),
+        train_stand_ins=lambda: _played_plainly(search, train, clock.left),
+    )
+
+    def finished(chosen: Mixture) -> Mixture:
+        real = candidates.real(chosen)
+        return real if real.calibration is not None else calibrating.calibrated(real)
+
     return Found(
-        candidates.real(solution),
+        finished(solution),
         used,
-        tuple((candidates.real(one), kept) for one, kept in safer),
+        tuple((finished(one), kept) for one, kept in safer),
         own,
         trace,
         candidates.pool,
     )
 
 
-def candidates_of(search: Search, trace: Trace, validation: Compiled | None) -> Candidates:
+def candidates_of(search: Search, trace: Trace) -> Candidates:
     """What a solution is chosen from, on the scores that are out of fold where there are such."""
-    held_out = None if validation is None or not search.fresh else validation.first
-    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves, held_out)
+    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves)
     return candidates if trace.folds is None else out_of_fold(candidates)
 
 
@@ -231,13 +245,18 @@ def _trained_plainly(search: Search, max_time: float | None) -> Trace:
     Most people would first try this model and move its threshold. As one of the candidates it ensures
     that no promise costs more than that.
     """
-    errors = compile(Problem(error_rate()), search.everyone.first)
-    rounds = _rounds(search, search.everyone)
-    keep = Keep(max(1, rounds // KEPT_PLAIN))
-    plain = _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time))
+    plain = _played_plainly(search, search.everyone, max_time)
     weights = np.zeros((len(plain), 1 + len(search.everyone.constraints)))
     weights[:, 0] = 1.0
     return replace(judged_on(plain, search.everyone), multipliers=weights)
+
+
+def _played_plainly(search: Search, rows: Compiled, max_time: float | None) -> Trace:
+    """The model trained only to minimize errors on these rows, for as many rounds as on all of them."""
+    errors = compile(Problem(error_rate()), rows.first)
+    rounds = _rounds(search, search.everyone)
+    keep = Keep(max(1, rounds // KEPT_PLAIN))
+    return _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time))
 
 
 def _validated(search: Search) -> tuple[Compiled, Compiled | None]:

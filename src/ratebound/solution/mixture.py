@@ -182,15 +182,18 @@ class Mixture:
         """The probability of each decision, (n, 2) as in `classes_`; 0 and 1 for one model or a vote."""
         return self._by_class(self.yes_probability(X, columns=columns))
 
-    def calibrated(self, population: Population, on: str = "rows given") -> Mixture:
+    def calibrated(
+        self, population: Population, on: str = "rows given", *, scores: Array | None = None
+    ) -> Mixture:
         """The same mixture with `predict_proba` calibrated on a population with labels.
 
         Rows that the models were trained on flatter them. `on` is what the calibration calls the rows.
-        Where nothing but errors counts, the likelier label is decided, so a score of 0 is a half.
+        Mean `scores` (n,) may be given, of models like these that have not seen the rows. Where nothing
+        but errors counts, the likelier label is decided, so a score of 0 is a half.
         """
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
-        scores = self.mean_scores(population.X)
+        scores = self.mean_scores(population.X) if scores is None else scores
         errors_only = not self.constraints and self.problem.minimize == error_rate()
         found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
         return replace(self, calibration=found)
