@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.game.moving import with_moved_thresholds
+from ratebound.game.threshold_program import rank
 from ratebound.game.trace import beside, judged_on
 from ratebound.problem.compiled import Compiled
 
@@ -139,3 +140,17 @@ def test_a_threshold_that_stays_is_no_candidate_of_its_own():
     moved = with_moved_thresholds(trace, compiled)  # where 0 is the middle between the two scores
     assert len(moved.iterates) == len(trace)
     assert rb.average(moved).weights == pytest.approx(rb.average(trace).weights)
+
+
+def test_rows_are_ranked_alike_in_either_precision():
+    compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(None, [0, 1] * 500))
+    draw = np.random.default_rng(0)
+    scores = np.concatenate([draw.normal(size=900), draw.integers(-2, 3, 96), [0.0, -0.0, 1e-45, 3e38]])
+    single = draw.permutation(scores).astype(np.float32)
+    for groups in (np.zeros(1000, dtype=int), draw.integers(3, size=1000)):
+        own, double = rank(compiled, single, groups), rank(compiled, single.astype(float), groups)
+        np.testing.assert_array_equal(own.scores, double.scores)
+        np.testing.assert_array_equal(own.stops, double.stops)
+        np.testing.assert_array_equal(own.starts, double.starts)
+        each = np.arange(len(own.stops))
+        np.testing.assert_array_equal(own.at(each), double.at(each))

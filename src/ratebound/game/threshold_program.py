@@ -118,11 +118,10 @@ def rank(
     There is no threshold between scores that differ by no more than `apart`: rounding does as much.
     `offset` (1+m,) stands in for the problem's own, where a model adds to it.
     """
-    order = np.argsort(-scores)
-    last = int(groups.max())
+    order, last = _from_highest(scores), int(groups.max())
     if last > 0:
         order = order[np.argsort(groups[order].astype(np.min_scalar_type(last)), kind="stable")]
-    scores, starts = scores[order], np.searchsorted(groups[order], np.arange(last + 2))
+    scores, starts = scores[order], np.append(0, np.cumsum(np.bincount(groups)))
     with np.errstate(over="ignore"):
         is_end = np.append(scores[:-1] - scores[1:] > apart, True)
     is_end[starts[1:] - 1] = True
@@ -138,6 +137,22 @@ def rank(
         starts=starts,
         offset=compiled.offset if offset is None else offset,
     )
+
+
+def _from_highest(scores: Array) -> Array:
+    """The order of scores (n,) from the highest down.
+
+    Single precision is sorted by the lower half of its bits and then by the upper one: NumPy sorts short
+    integers by counting them, which takes half of the time of comparing.
+    """
+    if scores.dtype != np.float32:
+        return np.argsort(-scores)
+    bits = np.ascontiguousarray(scores + 0).view(np.uint32)  # + 0 makes -0 one with 0
+    falling = np.where(bits >> 31, bits, bits ^ 0x7FFFFFFF)
+    lower, upper = falling.astype(np.uint16), (falling >> 16).astype(np.uint16)
+    order = np.argsort(lower, kind="stable")
+    found: Array = order[np.argsort(upper[order], kind="stable")]
+    return found
 
 
 @dataclass(frozen=True, eq=False)

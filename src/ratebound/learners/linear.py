@@ -15,6 +15,7 @@ from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
+from ratebound.problem.matrices import rows_between
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
@@ -80,7 +81,7 @@ class LinearScorer(Scorer):
         found = np.empty((len(wide), X.shape[0]), dtype=self.dtype)
         many = max(1, AT_ONCE // len(wide)) if len(wide) else X.shape[0]
         for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
-            products = self._products(X[start : start + many], wide[:, :-1])
+            products = self._products(rows_between(X, start, start + many), wide[:, :-1])
             np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
         return found
 

@@ -61,6 +61,16 @@ def as_dense(rows: Any, who: str, dtype: Any = None) -> Array:
     return found
 
 
+def rows_between(rows: Any, start: int, stop: int) -> Any:
+    """Some rows of an array or a sparse matrix, without copying what they hold."""
+    if not sparse.issparse(rows):
+        return rows[start:stop]
+    ends = rows.indptr[start : stop + 1]
+    held = slice(ends[0], ends[-1])
+    parts = (rows.data[held], rows.indices[held], ends - ends[0])
+    return sparse.csr_array(parts, shape=(len(ends) - 1, rows.shape[1]))
+
+
 def stacked_rows(parts: Sequence[Any]) -> Any:
     """The rows of several matrices one after the other; sparse where one of them is."""
     if len(parts) == 1:
