@@ -100,6 +100,9 @@ def test_inspecting_shows_what_training_then_does(run, flags, people, tmp_path):
     done = {one.name: one.words for one in rb.load(tmp_path / "model").encoding.treatments}
     assert done == {name: words for name, words in said.items() if name in done}
     assert set(said) - set(done) == {"live", "income"}
+    report = (tmp_path / "model" / "report.html").read_text("utf-8")
+    assert "<h2>Columns</h2>" in report
+    assert said["id"] in report
 
 
 def test_inspecting_names_what_training_would_refuse(run, people):

@@ -128,6 +128,20 @@ def test_a_saved_model_and_its_report_know_what_was_done(model, tmp_path):
     assert "read from texts, day first: days since 1970, month, weekday" in page
 
 
+def test_estimator_and_loaded_model_find_columns_by_name(model, tmp_path):
+    loaded = rb.load(model.save(tmp_path))
+    table = pd.DataFrame(PEOPLE)
+    expected = model.decision_function(table)
+    moved = table.assign(extra=1)[["extra", "town", "joined", "age"]]
+    for each in (model, loaded):
+        np.testing.assert_array_equal(each.decision_function(moved), expected)
+        np.testing.assert_array_equal(each.decision_function(pl.DataFrame(PEOPLE)), expected)
+        with pytest.raises(ValueError, match="the table has no columns 'age', 'joined', which"):
+            each.predict(table[["id", "town"]])
+        with pytest.warns(UserWarning, match=r"of 60 rows: 'town' in 60 \('Bonn'\)"):
+            each.predict(table.assign(town="Bonn"))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
