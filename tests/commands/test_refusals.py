@@ -122,8 +122,12 @@ def test_columns_that_no_model_can_use(train, run, tmp_path):
     )
     assert "'id': left out: almost all values differ" in found.err
     assert "'nothing': left out: it holds no value" in found.err
-    only = ["--positive", ">50K", "--features", "nothing"]
-    assert "no column is left that a model could learn from" in train(path, "--label", "income", *only)
+    only = train(path, "--label", "income", "--features", "nothing")
+    assert "people.csv: no column is left that a model could learn from, 'nothing': left out" in only
+    endless = write_csv(tmp_path / "endless.csv", columns | {"hours": ["inf", *columns["hours"][1:]]})
+    line = train(endless, "--label", "income", "--holdout", "0")
+    assert "'hours': refused: it holds infinite values" in line
+    assert line.endswith("cap them, or leave them out: --exclude 'hours'\n")
     label = train(path, "--label", "city")
     assert "label column 'city' is missing in" in label
     assert "leave those rows out with --drop-unlabelled" in label

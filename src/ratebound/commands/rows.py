@@ -64,11 +64,24 @@ def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading
 
 
 def tell_columns(table: Table, features: Features) -> None:
-    """Warn of columns that training leaves out or reads in an unusual way, before it begins."""
-    plans = [plan_column(table, name, features) for name in features.chosen(table.columns)]
-    if all(plan.treatment.action in ("left out", "refused") for plan in plans):
-        return  # training refuses such a table
-    if told := summed_up(plan.treatment for plan in plans if plan.treatment.unusual):
+    """Tell of columns that training leaves out or reads in an unusual way, before it begins.
+
+    What it would refuse is refused here, in the words of the command line.
+    """
+    chosen = features.chosen(table.columns)
+    treatments = [plan_column(table, name, features).treatment for name in chosen]
+    refused = [each for each in treatments if each.action == "refused"]
+    if refused:
+        flags = " ".join(repr(each.name) for each in refused)
+        raise ValueError(
+            f"{table.name}: columns {summed_up(refused)}; cap them, or leave them out: --exclude {flags}"
+        )
+    if all(each.action == "left out" for each in treatments):
+        raise ValueError(
+            f"{table.name}: no column is left that a model could learn from, {summed_up(treatments)}; "
+            "one that --features names is used where it holds any value"
+        )
+    if told := summed_up(each for each in treatments if each.unusual):
         note(f"columns {told}; ratebound inspect shows what is done with every column")
 
 
