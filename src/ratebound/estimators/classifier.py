@@ -266,7 +266,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def audit(
         self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
-        """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
+        """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
+
+        `columns` and `others` are as in `fit`.
+        """
         rows = self._rows(X)
         return self.solution_.audit(rows, y, columns, sample_weight, **others)
 

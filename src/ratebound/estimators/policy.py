@@ -39,7 +39,10 @@ class Policy(Mixture):
     def audit(
         self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
-        """Judge every promise on these rows: its value, bound and interval, and whether it is kept."""
+        """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
+
+        `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
+        """
         people = self._people(X, y, columns, sample_weight)
         return audit(self.problem, self, people, **other_populations(others, self.classes))
 

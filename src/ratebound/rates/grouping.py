@@ -30,13 +30,11 @@ from ratebound.rates.subsets import (
 )
 
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it
-CROSSING = "intersection= and min_rows="  # what every goal on columns takes
 BUILT_IN: set[str] = set()  # the names that stay ours, once all of them are defined
 Named = Name | Column | Subset | Mapping[str, Any]
 Groups = Named | Iterable[Named]
-Values = Mapping[
-    tuple[Name, ...], Sequence[tuple[Value | None, ...]]
-]  # of columns, None for missing ones
+# The combinations of values of each set of columns; None is a missing value.
+Values = Mapping[tuple[Name, ...], Sequence[tuple[Value | None, ...]]]
 
 
 class _SomeValues(dict[tuple[Name, ...], Sequence[tuple[Value | None, ...]]]):
@@ -152,7 +150,9 @@ class Goal:
                 "conditions yourself, with 'and'"
             )
         if not self.columns and (self.intersection or self.min_rows):
-            raise ValueError(f"{self.name}: {CROSSING} are of columns whose values are groups")
+            raise ValueError(
+                f"{self.name}: intersection= and min_rows= are of columns whose values are groups"
+            )
         self.constraints(SOME_VALUES)  # which objects to wrong options
 
     @property
