@@ -114,6 +114,42 @@ def test_raw_columns_are_decided_alike(runtime, kind, tmp_path):
     np.testing.assert_allclose(found["probability"], model.predict_proba(new)[:, 1], atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:columns 'rare':UserWarning")
+def test_wide_tables_rare_texts_and_names_that_are_taken(runtime, tmp_path):
+    """Sparse features in training, dense ones in the file; texts that share a feature are many."""
+    random = np.random.default_rng(0)
+    columns = {f"c{i}": random.choice([f"v{j}" for j in range(60)], 500) for i in range(4)}
+    columns |= {"rare": np.char.add("t", random.integers(0, 120, 500).astype(str))}
+    columns |= {"scores": random.normal(size=500), 5: random.normal(size=500)}
+    X = pd.DataFrame(columns)
+    model = rb.RateConstrainedClassifier(
+        "positive_rate() <= 0.3", training=rb.Training(epochs=3), random_state=0
+    ).fit(X, X["scores"] + X[5] > 0)
+    encoding = model.solution_.encoding
+    assert encoding.sparse
+    assert "rare == (other)" in encoding.names
+    session = runtime.InferenceSession(model.to_onnx(tmp_path / "wide.onnx"))
+    names = [each.name for each in session.get_inputs()]
+    assert names[:7] == ["c0", "c1", "c2", "c3", "rare", "column scores", "5"]
+    new = X.assign(rare=np.where(X["rare"] < "t3", "never", X["rare"]))
+    given = [new[name].to_numpy(float if name in (5, "scores") else object) for name in X.columns]
+    feed = dict(zip(names, [*given, np.arange(500)], strict=False))
+    (scores,) = session.run(["scores"], feed)
+    np.testing.assert_allclose(scores, model.solution_.member_scores(new), atol=1e-5)
+
+
+def test_arrays_with_gaps(runtime, tmp_path):
+    X = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
+    X[::7, 1] = np.nan
+    model = rb.RateConstrainedClassifier(training=rb.Training(epochs=3), random_state=0)
+    model.fit(X, np.nan_to_num(X[:, 1]) + X[:, 0] > 0)
+    session = runtime.InferenceSession(model.to_onnx(tmp_path / "array.onnx"))
+    given = {"features": X, "key": np.arange(300)}
+    scores, chances = session.run(["scores", "probability"], given)
+    np.testing.assert_allclose(scores, model.solution_.member_scores(X), atol=1e-5)
+    np.testing.assert_allclose(chances, model.predict_proba(X)[:, 1], atol=1e-6)
+
+
 @pytest.mark.parametrize("style", ["scaled", "plain", "codes"])
 def test_features_are_those_of_the_encoding(runtime, style, tmp_path):
     """Every feature of every kind of column, on rows with gaps and values not seen before."""

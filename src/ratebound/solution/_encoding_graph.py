@@ -26,6 +26,8 @@ def encoded(graph: Graph, encoding: Encoding, features: str | None) -> str:
     for place, column in enumerate(encoding.columns):
         first[place] = end
         end += width_of(column)
+        if features is None:  # inputs are in the order of the columns
+            graph.column(column.name, "string" if isinstance(column, Category | Code) else "float64")
     parts, order = [], []  # of the features, and which feature each part's columns are
     numeric = [i for i, column in enumerate(encoding.columns) if isinstance(column, Number | Plain)]
     numbers: list[Any] = [encoding.columns[i] for i in numeric]
