@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.tables.columns import check_distinct
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding
 from ratebound.tables.kinds import read_cells
@@ -377,6 +378,23 @@ def test_values_of_any_other_type_are_what_they_are_written_as():
     assert fit_encoding(pd.DataFrame({"x": intervals.astype(object)})).names == [
         "x == (0, 4]", "x == (4, 8]", "x == (8, 12]",
     ]  # fmt: skip
+
+
+def test_columns_may_be_called_as_the_parts_of_others_are():
+    table = {
+        "x": np.array(MOMENTS, "M8[s]"),
+        "x: month": [1, 2, 3, 4],
+        "t == a": [1, 2, 3, 5],
+        "t": list("abab"),
+    }
+    encoding = fit_encoding(pd.DataFrame(table))
+    again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    assert again == encoding
+    twice = [encoding.columns[0], *encoding.columns]
+    with pytest.raises(ValueError, match="the column 'x' twice"):
+        check_distinct(twice)
+    with pytest.raises(ValueError, match="the column 'x' twice"):
+        check_distinct([*encoding.columns, encoding.columns[1]])
 
 
 def test_two_columns_of_one_name_are_refused():

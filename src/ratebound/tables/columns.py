@@ -155,17 +155,14 @@ def column_from_json(entry: dict[str, Any]) -> Column:
 
 def check_distinct(columns: Sequence[Column]) -> None:
     """Raise unless each column of a table is read once, or once for each part of a date."""
-    seen: dict[Name, Column] = {}
+    seen: dict[Name, list[str]] = {}
     for column in columns:
-        first = seen.setdefault(column.name, column)
-        if first is column:
-            continue
-        dates = isinstance(first, Number | Plain) and first.read_as == "days"
-        part = isinstance(column, Number | Plain) and column.read_as in PARTS
-        if not (dates and part):
+        read_as = column.read_as if isinstance(column, Number | Plain) else "category"
+        earlier = seen.setdefault(column.name, [])
+        part_of_a_date = earlier[:1] == ["days"] and read_as in PARTS and read_as not in earlier
+        if earlier and not part_of_a_date:
             raise ValueError(f"its encoding has the column {column.name!r} twice")
-    if len({name for column in columns for name in names_of(column)[:1]}) < len(columns):
-        raise ValueError("its encoding has a part of a date twice")
+        earlier.append(read_as)
 
 
 def name_from_json(name: Any) -> Name:
