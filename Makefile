@@ -63,6 +63,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/monitor.py
 	$(BIN)/python benchmarks/new_rows.py --redraws 8
+	$(BIN)/python benchmarks/tables.py
 
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

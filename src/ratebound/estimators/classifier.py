@@ -146,7 +146,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any) -> Any:
-        """Train on rows `X` with labels `y`.
+        """Train on rows `X`, a table, an array or a sparse matrix, with labels `y`.
 
         `columns` (a DataFrame or mapping) holds columns that constraints use and the model must not
         see. If `X` is a DataFrame, constraints can use its columns directly. `others` are further
