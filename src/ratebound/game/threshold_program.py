@@ -67,7 +67,7 @@ class Ranking:
         np.cumsum(each if self.weights is None else each * self.weights, out=total[1:])
         passed = total[self.stops]
         if len(self.first) == 2:  # one group, as where thresholds are the same for everyone
-            hit = passed.argmin(keepdims=True)
+            hit = np.array([passed.argmin()])
             return hit, passed[hit]
         least = np.minimum.reduceat(passed, self.first[:-1])
         hits = np.flatnonzero(passed == np.repeat(least, np.diff(self.first)))
