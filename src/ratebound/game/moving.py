@@ -17,7 +17,8 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.threshold_program import Policy, Ranking, best_policy, rank, thresholds_of
+from ratebound.game.ranking import Ranking, rank
+from ratebound.game.threshold_program import Policy, best_policy, thresholds_of
 from ratebound.game.trace import Trace, Values, joined, judged_on
 from ratebound.problem.compiled import Compiled
 

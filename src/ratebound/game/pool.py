@@ -12,7 +12,8 @@ import numpy as np
 
 from ratebound.base.linear_program import mixture_prices
 from ratebound.base.types import Array
-from ratebound.game.threshold_program import Columns, Policy, Ranking, columns_around, policy_prices
+from ratebound.game.ranking import Ranking
+from ratebound.game.threshold_program import Columns, Policy, columns_around, policy_prices
 from ratebound.game.trace import Trace
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -37,125 +36,10 @@ from ratebound.base.linear_program import (
 )
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
 from ratebound.base.types import Array
-from ratebound.problem.compiled import Compiled
+from ratebound.game.ranking import Ranking
 
 FIRST = 256  # columns to begin with, in all
-CHUNK = 2**22  # numbers of one array of columns x cells
 AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """One model's rows, group after group, from the highest score down: a threshold is a prefix.
-
-    Candidates are numbered through all groups; a group's first says yes to no one, its last to everyone.
-    """
-
-    compiled: Compiled
-    scores: Array  # (n,) in this order
-    cell: Array  # (n,) int32: the cell of each row, in this order
-    weights: Array | None  # (n,) in this order
-    stops: Array  # (candidates,) int32: where in this order the rows that get a yes end
-    first: Array  # (groups + 1,) each group's first candidate, and the end
-    starts: Array  # (groups + 1,) each group's first row in this order, and the end
-    offset: Array  # (1+m,) what the objective and each constraint are before anyone gets a yes
-
-    def best(self, costs: Array) -> tuple[Array, Array]:
-        """The cheapest candidate of each group and its cost, at `costs` (cells,) of a yes."""
-        each = costs[self.cell]
-        total = np.zeros(len(each) + 1)
-        np.cumsum(each if self.weights is None else each * self.weights, out=total[1:])
-        passed = total[self.stops]
-        if len(self.first) == 2:  # one group, as where thresholds are the same for everyone
-            hit = np.array([passed.argmin()])
-            return hit, passed[hit]
-        least = np.minimum.reduceat(passed, self.first[:-1])
-        hits = np.flatnonzero(passed == np.repeat(least, np.diff(self.first)))
-        return hits[np.searchsorted(hits, self.first[:-1])], least - total[self.starts[:-1]]
-
-    def at(self, candidates: Any) -> Array:
-        """The thresholds of these candidates: yes is said from there on."""
-        stops, group = self.stops[candidates], self.group(candidates)
-        upper, lower = (self.scores.take(stops - back, mode="clip").astype(float) for back in (1, 0))
-        between = upper / 2 + lower / 2
-        between = np.where(between > lower, between, upper)  # neighbours among the floats
-        between = np.where(stops == self.starts[group + 1], -np.inf, between)
-        return np.where(stops == self.starts[group], np.inf, between)
-
-    def values(self, candidates: Array) -> Array:
-        """What these candidates, in order, add to the objective and each constraint, (k, 1+m)."""
-        group = self.group(candidates)
-        begins = self.starts[group]
-        follows = np.append(False, group[1:] == group[:-1])  # in a group only what is new is counted
-        begins[follows] = self.stops[candidates[:-1]][follows[1:]]
-        sizes = self.stops[candidates] - begins
-        totals = np.empty((len(candidates), self.compiled.slice_count))
-        step = max(1, CHUNK // self.compiled.cell_count)
-        for start in range(0, len(candidates), step):
-            part = slice(start, start + step)
-            totals[part] = self._totals(begins[part], sizes[part])
-        sums = np.cumsum(totals, axis=0)
-        heads = np.flatnonzero(~follows)
-        before = (sums - totals)[np.repeat(heads, np.diff(np.append(heads, len(candidates))))]
-        return np.asarray((self.compiled.blocks[0].net @ (sums - before).T).T)
-
-    def group(self, candidates: Array) -> Array:
-        """The group of each candidate."""
-        return np.searchsorted(self.first, candidates, side="right") - 1
-
-    def _totals(self, begins: Array, sizes: Array) -> Array:
-        """Weights per slice (k, slices) of k stretches of rows."""
-        ends = np.cumsum(sizes)
-        rows = np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)
-        places = self.cell[rows] + np.repeat(np.arange(len(sizes)) * self.compiled.cell_count, sizes)
-        weights = None if self.weights is None else self.weights[rows]
-        counted = np.bincount(places, weights, len(sizes) * self.compiled.cell_count)
-        return self.compiled.per_slice(counted.reshape(len(sizes), -1).astype(float))
-
-
-def rank(
-    compiled: Compiled, scores: Array, groups: Array, apart: float = 0.0, offset: Array | None = None
-) -> Ranking:
-    """The ranking of rows by `scores` (n,) within `groups` (n,), numbered from 0.
-
-    There is no threshold between scores that differ by no more than `apart`: rounding does as much.
-    `offset` (1+m,) stands in for the problem's own, where a model adds to it.
-    """
-    order, last = _from_highest(scores), int(groups.max())
-    if last > 0:
-        order = order[np.argsort(groups[order].astype(np.min_scalar_type(last)), kind="stable")]
-    scores, starts = scores[order], np.append(0, np.cumsum(np.bincount(groups)))
-    with np.errstate(over="ignore"):
-        is_end = np.append(scores[:-1] - scores[1:] > apart, True)
-    is_end[starts[1:] - 1] = True
-    ends = np.flatnonzero(is_end).astype(np.int32)
-    cut = np.searchsorted(ends, starts[:-1])  # where a group begins, with "yes to no one"
-    return Ranking(
-        compiled=compiled,
-        scores=scores,
-        cell=compiled.cells[order],
-        weights=None if compiled.weights is None else compiled.weights[order],
-        stops=np.insert(ends + 1, cut, starts[:-1]),
-        first=np.append(cut, len(ends)) + np.arange(len(starts)),
-        starts=starts,
-        offset=compiled.offset if offset is None else offset,
-    )
-
-
-def _from_highest(scores: Array) -> Array:
-    """The order of scores (n,) from the highest down.
-
-    Single precision is sorted by the lower half of its bits and then by the upper one: NumPy sorts short
-    integers by counting them, which takes half of the time of comparing.
-    """
-    if scores.dtype != np.float32:
-        return np.argsort(-scores)
-    bits = np.ascontiguousarray(scores + 0).view(np.uint32)  # + 0 makes -0 one with 0
-    falling = np.where(bits >> 31, bits, bits ^ 0x7FFFFFFF)
-    lower, upper = falling.astype(np.uint16), (falling >> 16).astype(np.uint16)
-    order = np.argsort(lower, kind="stable")
-    found: Array = order[np.argsort(upper[order], kind="stable")]
-    return found
 
 
 @dataclass(frozen=True, eq=False)

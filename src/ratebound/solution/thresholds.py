@@ -12,13 +12,12 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.moving import apart
 from ratebound.game.pool import Pool, pool_of_thresholds
+from ratebound.game.ranking import Ranking, rank
 from ratebound.game.scorer import Scorer, register_scorer
 from ratebound.game.threshold_program import (
     Policy,
-    Ranking,
     best_policy,
     least_of_policies,
-    rank,
     thresholds_of,
 )
 from ratebound.game.trace import NO_SETTING, Trace
