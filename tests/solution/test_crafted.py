@@ -17,6 +17,7 @@ from safetensors.numpy import save as write_tensors
 import ratebound as rb
 from ratebound.learners import _torch_scorer as torch_scorer
 from ratebound.solution import files
+from ratebound.solution.calibration import Calibration
 from ratebound.tables.fitting import fit_encoding
 from ratebound.tables.table import Table
 
@@ -72,7 +73,7 @@ def saved(request, tmp_path_factory):
     """A file, its document and its tensors, and rows to decide on."""
     if request.param in ("chain", "lattice"):
         pytest.importorskip("torch", reason="PyTorch is not installed")
-    mixture = MAKERS[request.param]()
+    mixture = replace(MAKERS[request.param](), calibration=Calibration(1.0, 0.5, "here", 10))
     path = mixture.save(tmp_path_factory.mktemp(request.param) / "model.safetensors")
     rows = {"by group": TABLE["x"], "oracle": TABLE["x"][:, None]}.get(request.param, TABLE)
     return path, *opened(path), rows, {"group": GROUP} if request.param == "by group" else None
@@ -102,6 +103,7 @@ def refused(path, rows=None, columns=None):
     with suppress(ValueError, UserWarning):
         mixture.predict(rows, columns=columns)
         mixture.decision_proba(rows, columns=columns)
+        mixture.predict_proba(rows)
         str(mixture)
     return False
 

@@ -37,7 +37,8 @@ class Calibration:
 
     def probability(self, scores: Array) -> Array:
         """The probability of yes (n,) at these scores (n,)."""
-        found: Array = expit(self.slope * scores + self.intercept)
+        with np.errstate(over="ignore"):  # infinite log odds are certain
+            found: Array = expit(self.slope * scores + self.intercept)
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -47,12 +48,13 @@ class Calibration:
     @staticmethod
     def from_json(data: Any) -> Calibration:
         """The calibration that `to_json` wrote, checked."""
-        slope, intercept = float(data["slope"]), float(data["intercept"])
-        if not (0 < slope < math.inf and math.isfinite(intercept)):
-            raise ValueError(f"its calibration has the slope {slope} and the intercept {intercept}")
+        slope, intercept = data["slope"], data["intercept"]
+        numbers = type(slope) in (int, float) and type(intercept) in (int, float)
+        if not numbers or not (0 < slope < math.inf and math.isfinite(intercept)):
+            raise ValueError(f"its calibration has the slope {slope!r} and the intercept {intercept!r}")
         if not isinstance(data["on"], str) or type(data["rows"]) is not int or data["rows"] < 0:
             raise ValueError("its calibration does not say which rows it was fitted on")
-        return Calibration(slope, intercept, data["on"], data["rows"])
+        return Calibration(float(slope), float(intercept), data["on"], data["rows"])
 
 
 def fit_calibration(
