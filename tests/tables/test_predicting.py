@@ -42,6 +42,16 @@ def test_numbers_and_dates_may_be_spelled_otherwise(frame):
 
 
 @frames
+def test_amounts_are_numbers(frame):
+    prices = [f"${1000 * i:,}.50" for i in range(4)]
+    with pytest.warns(UserWarning, match="'price': read from texts: a number"):
+        encoding = fit_encoding(frame({"price": prices, "x": [1.0, 2.0, 4.0, 3.0]}), style="codes")
+    found = encoding.transform(frame({"price": ["$2,000", "-$7"], "x": [1.0, 2.0]}))
+    assert found[:, 0].tolist() == [2000, -7]
+    assert encoding.transform(frame({"price": [12.5], "x": [1.0]}))[0, 0] == 12.5
+
+
+@frames
 def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
     encoding = fitted(frame)
     odd = {

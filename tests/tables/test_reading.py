@@ -160,6 +160,21 @@ def test_decimal_commas(tmp_path):
     assert cells(quoted)["a"] == ["1,5", "1,6"]
 
 
+def test_amounts_are_numbers(tmp_path):
+    rows = "".join(f"{i},{i},x\n" for i in range(5_000))
+    path = write(tmp_path, "t.csv", f'price,share,code\n{rows}"1,250.50",17%,y\n-3,,x\n')
+    table = read_table(path)
+    assert table["price"].tolist() == [*range(5_000), 1250.5, -3]
+    assert table.kinds == {"price": "number", "share": "text", "code": "text"}
+    path = write(tmp_path, "u.csv", "a,b,c,d\n$5,12%,EUR 7,B12\n-$1.5,,EUR 8,B13\n")
+    table = read_table(path)
+    assert cells(table) == {"a": [5, -1.5], "b": [12, None], "c": [7, 8], "d": ["B12", "B13"]}
+    assert table.notices == (
+        "amounts are read as the numbers in them in 'a' ($5), 'b' (12%), 'c' (EUR 7)",
+    )
+    assert read_table(path, {"a": "text"})["a"].tolist() == ["$5", "-$1.5"]
+
+
 @pytest.mark.parametrize("mark", ["NA", "N/A", "NaN", "null", "None", "?", "-", "."])
 def test_marks_of_missing_numbers(tmp_path, mark):
     table = read_table(

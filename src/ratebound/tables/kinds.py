@@ -24,7 +24,6 @@ from ratebound.tables.factoring import distinct_of, factored
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
 CODE = re.compile(r"[+-]?0\d")  # 007 is rather a code than a number
-NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
 
 
@@ -179,15 +178,6 @@ def looked_up(
     table = np.full(len(cells.levels) + 1, gap)  # the last for code -1, which is missing
     table[places] = values
     return Cells(holds, table[cells.values])
-
-
-def read_numbers(texts: Sequence[str]) -> Array:
-    """Texts as numbers (n,), NaN where one is none.
-
-    >>> read_numbers(["3", "3.50", " 2e1", "1_000", "x"])
-    array([ 3. ,  3.5, 20. ,  nan,  nan])
-    """
-    return np.array([float(text) if NUMERAL.fullmatch(text) else np.nan for text in texts])
 
 
 def spelled(value: Any) -> str:

@@ -15,15 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.tables.amounts import NUMERAL, read_numbers
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
 from ratebound.tables.kinds import (
     CODE,
-    NUMERAL,
     Cells,
     as_texts,
     looked_up,
     read_cells,
-    read_numbers,
     spelled,
 )
 from ratebound.tables.moments import read_dates, read_durations

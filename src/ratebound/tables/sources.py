@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.tables.amounts import are_amounts, read_numbers
 from ratebound.tables.arrow import read_arrow
 from ratebound.tables.contents import Content
 from ratebound.tables.fields import Cells
@@ -50,6 +51,9 @@ def read_columns(
     texts = [as_text(content, reading) for content in files]
     _check_same([(text.name, text.names) for text in texts])
     columns = _read_texts(texts, texts[0].names, kinds)
+    for name, column in columns.items():
+        if column.is_text and kinds.get(name) != "text":
+            column.read_amounts()
     notices = [text.notice for text in texts if text.notice]
     return {name: column.values for name, column in columns.items()}, notices + _told(columns)
 
@@ -85,6 +89,7 @@ class _Column:
     parts: list[Array] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)  # of missing numbers, and how many of each
     comma: str = ""  # a number that was written with a decimal comma
+    amount: str = ""  # a number that was written with a currency, a percent sign or commas
 
     @property
     def values(self) -> Array:
@@ -124,6 +129,15 @@ class _Column:
         bare = {cell: cell.strip() for cell in set(texts)}
         shared = {cell: same.setdefault(text, text) or None for cell, text in bare.items()}
         self.parts.append(np.array(list(map(shared.__getitem__, texts)), dtype=object))
+
+    def read_amounts(self) -> None:
+        """Make numbers of texts that are all amounts."""
+        texts = list(dict.fromkeys(text for part in self.parts for text in part.tolist()))
+        written = [text for text in texts if text is not None]
+        if are_amounts(written):
+            number = dict(zip(written, read_numbers(written).tolist(), strict=True)) | {None: math.nan}
+            found = [np.array([number[text] for text in part.tolist()]) for part in self.parts]
+            self.is_text, self.parts, self.amount = False, found, written[0]
 
 
 def _whole(cells: Sequence[str]) -> Array | None:
@@ -193,6 +207,9 @@ def _told(columns: Mapping[str, _Column]) -> list[str]:
     commas = [f"{name!r} ({column.comma})" for name, column in numbers.items() if column.comma]
     if commas:
         said.append(f"commas are read as decimal points in {_few(commas)}")
+    amounts = [f"{name!r} ({column.amount})" for name, column in numbers.items() if column.amount]
+    if amounts:
+        said.append(f"amounts are read as the numbers in them in {_few(amounts)}")
     return said
 
 

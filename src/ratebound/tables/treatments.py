@@ -16,8 +16,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.tables.amounts import are_amounts, read_numbers
 from ratebound.tables.columns import BEYOND, DateOrder, Name, name_from_json
-from ratebound.tables.kinds import CODE, Cells, as_texts, looked_up, read_numbers
+from ratebound.tables.kinds import CODE, Cells, as_texts, looked_up
 from ratebound.tables.moments import date_orders, parts_of, read_dates, read_durations
 
 MOST = 100  # texts of a column that get a feature of their own
@@ -155,7 +156,8 @@ def _as_durations(texts: Sequence[str], places: Array, cells: Cells) -> Cells | 
 
 
 def _as_numbers(texts: Sequence[str], places: Array, cells: Cells) -> Cells | None:
-    if len(texts) <= MOST or any(map(CODE.match, texts)):
+    many = len(texts) > MOST and not any(map(CODE.match, texts))
+    if not many and not are_amounts(texts):
         return None
     numbers = read_numbers(texts)
     return None if np.isnan(numbers).any() else looked_up("numbers", numbers, places, cells)
