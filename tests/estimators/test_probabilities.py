@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
+from ratebound.estimators import _searching
 
 from ..extras import pd
 
@@ -90,6 +91,22 @@ def test_a_model_that_has_seen_all_rows_is_calibrated_by_a_stand_in():
     assert noise.solution_.calibration.on == "held-out rows"
     new, _ = rows(500, seed=1)
     assert np.abs(noise.predict_proba(new)[:, 1] - 0.5).max() < 0.15
+
+
+def test_without_time_for_a_stand_in_it_is_the_training_rows(monkeypatch):
+    lightgbm = pytest.importorskip("lightgbm")
+    played, count = _searching._played_plainly, []
+
+    def cut_short(*how):
+        count.append(1)
+        return played(*how) if len(count) == 1 else played(*how).only(np.array([0]))
+
+    monkeypatch.setattr(_searching, "_played_plainly", cut_short)
+    X, Y = rows(2400)
+    trees = lightgbm.LGBMClassifier(n_estimators=12, n_jobs=1, verbosity=-1)
+    found = classifier(model=trees, training=None).fit(X, np.random.default_rng(2).permutation(Y))
+    assert len(count) == 2
+    assert found.solution_.calibration.on == "training rows"
 
 
 def test_out_of_fold_does_not_flatter():
