@@ -22,7 +22,7 @@ from ratebound.cli import main
 from .extras import pd
 
 bounded = settings(
-    max_examples=40,
+    max_examples=25,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -79,7 +79,7 @@ def read_dates(texts: Sequence[str], order: DateOrder, *, strict: bool = False) 
     if fast is not None:
         return fast if order == "ymd" or not strict else np.full(len(texts), "NaT", dtype="M8[us]")
     found = [_read_date(text.strip(), order, strict) for text in texts]
-    return np.array([np.datetime64("NaT") if one is None else one for one in found], dtype="M8[us]")
+    return np.array(["NaT" if one is None else one for one in found], dtype="M8[us]")
 
 
 def _read_plain_iso(texts: Sequence[str]) -> Array | None:
