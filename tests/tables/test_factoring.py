@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ratebound.tables import fitting
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import WIDE, fit_encoding
 from ratebound.tables.kinds import as_texts, read_cells
@@ -58,7 +59,7 @@ def test_other_values_are_told_apart_by_their_texts(values, holds, texts):
     assert texts_of(values) == texts
 
 
-def test_a_wide_table_becomes_a_sparse_matrix_with_the_same_numbers():
+def test_a_wide_table_becomes_a_sparse_matrix_with_the_same_numbers(monkeypatch):
     random = np.random.default_rng(0)
     data = {f"t{i}": random.choice([f"v{j}" for j in range(60)], 500).astype(object) for i in range(5)}
     data |= {"x": random.normal(size=500), "gaps": np.where(random.random(500) < 0.2, np.nan, 1.5)}
@@ -73,7 +74,10 @@ def test_a_wide_table_becomes_a_sparse_matrix_with_the_same_numbers():
     with pytest.warns(UserWarning, match="'t1' in 500 .'elsewhere'."):
         np.testing.assert_array_equal(thin.transform(unknown).toarray(), whole.transform(unknown))
     assert thin.transform(table[:0]).shape == (0, thin.width)
-    assert not fit_encoding(table[["t0", "x"]], takes_sparse=True).sparse
+    few = table[["t0", "x"]]
+    assert not fit_encoding(few, takes_sparse=True).sparse
+    monkeypatch.setattr(fitting, "LARGE", 500 * 60)  # as if it were a table of a million rows
+    assert fit_encoding(few, takes_sparse=True).sparse
     assert Encoding.from_json(thin.to_json()) == thin
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 Array = Any  # numpy.ndarray or torch.Tensor
+MANY = 2**16  # numbers that are summed up at once
 
 
 def namespace(array: Array) -> ModuleType:
@@ -57,8 +58,8 @@ def tally(values: Array, index: Array, size: int) -> Array:
     """Sums of values (K, b) by where each belongs (b,): (K, size)."""
     xp = namespace(values)
     if xp is np:
-        if len(values) == 1:
-            return np.bincount(index, values[0], size)[None]
+        if len(values) == 1 or values.size > MANY:  # one by one takes less memory, and no more time
+            return np.stack([np.bincount(index, row, size) for row in values])
         shifted = index + size * np.arange(len(values))[:, None]
         return np.bincount(shifted.ravel(), values.ravel(), size * len(values)).reshape(-1, size)
     zeros = xp.zeros(len(values), size, dtype=values.dtype, device=values.device)

@@ -47,6 +47,7 @@ from ratebound.tables.treatments import (
 )
 
 WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
+LARGE = 2**26  # numbers of an array from which it is so for any number of features
 
 
 def fit_encoding(
@@ -95,14 +96,14 @@ def fit_encoding(
     _check(treatments, columns)
     if (told := notice(treatments)) is not None:
         warnings.warn(told, UserWarning, stacklevel=3)
-    thin = takes_sparse and style == "scaled" and _mostly_zeros(columns)
+    thin = takes_sparse and style == "scaled" and _mostly_zeros(columns, len(X))
     return Encoding(tuple(columns), True, style, thin, tuple(treatments))
 
 
-def _mostly_zeros(columns: Sequence[Column]) -> bool:
+def _mostly_zeros(columns: Sequence[Column], rows: int) -> bool:
     """Whether models are trained faster on a sparse matrix of these columns than on an array."""
     width = sum(map(width_of, columns))
-    return width >= WIDE and FILLED * places_of(columns) <= width
+    return (width >= WIDE or rows * width >= LARGE) and FILLED * places_of(columns) <= width
 
 
 def plan_column(X: Any, name: Name, wanted: Features, counted: Any = slice(None)) -> Planned:
