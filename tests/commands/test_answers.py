@@ -353,3 +353,29 @@ def test_codes_of_categories_are_said(run, tmp_path):
     names = rb.load(tmp_path / "model").encoding.names
     assert names == ["age", "code == 10", "code == 11", "code == 12", "code == 13"]
     assert run("predict", tmp_path / "model", table).err == ""
+
+
+def test_codes_may_be_compared_with_numbers(run, tmp_path):
+    columns = make_people(120)
+    y = [int(label == ">50K") for label in columns["income"]]
+    codes = [10 + i % 4 for i in range(120)]
+    table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "code": codes, "y": y})
+    quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
+    promise = ["--require", "positive_rate(code == 11) >= 0"]
+    answer = run("train", table, "--label", "y", "--categorical", "code", *promise, *quick)
+    assert answer.status == 0
+    assert "code == 11" in rb.load(tmp_path / "model").encoding.names
+    assert run("audit", tmp_path / "model", table, "--label", "y").status == 0
+    assert run("predict", tmp_path / "model", table).err == ""
+
+
+def test_codes_where_texts_were_trained_on_are_refused(run, refused, tmp_path):
+    columns = make_people(120)
+    y = [int(label == ">50K") for label in columns["income"]]
+    given = {"age": columns["age"], "sex": columns["sex"], "y": y}
+    table = write_csv(tmp_path / "t.csv", given)
+    quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
+    assert run("train", table, "--label", "y", *quick).status == 0
+    coded = write_csv(tmp_path / "u.csv", given | {"sex": [int(s == "Male") for s in columns["sex"]]})
+    message = "column 'sex' holds numbers such as '1', where texts were trained on"
+    assert message in refused("predict", tmp_path / "model", coded)

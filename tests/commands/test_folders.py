@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ratebound.commands.folders import check_folder, whole_folder
+from ratebound.commands.folders import check_files, check_folder, whole_folder
 
 from .conftest import killed_at_any_moment
 
@@ -134,3 +134,17 @@ def test_folders_where_files_should_go_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"report there is a folder, and a file is to be written"):
         check_folder(tmp_path, NAMES)
     check_folder(tmp_path)
+
+
+def test_what_is_read_is_not_written_and_no_file_twice(tmp_path):
+    table, other, link = tmp_path / "table.csv", tmp_path / "other", tmp_path / "link"
+    table.write_text("x\n1\n")
+    link.symlink_to(table)
+    for path in (table, link, tmp_path / "." / "table.csv"):
+        for given in (table, tmp_path / "*.csv"):
+            with pytest.raises(ValueError, match="is read here: write to another"):
+                check_files({"--out": path}, [given])
+    with pytest.raises(ValueError, match=f"--json {other} is what --out writes already"):
+        check_files({"--out": other, "--json": str(other)})
+    check_files({"--out": other, "--json": "-", "--html": None}, [table, "-"])
+    check_files({"--out": os.devnull, "--json": os.devnull})

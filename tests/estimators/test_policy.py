@@ -56,7 +56,11 @@ def test_it_is_the_same_bit_for_bit(kind, tmp_path):
         before, after = getattr(model, name)(X), getattr(loaded, name)(X)
         np.testing.assert_array_equal(after, before, strict=True)
         np.testing.assert_array_equal(after, getattr(model.solution_, name)(X))
+        one_by_one = np.concatenate([getattr(loaded, name)(X[i : i + 1]) for i in range(5)])
+        if name != "predict":
+            np.testing.assert_allclose(one_by_one, after[:5], rtol=1e-6)
     assert str(loaded.audit(X, y)) == str(model.audit(X, y))
+    assert "on 100 rows; yes is 'good'" in str(loaded.audit(X, y))
     assert str(loaded.certify(X, y)) == str(model.solution_.certify(X, y))
     assert loaded.calibration == model.solution_.calibration
     assert type(loaded) is type(model.solution_) is rb.Policy

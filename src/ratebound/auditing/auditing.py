@@ -83,7 +83,14 @@ def audit(
         level=level,
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
+        positive=_named(population),
     )
+
+
+def _named(population: Population) -> Any:
+    """The label that is yes, unless that goes without saying."""
+    yes = None if population.y is None else population.yes
+    return None if yes is None or yes == 1 else np.asarray(yes).item()
 
 
 def _measurable(

@@ -75,6 +75,7 @@ class Audit:
     promises: tuple[Promise, ...]
     groups: tuple[Group, ...]
     training: tuple[float, float] | None  # objective and worst violation where it was trained
+    positive: Any = None  # the label that is yes, where that is not 1 or True
 
     @property
     def kept(self) -> bool:

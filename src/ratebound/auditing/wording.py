@@ -36,7 +36,8 @@ def as_text(report: Audit) -> str:
 
 def heading(report: Audit) -> str:
     """What was audited, on what."""
-    return f"Audit of {report.model} on {rows_text(report)}"
+    positive = "" if report.positive is None else f"; yes is {report.positive!r}"
+    return f"Audit of {report.model} on {rows_text(report)}{positive}"
 
 
 def rows_text(report: Audit) -> str:

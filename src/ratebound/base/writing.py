@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 
 def write_whole(path: str | Path, content: bytes) -> Path:
-    """Write `content` to a file, making its folders, or leave what was there; returns the path."""
-    target = Path(path)
+    """Write `content` to a file, making its folders, or leave what was there; returns the path.
+
+    A link stays a link to the file that is written, and a file keeps its permissions. A device or a
+    pipe has no place to move a file to, and is written to.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        target.write_bytes(content)
+        return Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # which nobody uses
     try:
@@ -17,10 +25,12 @@ def write_whole(path: str | Path, content: bytes) -> Path:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if target.is_file():
+            shutil.copymode(target, beside)
         os.replace(beside, target)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(target)  # a full disk names no file
+            error.filename = str(path)  # a full disk names no file
         raise
-    return target
+    return Path(path)

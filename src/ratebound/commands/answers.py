@@ -7,20 +7,11 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ratebound.auditing import Audit
 from ratebound.base.writing import write_whole
-from ratebound.commands.folders import check_file
-
-OUTPUT = "-"  # the standard output, where a file is asked for
-
-
-def check_json(target: str | None) -> None:
-    """Refuse, before any work, a file that cannot be written."""
-    if target not in (None, OUTPUT):
-        check_file(Path(target), "--json")
+from ratebound.commands.folders import OUTPUT
 
 
 def tell(words: str, document: Any, json: str | None) -> None:

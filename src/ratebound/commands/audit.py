@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ratebound.auditing import audit as audit_on
-from ratebound.commands.answers import check_json, failing, one_notice, tell
-from ratebound.commands.folders import check_file
+from ratebound.commands.answers import failing, one_notice, tell
+from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
 from ratebound.commands.promises import check_populations
 from ratebound.commands.rows import labelled, with_labels
@@ -18,9 +18,7 @@ from ratebound.solution.mixture import Mixture
 
 def audit(use: Use) -> int:
     """Print the audit, write it where asked; the exit status says whether promises are broken."""
-    check_json(use.json)
-    if use.out is not None:
-        check_file(use.out, "--out")
+    check_files({"--out": use.out, "--json": use.json}, (*use.data, *use.population.values()))
     mixture = load_model(use.model, use.trusted)
     with one_notice(), working("auditing", use.quiet):
         people, others = populations_for(mixture, use)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ratebound.certifying.certify import certify as certify_on
-from ratebound.commands.answers import check_json, one_notice, tell
+from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.audit import populations_for
+from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model
 from ratebound.commands.uses import Use
@@ -15,7 +16,7 @@ CONFIDENCE = 0.95
 
 def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
-    check_json(use.json)
+    check_files({"--json": use.json}, (*use.data, *use.population.values()))
     mixture = load_model(use.model, use.trusted)
     with one_notice(), working("certifying", use.quiet):
         people, others = populations_for(mixture, use)

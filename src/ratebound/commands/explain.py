@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.commands.answers import check_json, one_notice, tell
+from ratebound.commands.answers import one_notice, tell
+from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import read_given, tell_columns
@@ -20,7 +21,7 @@ def explain(run: Run) -> int:
         raise ValueError(
             "which promise should be explained? Give --require, as in --require 'recall() >= 0.9'"
         )
-    check_json(run.json)
+    check_files({"--json": run.json}, (*run.data, *run.population.values()))
     with one_notice():
         given = read_given(run, problem)
         tell_columns(given.people.X, given.features)

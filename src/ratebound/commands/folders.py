@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+OUTPUT = "-"  # the standard output, where a file is asked for
 
 
 @contextmanager
@@ -93,8 +96,25 @@ def check_folder(target: Path, names: Sequence[str] = ()) -> None:
         raise ValueError(f"--out {target}: cannot write in {above}")
 
 
-def check_file(target: Path, flag: str) -> None:
-    """Refuse, before any work, a place where no file can be written."""
+def check_files(written: Mapping[str, str | Path | None], read: Iterable[str | Path] = ()) -> None:
+    """Refuse, before any work, files that cannot be written or would take another's place.
+
+    `written` are files by their flags, and `read` the paths and patterns of what is read. A file that is
+    read must not be written, nor one file twice; what is no file, such as a pipe, may be.
+    """
+    paths = [path for given in read for path in glob.glob(str(given)) or [str(given)]]
+    taken = {os.path.realpath(path): "is read here: write to another" for path in paths}
+    for flag, target in written.items():
+        if target is None or str(target) == OUTPUT:
+            continue
+        _check_file(Path(target), flag)
+        place = os.path.realpath(target)
+        if place in taken and (os.path.isfile(place) or not os.path.exists(place)):
+            raise ValueError(f"{flag} {target} {taken[place]}")
+        taken[place] = f"is what {flag} writes already"
+
+
+def _check_file(target: Path, flag: str) -> None:
     if target.is_dir():
         raise ValueError(f"{flag} {target} is a folder; a file is written")
     above = target.absolute().parent

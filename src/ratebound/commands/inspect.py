@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ratebound.commands.answers import check_json, tell
-from ratebound.commands.folders import check_file
+from ratebound.commands.answers import tell
+from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
 from ratebound.commands.rows import classes_of, visible, with_labels
 from ratebound.commands.runs import Run
@@ -16,9 +16,7 @@ from ratebound.tables.table import Table, read_table
 
 def inspect(run: Run) -> int:
     """Show each column and what is done with it, and which label is yes."""
-    check_json(run.json)
-    if run.html is not None:
-        check_file(run.html, "--html")
+    check_files({"--html": run.html, "--json": run.json}, run.data)
     with working("inspecting", run.quiet):
         codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
         table = read_table(run.data, codes, run.reading)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ratebound.certifying.monitor import Monitor
-from ratebound.commands.answers import check_json, one_notice, tell
-from ratebound.commands.folders import check_file
+from ratebound.commands.answers import one_notice, tell
+from ratebound.commands.folders import check_files
 from ratebound.commands.predict import decisions
 from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
@@ -24,8 +24,7 @@ CONFIDENCE = 0.95
 def monitor(use: Use) -> int:
     """Take in the rows, print the table and write the state; the exit status says whether it is calm."""
     assert use.state is not None
-    check_json(use.json)
-    check_file(use.state, "--state")
+    check_files({"--state": use.state, "--json": use.json}, (*use.data, *use.population.values()))
     mixture = load_model(use.model, use.trusted)
     for promise in mixture.problem.constraints:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):

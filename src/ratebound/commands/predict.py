@@ -19,8 +19,8 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import OUTPUT, check_json, one_notice, write_json
-from ratebound.commands.folders import check_file
+from ratebound.commands.answers import one_notice, write_json
+from ratebound.commands.folders import OUTPUT, check_files
 from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.commands.uses import Use
@@ -36,9 +36,7 @@ FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign a
 
 def predict(use: Use) -> int:
     """Write a decision for each row, in order, to a file or to the standard output."""
-    check_json(use.json)
-    if use.out is not None:
-        check_file(use.out, "--out")
+    check_files({"--out": use.out, "--json": use.json}, use.data)
     mixture = load_model(use.model, use.trusted)
     with one_notice(), working("deciding", use.quiet):
         table = table_for(mixture, use.data, use.reading)

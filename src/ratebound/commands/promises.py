@@ -51,14 +51,14 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
             )
 
 
-def text_columns(problem: Problem) -> dict[str, Kind]:
-    """The columns that constraints compare with texts; a model was trained on them as such."""
-    found: dict[str, Kind] = {}
+def compared_columns(problem: Problem) -> dict[str, Kind]:
+    """The columns that constraints compare with texts alone, or with numbers alone."""
+    said: dict[str, set[Kind]] = {}
     for rate in problem.rates:
         for condition in leaves(rate.subset):
             if not isinstance(condition, Compare | In):  # missing, which any column may be
                 continue
             values = condition.values if isinstance(condition, In) else (condition.value,)
-            if all(isinstance(value, str) for value in values):
-                found[str(condition.column)] = "text"
-    return found
+            kinds = said.setdefault(str(condition.column), set())
+            kinds |= {"text" if isinstance(value, str) else "number" for value in values}
+    return {name: kinds.pop() for name, kinds in said.items() if len(kinds) == 1}

@@ -15,8 +15,8 @@ from typing import Any
 from ratebound.base.extras import import_torch
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import OUTPUT, check_json, write_json
-from ratebound.commands.folders import check_folder
+from ratebound.commands.answers import write_json
+from ratebound.commands.folders import OUTPUT, check_files, check_folder
 from ratebound.experiments.all_tables import page
 from ratebound.experiments.charts import oscillation, png, trade_off
 from ratebound.experiments.experiment import Experiment
@@ -48,7 +48,7 @@ def reproduce(
     if device is not None:
         _check_device(device)
     check_folder(out)
-    check_json(json)
+    check_files({"--json": json})
 
     settings: dict[str, Any] = {"folder": data, "device": device, "keep": out / GAMES}
     tables = {}

@@ -11,6 +11,7 @@ import numpy as np
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.commands.answers import note
+from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
@@ -40,7 +41,8 @@ def read_given(run: Run, problem: Problem) -> Given:
     """The tables of a run; the labels found in the first are the classes."""
     if run.label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
-    codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
+    compared = compared_columns(problem)  # a code that is compared with numbers is read as one
+    codes: dict[str, Kind] = {n: "text" for n in run.categorical if compared.get(n) != "number"}
     table = read_noted(run.data, codes, run.reading)
     table = with_labels(table, run.label, run.drop_unlabelled)
     classes, features = classes_of(table, run.label, run.positive), visible(table, run)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.commands.promises import text_columns
+from ratebound.commands.promises import compared_columns
 from ratebound.commands.rows import read_noted
 from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
-from ratebound.tables.reading import Kind, Reading
+from ratebound.tables.reading import Reading
 from ratebound.tables.table import Table
 
 
@@ -55,11 +55,13 @@ def table_for(
     """
     assert model.encoding is not None
     known = model.decider.known
-    kinds: dict[str, Kind] = dict(text_columns(model.problem)) if promises or label else {}
+    compared = compared_columns(model.problem) if promises or label else {}
+    kinds = dict(compared)
     for column in model.encoding.columns:
         if model.encoding.style != "table":
             texts = isinstance(column, Category | Code) or column.read_as != "number"
-            kinds[str(column.name)] = "text" if texts else "number"
+            if not texts or compared.get(str(column.name)) != "number":  # a code may be either
+                kinds[str(column.name)] = "text" if texts else "number"
     for name, known_values in known.items():
         if all(isinstance(value, str | None) for value in known_values):
             kinds[name] = "text"

@@ -9,8 +9,8 @@ from typing import Any
 from ratebound.auditing import Audit, audit
 from ratebound.auditing.wording import summary
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import check_json, failing, one_notice, tell
-from ratebound.commands.folders import check_folder, whole_folder
+from ratebound.commands.answers import failing, one_notice, tell
+from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import read_given, tell_columns
@@ -29,7 +29,7 @@ def train(run: Run) -> int:
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
-    check_json(run.json)
+    check_files({"--json": run.json}, (*run.data, *run.population.values()))
     problem = stated(run)
     with one_notice():
         given = read_given(run, problem)

@@ -328,8 +328,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
         X, encoding = unmasked(X), self.solution_.encoding
-        if frame_columns(X) and encoding is not None and encoding.from_frame:
-            return X  # its columns are found by their names
+        if encoding is not None and encoding.from_frame:
+            return X  # its columns are found by their names, or it is refused for having none
         return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
 
 

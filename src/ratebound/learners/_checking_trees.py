@@ -24,7 +24,10 @@ def demand(is_right: bool, otherwise: str) -> None:
 
 
 def reached(left: Array, right: Array, where: str) -> Array:
-    """The nodes reached from the root, node 0, each exactly once; -1 stands for no child."""
+    """The nodes reached from the root, node 0, each exactly once; -1 stands for no child.
+
+    Two children of a node follow each other: XGBoost finds the right one of a single row that way.
+    """
     seen = np.zeros(len(left), dtype=bool)
     found, nodes = [], np.array([0])
     while len(nodes):
@@ -32,7 +35,7 @@ def reached(left: Array, right: Array, where: str) -> Array:
         demand(not twice, f"{where}: a node is reached twice")
         seen[nodes] = True
         found.append(nodes)
-        nodes = np.concatenate([left[nodes], right[nodes]])
+        nodes = np.column_stack([left[nodes], right[nodes]]).ravel()
         nodes = nodes[nodes >= 0]
     return np.concatenate(found)
 

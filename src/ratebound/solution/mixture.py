@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
@@ -286,9 +287,19 @@ class Mixture:
         with np.errstate(all="ignore"):
             scores = self.scorer.scores(self.parameters, features)
         if not np.isfinite(scores).all():
-            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
-            raise ValueError(f"row {row} has no score: its features hold NaN or infinite values")
+            raise ValueError(self._without_score(features, scores))
         return scores
+
+    def _without_score(self, features: Any, scores: Array) -> str:
+        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
+        named = self.encoding is not None and self.encoding.from_frame and not self.scorer.tables
+        if named and not issparse(features):
+            assert self.encoding is not None
+            unsound = np.flatnonzero(~np.isfinite(features[row]))
+            if len(unsound):
+                name = self.encoding.names[unsound[0]]
+                return f"row {row} has no score: {name!r} is infinite or far larger than in training"
+        return f"row {row} has no score: its features hold NaN or infinite values"
 
 
 def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:

@@ -122,7 +122,7 @@ def _examples(cells: Cells) -> tuple[str, ...]:
     first = as_texts(cells.only(slice(LOOKED_AT)))
     assert first.levels is not None
     places = dict.fromkeys(first.values[first.values >= 0].tolist())
-    texts = [first.levels[place] for place in list(places)[:SHOWN]]
+    texts = [" ".join(first.levels[place].split()) for place in list(places)[:SHOWN]]  # on one line
     return tuple(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -90,9 +90,11 @@ def _read_category(cells: Cells, column: Category | Code) -> Read:
     found = _places(levels, column.values)
     lacking = cells.values < 0
     strange = np.append(found < 0, False)[cells.values]  # the last for code -1, which is missing
-    coded = cells.holds in ("numbers", "dates", "durations") and strange.any()
-    if coded and (strange | lacking).all() and np.isnan(read_numbers(column.values)).all():
-        raise _changed(column.name, cells, "texts", cells)
+    if strange.any() and (strange | lacking).all() and np.isnan(read_numbers(column.values)).all():
+        if cells.holds == "texts" and not np.isnan(read_numbers(cells.levels)).any():
+            cells = replace(cells, holds="numbers")  # a file has them as texts
+        if cells.holds not in ("texts", "mixed"):
+            raise _changed(column.name, cells, "texts", cells)
     other, missing = _places((OTHER, MISSING), column.values).tolist()
     table = np.append(np.where(found < 0, other, found), missing)
     told = strange if other < 0 else np.zeros_like(strange)  # rare values had no feature of their own
