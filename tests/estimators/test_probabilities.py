@@ -93,6 +93,22 @@ def test_a_model_that_has_seen_all_rows_is_calibrated_by_a_stand_in():
     assert np.abs(noise.predict_proba(new)[:, 1] - 0.5).max() < 0.15
 
 
+def test_what_training_rows_flatter_is_taken_back():
+    """With few rows, none are held out: the tree is judged out of fold beside itself."""
+    X, Y = rows(300)
+    noise = np.random.default_rng(2).permutation(Y)
+    model = classifier(
+        constraints="positive_rate() <= 0.6", model=DecisionTreeClassifier(random_state=0), training=None
+    )
+    assert model.fit(X, noise).score(X, noise) == 1
+    assert model.solution_.calibration.on == "training rows, corrected out of fold"
+    new, labels = rows(500, seed=1)
+    assert np.abs(model.predict_proba(new)[:, 1] - 0.5).max() < 0.2
+    assert model.fit(X, Y).predict_proba(new)[labels, 1].mean() > 0.55  # of labels that can be learned
+    few = np.r_[:2, np.flatnonzero(Y)[:1], np.flatnonzero(~Y)[:1]]
+    assert model.set_params(constraints=()).fit(X[few], Y[few]).predict_proba(new).shape == (500, 2)
+
+
 def test_without_time_for_a_stand_in_it_is_the_training_rows(monkeypatch):
     lightgbm = pytest.importorskip("lightgbm")
     played, count = _searching._played_plainly, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -159,11 +160,12 @@ def found(search: Search) -> Found:
             safer = from_safest(candidates, wide + optimism)
     held_out = None if validation is None or not search.fresh else validation.first
     calibrating = Calibrating(
-        everyone=everyone.first,
+        everyone=everyone,
         held_out=held_out,
         trace=together,
         own=len(own),
         train_stand_ins=lambda: _played_plainly(search, train, clock.left),
+        cross_fit=cache(partial(_cross_fitted, search, clock)),
     )
 
     def finished(chosen: Mixture) -> Mixture:
@@ -232,10 +234,9 @@ def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> T
         learner,
         batch_size=search.batch_size,
         rules=Rules(loss=search.training.loss, proxy=search.training.proxy),
-        judge=search.judge,
         seed=search.seed,
         progress=search.progress,
-        **how,
+        **{"judge": search.judge} | how,
     )
 
 
@@ -251,12 +252,27 @@ def _trained_plainly(search: Search, max_time: float | None) -> Trace:
     return replace(judged_on(plain, search.everyone), multipliers=weights)
 
 
-def _played_plainly(search: Search, rows: Compiled, max_time: float | None) -> Trace:
+def _played_plainly(search: Search, rows: Compiled, max_time: float | None, **how: Any) -> Trace:
     """The model trained only to minimize errors on these rows, for as many rounds as on all of them."""
     errors = compile(Problem(error_rate()), rows.first)
     rounds = _rounds(search, search.everyone)
     keep = Keep(max(1, rounds // KEPT_PLAIN))
-    return _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time))
+    return _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time), **how)
+
+
+def _cross_fitted(search: Search, clock: Clock) -> Trace | None:
+    """The model without promises, each row also scored by one that has not seen it.
+
+    None where there are too few rows, or no time. What is found already must not be lost over it.
+    """
+    if search.learner.folds is None or not search.fresh:
+        return None
+    folds = Folds(search.learner.folds)
+    try:
+        found = _played_plainly(search, search.everyone, clock.left, judge=folds)
+    except (ValueError, RuntimeError):
+        return None
+    return None if found.interrupted else found
 
 
 def _validated(search: Search) -> tuple[Compiled, Compiled | None]:

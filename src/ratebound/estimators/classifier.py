@@ -248,7 +248,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The probability of each label, (n, 2) as in ``classes_``, whatever is decided.
 
         ``solution_.calibration`` says on which rows it was calibrated: out of fold with `confidence`,
-        otherwise on held-out rows, and where there are none on the training rows, which flatter.
+        otherwise on held-out rows, and where there are none on the training rows.
         """
         rows = self._rows(X)
         return self.solution_.predict_proba(rows)

@@ -23,8 +23,8 @@ STEPS = 100  # of Newton's method; ten are usual
 class Calibration:
     """The probability of yes is ``1 / (1 + exp(-slope * score - intercept))``.
 
-    `on` says which rows it was fitted on: "out of fold", "held-out rows" or "training rows" by the
-    estimator, whose models have seen only the last of these; `rows` is their number.
+    `on` says which rows it was fitted on, by the estimator "out of fold", "held-out rows", "training
+    rows" or "training rows, corrected out of fold"; `rows` is their number.
 
     >>> Calibration(2.0, -1.0, "held-out rows", 500).probability(np.array([0.5, 3.0])).round(3)
     array([0.5  , 0.993])
