@@ -9,7 +9,7 @@ from ratebound.game._places import Lists
 from ratebound.problem import compiled as module
 from ratebound.problem import masks
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.masks import read_values
+from ratebound.problem.values import read_values
 
 ROWS = 6000
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.problem.masks import masker
 
 from ..extras import pd
 
@@ -66,8 +67,14 @@ def test_rows_that_are_not_there(rows):
 MIXED = np.array([1, "x"] * (N // 2), dtype=object)
 COLUMNS = {
     "a date": (DAYS, "d < 5", "holds dates and is compared with a number, 5"),
-    "a date as text": (DAYS, 'd < "2020-02-01"', "holds dates and is compared with text.*make them"),
-    "a date equal to text": (DAYS, 'd == "2020-01-01"', "holds dates and is compared with text"),
+    "a date and a word": (DAYS, 'd < "soon"', "holds dates and is compared with 'soon': write a date"),
+    "a day that is not there": (DAYS, 'd == "1999-01-01"', 'no row has d == "1999-01-01"'),
+    "amounts in order": (
+        ["$5", "$12"] * (N // 2),
+        'd < "$7"',
+        r"letters, and '\$7' looks like a number",
+    ),
+    "day or month first": (["1/2/2024", "3/4/2024"] * (N // 2), 'd < "2024-03-01"', "order is that of"),
     "a list of dates": ([datetime.date(2020, 1, 1)] * N, "d < 5", "holds dates"),
     "a list of times": ([datetime.datetime(2020, 1, 1)] * N, "d < 5", "holds dates"),
     "a duration": (DAYS - DAYS[0], "d < 5", "holds durations"),
@@ -80,6 +87,39 @@ COLUMNS = {
     "numbers": (np.arange(N), 'd == "x"', "holds numbers and is compared with text"),
     "numbers as objects": (np.arange(N).astype(object), 'd == "x"', "holds numbers and is"),
 }
+
+
+MOMENTS = [datetime.date(2023, 12, 31), datetime.date(2024, 2, 1), None]
+WRITTEN = {
+    "ISO": ["2023-12-31", "2024-02-01", None],
+    "day first": ["31.12.2023", "1.2.2024", None],
+    "month first": ["12/31/2023", "2/1/2024", None],
+    "dates": MOMENTS,
+    "times in a zone": [
+        each and datetime.datetime(*each.timetuple()[:3], 23, tzinfo=datetime.UTC) for each in MOMENTS
+    ],
+    "NumPy": np.array(["2023-12-31", "2024-02-01", "NaT"], "M8[D]"),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("relation", ["<", "<=", ">", ">="])
+def test_dates_are_compared_as_dates(kind, relation):
+    mask = masker(rb.Population(None, columns={"d": WRITTEN[kind]}), absent=True)
+    before = [True, False, False] if relation.startswith("<") else [False, True, False]
+    for value in ("2024-01-15", "2024-01-15 08:30"):
+        assert (
+            mask(rb.parse(f'recall(d {relation} "{value}") >= 0').left.rates[0].subset).tolist()
+            == before
+        )
+    if kind in ("dates", "NumPy"):
+        assert mask(rb.column("d") == "2024-02-01").tolist() == [False, True, False]
+        assert mask(rb.column("d").isin(["2024-02-01", "2023-12-31"])).tolist() == [True, True, False]
+
+
+def test_texts_that_are_no_dates_are_ordered_by_their_letters():
+    mask = masker(rb.Population(None, columns={"d": ["A", "C", None, "B2"]}))
+    assert mask(rb.column("d") < "B9").tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize("name", COLUMNS)

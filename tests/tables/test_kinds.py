@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.base.dates import date_orders, read_dates
 from ratebound.tables.columns import check_distinct
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding
 from ratebound.tables.kinds import read_cells
-from ratebound.tables.moments import date_orders, number_of, read_dates, read_durations
+from ratebound.tables.moments import number_of, read_durations
 
 from ..extras import pd, pl
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Number
 
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import distinct, is_missing, some
+from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
+from ratebound.problem.values import Comparable, Values, dated, read_values
 from ratebound.rates.subsets import (
     EVERYONE,
     Compare,
@@ -30,9 +28,6 @@ from ratebound.rates.subsets import (
 
 Masker = Callable[[Subset], Array]
 FEW = 2**20  # codes that are counted sooner than sorted
-ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "bytes",
-         "M": "dates", "m": "durations", "c": "complex numbers"}  # fmt: skip
 
 
 def masker(population: Population, *, absent: bool = False) -> Masker:
@@ -78,66 +73,6 @@ def _renumbered(code: Array) -> Array:
     return np.unique(code, return_inverse=True)[1]
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
-    """A column's values; texts and objects by their distinct ones, so that each is looked at once.
-
-    A row without a value compares with nothing: it is not equal, not below and not above.
-    """
-
-    values: Array  # (n,), or with codes (d,) distinct
-    codes: Array | None  # (n,) which distinct value each row holds, -1 for none
-    place: dict[Value, int]  # of each distinct value
-    kinds: frozenset[str]  # what the values are
-
-    def equal(self, value: Value) -> Array:
-        if self.codes is None:
-            return np.asarray(self.values == value, dtype=bool)
-        place = self.place.get(value)
-        return np.zeros(len(self.codes), dtype=bool) if place is None else self.codes == place
-
-    def ordered(self, relation: str, value: Value) -> Array:
-        found = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
-        return found if self.codes is None else np.append(found, False)[self.codes]
-
-    @property
-    def missing(self) -> Array:
-        return is_missing(self.values) if self.codes is None else self.codes < 0
-
-
-def read_values(values: Array) -> Values:
-    """A column's values, looked at once.
-
-    >>> read_values(np.array(["b", None, "a", "b"], dtype=object)).codes
-    array([ 0, -1,  1,  0], dtype=int32)
-    """
-    if values.dtype.kind not in "OU":
-        if is_missing(values).all():  # numbers only by the type that a table gives to no values
-            return Values(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
-        return Values(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
-    listed = values.tolist()
-    place: dict[Value, int] = {}
-    try:
-        codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
-    except TypeError:  # lists, say, which compare with nothing that can be said
-        return Values(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
-    held = np.fromiter(place, dtype=object, count=len(place))
-    lacking = is_missing(held)
-    if lacking.any():  # every way to say it becomes -1
-        codes = np.where(lacking, -1, np.cumsum(~lacking) - 1).astype(np.int32)[codes]
-        held = held[~lacking]
-        place = {value: index for index, value in enumerate(held.tolist())}
-    return Values(held, codes, place, frozenset(map(_kind, {type(value) for value in held.tolist()})))
-
-
-def _kind(kind: type) -> str:
-    if issubclass(kind, str):
-        return "text"
-    if issubclass(kind, Number) and not issubclass(kind, complex):
-        return "numbers"
-    return "dates" if issubclass(kind, datetime.date) else f"values of type {kind.__name__}"
-
-
 def _leaf(
     subset: Subset, population: Population, column: Callable[[Name], Values], absent: bool
 ) -> Array:
@@ -165,30 +100,34 @@ def _leaf(
     if subset.relation in ("==", "!="):
         found = _equals(name, values, subset.value, absent)
         return found if subset.relation == "==" else ~found
-    _check_kind(name, values, subset.value, absent, alone=True)
-    return values.ordered(subset.relation, subset.value)
+    values, value = dated(name, values, subset.value, in_order=True)
+    _check_kind(name, values, value, absent, alone=True)
+    return values.ordered(subset.relation, value)
 
 
 class NoSuchValue(ValueError):
     """A column holds a value that a condition names in no row."""
 
 
-def _equals(name: Name, column: Values, value: Value, absent: bool) -> Array:
+def _equals(name: Name, column: Values, given: Value, absent: bool) -> Array:
+    column, value = dated(name, column, given)
     _check_kind(name, column, value, absent, alone=False)
     found = column.equal(value)
     if not found.any() and not absent:
         raise NoSuchValue(
-            f"no row has {column_text(name)} == {value_text(value)}; the column holds "
+            f"no row has {column_text(name)} == {value_text(given)}; the column holds "
             f"{some(distinct(column.values))}"
         )
     return found
 
 
-def _check_kind(name: Name, column: Values, value: Value, absent: bool, *, alone: bool) -> None:
+def _check_kind(name: Name, column: Values, value: Comparable, absent: bool, *, alone: bool) -> None:
     """Text compares with text and numbers with numbers; anything else is a slip, not an empty set.
 
     For an order all values must be of that kind `alone`, for equality only some.
     """
+    if isinstance(value, np.datetime64):
+        return
     given = "text" if isinstance(value, str) else "numbers"
     if not column.kinds:
         if absent:

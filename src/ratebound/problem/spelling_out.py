@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.masks import masker, read_values
+from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.values import read_values
 from ratebound.rates.grouping import Goal, Promise, group_of
 from ratebound.rates.kinds import counted_over
 from ratebound.rates.rate import FIRST

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from ratebound.base.dates import DateOrder
+
 # How a table is encoded for a model. "scaled" standardizes numbers and makes texts one-hot, for models
 # that descend gradients; "plain" leaves numbers unchanged; "codes" also turns texts into numbers, for
 # boosted trees; "table" passes the columns unchanged, for your own pipelines.
@@ -25,8 +27,6 @@ Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has t
 # where there is a time zone; of a duration its days.
 ReadAs = Literal["number", "days", "month", "weekday", "hour", "duration"]
 PARTS = ("month", "weekday", "hour")  # of a date, beside its days
-# The order in which dates that are texts name day, month and year. ISO dates are read in any case.
-DateOrder = Literal["ymd", "dmy", "mdy"]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.dates import DateOrder
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import as_csr, as_dense
@@ -21,7 +22,6 @@ from ratebound.tables.columns import (
     Category,
     Code,
     Column,
-    DateOrder,
     Name,
     Number,
     Plain,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ratebound.base.dates import read_dates
 from ratebound.base.types import Array
 from ratebound.tables.amounts import NUMERAL, read_numbers
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
@@ -25,7 +26,7 @@ from ratebound.tables.kinds import (
     read_cells,
     spelled,
 )
-from ratebound.tables.moments import read_dates, read_durations
+from ratebound.tables.moments import read_durations
 
 TRUTHS = {"true": "True", "1": "True", "false": "False", "0": "False"}
 TOLD = 10  # columns named in a warning

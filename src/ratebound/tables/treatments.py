@@ -15,11 +15,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ratebound.base.dates import DateOrder, date_orders, read_dates
 from ratebound.base.types import Array
 from ratebound.tables.amounts import are_amounts, read_numbers
-from ratebound.tables.columns import BEYOND, DateOrder, Name, name_from_json
+from ratebound.tables.columns import BEYOND, Name, name_from_json
 from ratebound.tables.kinds import CODE, Cells, as_texts, looked_up
-from ratebound.tables.moments import date_orders, parts_of, read_dates, read_durations
+from ratebound.tables.moments import parts_of, read_durations
 
 MOST = 100  # texts of a column that get a feature of their own
 FEW = 20  # distinct texts that are categories even where no two rows share one

@@ -1,0 +1,143 @@
+"""A column's values as conditions compare them: texts, numbers and dates each with their own kind.
+
+People write dates as texts, so a text beside a column of dates is one. The order of texts is that of
+their letters, which is refused where they look like numbers that it would put in a wrong order.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.dates import date_orders, read_dates
+from ratebound.base.types import Array
+from ratebound.problem.frames import is_missing
+from ratebound.rates.subsets import Name, Value
+
+ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "S": "bytes",
+         "M": "dates", "m": "durations", "c": "complex numbers"}  # fmt: skip
+LIKE_A_NUMBER = re.compile(r"\s*[-+]?\s*[$€£¥]?\s*\d")
+Comparable = Value | Any  # or a date
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A column's values; texts and objects by their distinct ones, so that each is looked at once.
+
+    A row without a value compares with nothing: it is not equal, not below and not above.
+    """
+
+    values: Array  # (n,), or with codes (d,) distinct
+    codes: Array | None  # (n,) which distinct value each row holds, -1 for none
+    place: dict[Value, int]  # of each distinct value
+    kinds: frozenset[str]  # what the values are
+
+    def equal(self, value: Comparable) -> Array:
+        if self.codes is None:
+            return np.asarray(self.values == value, dtype=bool)
+        place = self.place.get(value)
+        return np.zeros(len(self.codes), dtype=bool) if place is None else self.codes == place
+
+    def ordered(self, relation: str, value: Comparable) -> Array:
+        found = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
+        return found if self.codes is None else np.append(found, False)[self.codes]
+
+    @property
+    def missing(self) -> Array:
+        return is_missing(self.values) if self.codes is None else self.codes < 0
+
+
+def read_values(values: Array) -> Values:
+    """A column's values, looked at once.
+
+    >>> read_values(np.array(["b", None, "a", "b"], dtype=object)).codes
+    array([ 0, -1,  1,  0], dtype=int32)
+    """
+    if values.dtype.kind not in "OU":
+        if is_missing(values).all():  # numbers only by the type that a table gives to no values
+            return Values(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
+        return Values(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
+    listed = values.tolist()
+    place: dict[Value, int] = {}
+    try:
+        codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
+    except TypeError:  # lists, say, which compare with nothing that can be said
+        return Values(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
+    held = np.fromiter(place, dtype=object, count=len(place))
+    lacking = is_missing(held)
+    if lacking.any():  # every way to say it becomes -1
+        codes = np.where(lacking, -1, np.cumsum(~lacking) - 1).astype(np.int32)[codes]
+        held = held[~lacking]
+        place = {value: index for index, value in enumerate(held.tolist())}
+    return Values(held, codes, place, frozenset(map(_kind, {type(value) for value in held.tolist()})))
+
+
+def _kind(kind: type) -> str:
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, Number) and not issubclass(kind, complex):
+        return "numbers"
+    return "dates" if issubclass(kind, datetime.date) else f"values of type {kind.__name__}"
+
+
+def dated(
+    name: Name, column: Values, value: Value, *, in_order: bool = False
+) -> tuple[Values, Comparable]:
+    """Column and value as dates, where the column holds such and the value is a text; else as they are.
+
+    Where they are to be `in_order`, texts that are all dates are compared as such.
+
+    >>> days = read_values(np.array(["31.12.2023", "1.2.2024"], dtype=object))
+    >>> column, value = dated("day", days, "2024-01-01", in_order=True)
+    >>> column.ordered(">=", value)
+    array([False,  True])
+    """
+    if not isinstance(value, str):
+        return column, value
+    if column.kinds == {"dates"}:
+        moment = read_dates([value], "ymd")[0]
+        if np.isnat(moment):
+            raise ValueError(
+                f"column {name!r} holds dates and is compared with {value!r}: write a date as in "
+                '"2024-01-31", or "2024-01-31 08:30"'
+            )
+        found = column.values if column.codes is None else _moments(column.values)
+        return _by_row(found.astype("M8[us]"), column), moment
+    if not in_order or column.kinds != {"text"}:
+        return column, value
+    texts = column.values.tolist()
+    odd = next((text for text in (value, *texts) if LIKE_A_NUMBER.match(text)), None)
+    if odd is None:
+        return column, value
+    orders = date_orders(texts)
+    moment = read_dates([value], orders[0])[0] if len(orders) == 1 else np.datetime64("NaT", "us")
+    if np.isnat(moment):
+        raise ValueError(
+            f"column {name!r} holds texts, whose order is that of their letters, and {odd!r} looks like "
+            "a number or a date: make it a column of numbers, or write dates as in 2024-01-31"
+        )
+    return _by_row(read_dates(texts, orders[0]), column), moment
+
+
+def _by_row(moments: Array, column: Values) -> Values:
+    """A column of dates; `moments` are of its distinct values where it has codes."""
+    gap = np.array(["NaT"], dtype="M8[us]")
+    rows = moments if column.codes is None else np.concatenate([moments, gap])[column.codes]
+    return Values(rows, None, {}, frozenset(["dates"]))
+
+
+def _moments(dates: Array) -> Array:
+    """Dates of any type, in UTC where they have a zone."""
+    found = [
+        each.astimezone(datetime.UTC).replace(tzinfo=None)
+        if isinstance(each, datetime.datetime) and each.tzinfo
+        else each
+        for each in dates.tolist()
+    ]
+    return np.array(found, dtype="M8[us]")
