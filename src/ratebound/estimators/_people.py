@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, some, unmasked
 from ratebound.problem.population import Population, check_order, columns_by_name
+from ratebound.rates.rate import FIRST
+from ratebound.tables.columns import Name
+from ratebound.tables.encoding import Encoding
 
 
 def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, Any]) -> Population:
@@ -122,3 +125,18 @@ def _population(given: Any, classes: tuple[Any, Any]) -> Population:
         "a population is a table, a table with its labels as (table, labels) or (table, labels, "
         f"columns), or a rb.Population, got {type(given).__name__}"
     )
+
+
+def encoded(
+    people: Mapping[str, Population], encoding: Encoding, spoken_of: Sequence[Name]
+) -> dict[str, Population]:
+    """The populations as the model sees them, with the columns that are spoken of."""
+    seen = {}
+    for name, each in people.items():
+        try:
+            seen[name] = each.seen_through(encoding.transform, spoken_of)
+        except ValueError as error:
+            if name == FIRST:
+                raise
+            raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
+    return seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,21 +17,26 @@ from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
-from ratebound.estimators._people import check_two, classes_of, labelled, other_populations, read_labels
+from ratebound.estimators._people import (
+    check_two,
+    classes_of,
+    encoded,
+    labelled,
+    other_populations,
+    read_labels,
+)
 from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, unmasked
-from ratebound.problem.population import Population, check_order
+from ratebound.problem.population import check_order
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
-from ratebound.tables.encoding import Encoding
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.fitting import fit_encoding
 
@@ -174,7 +179,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             takes_missing=learner.takes_missing,
         )
         spoken_of = (*problem.columns, *(self.known or ()))
-        everyone = compile(problem, **_encoded(fitting, encoding, spoken_of))
+        everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
         if self.known is not None:
             known_groups(self.known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
@@ -331,21 +336,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if encoding is not None and encoding.from_frame:
             return X  # its columns are found by their names, or it is refused for having none
         return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
-
-
-def _encoded(
-    people: Mapping[str, Population], encoding: Encoding, spoken_of: Sequence[Name]
-) -> dict[str, Population]:
-    """The populations as the model sees them, with the columns that are spoken of."""
-    seen = {}
-    for name, each in people.items():
-        try:
-            seen[name] = each.seen_through(encoding.transform, spoken_of)
-        except ValueError as error:
-            if name == FIRST:
-                raise
-            raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
-    return seen
 
 
 def _heaviest(mixture: Mixture) -> Array:
