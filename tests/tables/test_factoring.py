@@ -114,6 +114,8 @@ def test_a_row_alone_is_told_about_as_any_table_is():
         encoding.transform(table[["age"]][:1])
     with pytest.raises(ValueError, match="two columns of X are named 'age'"):
         encoding.transform(table[["age", "age", "sex"]][:1])
+    for far in (1e290, -1e299, 10**250):  # beyond single precision
+        assert not np.isfinite(encoding.transform(table[:1].assign(age=[far]))[0, 0])
     reordered = table.assign(more=1)[["more", "sex", "age"]]
     np.testing.assert_array_equal(encoding.transform(reordered[:1]), encoding.transform(table)[:1])
     assert encoding.transform(table[:1].astype("float32", errors="ignore")).shape == (1, 3)

@@ -1,20 +1,32 @@
 """One row at a time, as a service decides: its features, without making a column of each value.
 
-Only a row that is just like those trained on is read here: numbers that are finite, and texts that were
-seen. For any other the columns are read as those of a table, with all that is to be told about them.
+Only a row that is just like those trained on is read here: numbers that are finite, texts that were
+seen, and gaps where training had some. For any other the columns are read as those of a table, with all
+that is to be told about them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.tables.columns import Category, Code, Column, Number, width_of
+from ratebound.tables.columns import (
+    BEYOND,
+    MISSING,
+    Category,
+    Code,
+    Column,
+    Name,
+    Number,
+    flags_gaps,
+    width_of,
+)
 
 NUMBERS = (float, int, np.float64, np.int64)
 
@@ -28,10 +40,10 @@ class OneRow:
         self.readable = bool(columns) and all(
             isinstance(c, Category | Code) or c.read_as == "number" for c in columns
         )
-        self.readers = []
+        self.readers: list[_Reader] = []
         first = 0
         for column in columns if self.readable else ():
-            self.readers.append((column.name, first, *_reader(column)))
+            self.readers.append(_reader(column, first))
             first += width_of(column)
 
     def features(self, X: Any) -> Any:
@@ -39,21 +51,17 @@ class OneRow:
         row = _cells(X) if self.readable else None
         if row is None:
             return None
-        places, values = [], []
-        for name, first, codes, center, scale in self.readers:
-            cell: Any = row.get(name)
-            if codes is None:
-                if type(cell) not in NUMBERS or not math.isfinite(cell):
-                    return None
-                places.append(first)
-                values.append((float(cell) - center) / scale)
-            elif type(cell) is not str or cell not in codes:
+        places: list[int] = []
+        values: list[float] = []
+        for reader in self.readers:
+            written = reader.written(row.get(reader.name, row))  # a row is no cell that can be read
+            if written is None:
                 return None
-            else:
-                place, value = codes[cell]
-                places.append(first + place)
+            for place, value in written:
+                places.append(place)
                 values.append(value)
-        return self._written(places, np.array(values, self.dtype))
+        with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
+            return self._written(places, np.array(values, self.dtype))
 
     def _written(self, places: list[int], values: Array) -> Any:
         if self.thin:
@@ -69,13 +77,43 @@ class OneRow:
         return found
 
 
-def _reader(column: Column) -> tuple[dict[str, tuple[int, float]] | None, float, float]:
-    """The place and value of each known text, or None for a number; its centre and scale."""
+@dataclass(frozen=True)
+class _Reader:
+    """How the cell of one column is read: which features it writes, and with which values."""
+
+    name: Name
+    first: int  # of its features
+    known: dict[str, list[tuple[int, float]]] | None  # by text; None for a number
+    missing: list[tuple[int, float]] | None  # where there is none; None if training had no such row
+    center: float = 0.0
+    scale: float = 1.0
+
+    def written(self, cell: Any) -> list[tuple[int, float]] | None:
+        """Features and their values, or None where training has seen nothing like it."""
+        if cell is None or (type(cell) is float and math.isnan(cell)):
+            return self.missing
+        if self.known is not None:
+            return self.known.get(cell) if type(cell) is str else None
+        if type(cell) not in NUMBERS or not -BEYOND <= cell <= BEYOND:
+            return None
+        return [(self.first, (float(cell) - self.center) / self.scale)]
+
+
+def _reader(column: Column, first: int) -> _Reader:
     if isinstance(column, Category):
-        return {text: (place, 1.0) for place, text in enumerate(column.values)}, 0.0, 1.0
+        known = {text: [(first + place, 1.0)] for place, text in enumerate(column.values)}
+        return _Reader(column.name, first, known, known.pop(MISSING, None))
     if isinstance(column, Code):
-        return {text: (0, float(code)) for code, text in enumerate(column.values)}, 0.0, 1.0
-    return (None, column.center, column.scale) if isinstance(column, Number) else (None, 0.0, 1.0)
+        codes = {text: [(first, float(code))] for code, text in enumerate(column.values)}
+        return _Reader(column.name, first, codes, [(first, math.nan)] if column.gaps else None)
+    center, scale, fill = 0.0, 1.0, 0.0
+    if isinstance(column, Number):
+        center, scale = column.center, column.scale
+    else:
+        fill = math.nan if column.fill is None else column.fill
+    flag = [(first + 1, 1.0)] if flags_gaps(column) else []
+    missing = [(first, fill), *flag] if column.gaps else None
+    return _Reader(column.name, first, None, missing, center, scale)
 
 
 def _cells(X: Any) -> dict[Any, Any] | None:
