@@ -14,6 +14,7 @@ import numpy as np
 from _common import machine, markdown
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import brier_score_loss, log_loss
 
@@ -25,7 +26,11 @@ TABLES = {
     "COMPAS": (rb.datasets.load_compas, rb.equal_opportunity(SEXES, slack=0.05)),
     "Bank": (rb.datasets.load_bank, [rb.positive_rate() <= 0.05]),
 }
-MODELS = ("linear", "lightgbm")
+MODELS = {
+    "linear": "linear",
+    "lightgbm": "lightgbm",
+    "forest": RandomForestClassifier(100, random_state=0),
+}
 
 
 def calibration_error(labels: np.ndarray, chances: np.ndarray) -> float:
@@ -35,12 +40,13 @@ def calibration_error(labels: np.ndarray, chances: np.ndarray) -> float:
     return sum(gaps) / len(labels)
 
 
-def measured(model: str, table: str) -> list[list[str]]:
+def measured(model: str, table: str, count: int | None) -> list[list[str]]:
     load, promises = TABLES[table]
     splits = load()
-    train, others, test = splits.train, splits.validation, splits.test
+    others, test = splits.validation, splits.test
+    train = splits.train if count is None else splits.train.only(np.arange(len(splits.train))[:count])
     columns = {name: np.asarray(values) for name, values in train.columns.items() if name == "sex"}
-    base = rb.RateConstrainedClassifier(promises, model=model, random_state=0)
+    base = rb.RateConstrainedClassifier(promises, model=MODELS[model], random_state=0)
 
     def fitted(**options):
         return clone(base).set_params(**options).fit(train.X, train.y, columns=columns)
@@ -51,6 +57,8 @@ def measured(model: str, table: str) -> list[list[str]]:
         f"predict_proba ({plain.solution_.calibration.on})": plain,
         f"predict_proba, confidence=0.9 ({careful.solution_.calibration.on})": careful,
     }
+    flattered = rb.Population(train.X, train.y)
+    ways["the first, on its training rows alone"] = plain.solution_.calibrated(flattered)
     for method in ("sigmoid", "isotonic"):
         name = f"CalibratedClassifierCV of the first, {method}, on {len(others):,} more rows"
         ways[name] = CalibratedClassifierCV(FrozenEstimator(plain), method=method).fit(
@@ -72,9 +80,11 @@ def measured(model: str, table: str) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["linear", "lightgbm"])
+    parser.add_argument("--rows", type=int, help="train on the first so many rows only")
     args = parser.parse_args()
-    rows = [row for model in args.models for table in args.tables for row in measured(model, table)]
+    pairs = [(model, table) for model in args.models for table in args.tables]
+    rows = [row for pair in pairs for row in measured(*pair, args.rows)]
     print(machine())
     header = ["table", "model", "probabilities", "Brier", "log loss", "calibration error"]
     print(markdown(header, rows))
