@@ -9,6 +9,7 @@ from ratebound.estimators._people import other_populations
 from ..extras import pa, pd, pl
 
 N = 120
+POOL = 'positive_rate(on="pool") <= 0.9'
 RNG = np.random.default_rng(5)
 SCORE = RNG.normal(size=N)
 TABLE = {"score": SCORE, "group": RNG.choice(["a", "b"], N).astype(object)}
@@ -156,7 +157,15 @@ WRONG_OTHERS = {
 def test_what_is_no_population(kind):
     given, error, words = WRONG_OTHERS[kind]
     with pytest.raises(error, match=words):
-        other_populations({"pool": given}, ("N", "Y"))
+        other_populations({"pool": given}, ("N", "Y"), rb.Problem("error_rate()", [POOL]))
+
+
+def test_a_population_that_nobody_speaks_of_is_a_slip():
+    people = pd.DataFrame(TABLE)
+    with pytest.raises(TypeError, match=r"sample_weights= is no argument.*mean 'sample_weight'"):
+        classifier().fit(people, LABELS, sample_weights=np.ones(N))
+    with pytest.raises(TypeError, match=r'pol= is no argument.*A constraint speaks of one by on="pol"'):
+        classifier().fit(people, LABELS, pol=people)
 
 
 def test_a_further_population_without_labels_or_columns_says_so():

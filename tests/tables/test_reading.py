@@ -160,6 +160,23 @@ def test_decimal_commas(tmp_path):
     assert cells(quoted)["a"] == ["1,5", "1,6"]
 
 
+def test_codes_with_leading_zeros_are_texts(tmp_path):
+    rows = "".join(f"{i},0.{i % 9},{i:05}\n" for i in range(6_000))
+    table = read_table(write(tmp_path, "t.csv", f"n,f,zip\n{rows}"))
+    assert table.kinds == {"n": "number", "f": "number", "zip": "text"}
+    assert table["zip"][7] == "00007"
+    quoted = read_table(write(tmp_path, "u.csv", 'n,zip\n"1","007"\n"0","010"\n-0.5,0\n'))
+    assert quoted.kinds == {"n": "number", "zip": "text"}
+
+
+def test_points_beside_decimal_commas_are_said(tmp_path):
+    table = read_table(write(tmp_path, "t.csv", "a;b;c\n4.268;0,5;1\n950;1,5;2\n"))
+    assert table.notices == (
+        "commas are read as decimal points in 'b' (0,5)",
+        "points are read as decimal points beside them, in 'a' (4.268)",
+    )
+
+
 def test_amounts_are_numbers(tmp_path):
     rows = "".join(f"{i},{i},x\n" for i in range(5_000))
     path = write(tmp_path, "t.csv", f'price,share,code\n{rows}"1,250.50",17%,y\n-3,,x\n')
@@ -214,7 +231,7 @@ def test_names_and_ids_are_no_numbers(tmp_path):
 def test_several_files(tmp_path):
     one, other = (
         write(tmp_path, "p-1.csv", "a,b\n1,x\n"),
-        write(tmp_path, "p-2.csv", "b;a\ny;02\n"),
+        write(tmp_path, "p-2.csv", "b;a\ny;2\n"),
     )
     for paths in ([one, other], tmp_path / "p-*.csv"):
         table = read_table(paths)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, some, unmasked
 from ratebound.problem.population import Population, check_order, columns_by_name
+from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
@@ -90,12 +92,25 @@ def trained_labels(y: Any, classes: tuple[Any, Any]) -> Array:
     return is_yes
 
 
-def other_populations(others: Mapping[str, Any], classes: tuple[Any, Any]) -> dict[str, Any]:
-    """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
+def other_populations(
+    others: Mapping[str, Any], classes: tuple[Any, Any], problem: Problem
+) -> dict[str, Any]:
+    """Further populations that a problem speaks of, each as it was given under its name.
 
-    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"))
+    That is a table, (table, labels), (table, labels, columns), or a population.
+
+    >>> problem = Problem("error_rate()", ['positive_rate(on="pool") <= 0.1'])
+    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"), problem)
     {'pool': Population(3 rows, no labels, columns )}
     """
+    spoken_of = {rate.on for rate in problem.rates if rate.on is not None}
+    for name in others:
+        if name not in spoken_of:
+            meant = nearest(name, [*spoken_of, "sample_weight", "columns"])
+            raise TypeError(
+                f"{name}= is no argument, and no constraint speaks of such a population{meant} A "
+                f'constraint speaks of one by on="{name}"'
+            )
     found = {}
     for name, given in others.items():
         try:

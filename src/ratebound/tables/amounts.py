@@ -18,6 +18,7 @@ _AMOUNT = re.compile(
     rf"\s*(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s?(?P<number>\d{{1,3}}(,\d{{3}})+(\.\d+)?|\d+(\.\d+)?)"
     rf"\s?(?P<after>{_CURRENCY}|%)?\s*"
 )
+CODE = re.compile(r"\s*[+-]?0\d")  # 007 is rather a code than a number
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 

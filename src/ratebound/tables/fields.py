@@ -65,12 +65,17 @@ class Fields:
     def numbers(self) -> Array | None:
         """The cells as whole numbers or as floats with NaN for empty ones, if all are plainly written.
 
-        That is digits with at most one point among them and a minus before them.
+        That is digits with at most one point among them and a minus before them, but not 007: a number
+        does not begin with a zero before another digit, and a code may.
         """
         width = int((self.ends - self.starts).max())
         if width > DIGITS + 2:
             return None
         letters = np.frombuffer(self.chunk, np.uint8)
+        long = self.ends - self.starts > 1
+        first = self.starts[long]
+        if ((letters[first] == ZERO) & (letters[first + 1] - ZERO < 10)).any():
+            return None
         size = len(self.starts)
         whole, digits, places = (np.zeros(size, np.int64) for _ in range(3))
         fraction = np.zeros(size, bool)

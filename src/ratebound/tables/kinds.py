@@ -6,7 +6,6 @@ Texts are read as codes of their distinct values, so that all that follows looks
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -23,7 +22,6 @@ from ratebound.tables.factoring import distinct_of, factored
 # "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
-CODE = re.compile(r"[+-]?0\d")  # 007 is rather a code than a number
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
 
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from ratebound.base.dates import read_dates
 from ratebound.base.types import Array
-from ratebound.tables.amounts import NUMERAL, read_numbers
+from ratebound.tables.amounts import CODE, NUMERAL, read_numbers
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
 from ratebound.tables.kinds import (
-    CODE,
     Cells,
     as_texts,
     looked_up,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.tables.amounts import are_amounts, read_numbers
+from ratebound.tables.amounts import CODE, are_amounts, read_numbers
 from ratebound.tables.arrow import read_arrow
 from ratebound.tables.contents import Content
 from ratebound.tables.fields import Cells
@@ -102,7 +102,8 @@ class _Column:
             return True
         cells = given.texts
         together = "".join(cells)
-        if "_" in together:  # Python reads 1_000 as a number; in a table it is a name
+        # Python reads 1_000 as a number, and 007; in a table these are names and codes.
+        if "_" in together or any(map(CODE.match, cells)):
             return False
         if commas and "," in together:
             self.comma = self.comma or next(cell for cell in cells if "," in cell)
@@ -207,10 +208,19 @@ def _told(columns: Mapping[str, _Column]) -> list[str]:
     commas = [f"{name!r} ({column.comma})" for name, column in numbers.items() if column.comma]
     if commas:
         said.append(f"commas are read as decimal points in {_few(commas)}")
+        points = {n: _fraction(c.values) for n, c in numbers.items() if not (c.comma or c.amount)}
+        if shown := [f"{name!r} ({value})" for name, value in points.items() if value]:
+            said.append(f"points are read as decimal points beside them, in {_few(shown)}")
     amounts = [f"{name!r} ({column.amount})" for name, column in numbers.items() if column.amount]
     if amounts:
         said.append(f"amounts are read as the numbers in them in {_few(amounts)}")
     return said
+
+
+def _fraction(values: Array) -> str:
+    """The first number that is not whole, or none."""
+    parts = np.flatnonzero(np.isfinite(values) & (values != np.floor(values)))
+    return str(values[parts[0]]) if len(parts) else ""
 
 
 def _few(words: Sequence[str]) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 
 from ratebound.base.dates import DateOrder, date_orders, read_dates
 from ratebound.base.types import Array
-from ratebound.tables.amounts import are_amounts, read_numbers
+from ratebound.tables.amounts import CODE, are_amounts, read_numbers
 from ratebound.tables.columns import BEYOND, Name, name_from_json
-from ratebound.tables.kinds import CODE, Cells, as_texts, looked_up
+from ratebound.tables.kinds import Cells, as_texts, looked_up
 from ratebound.tables.moments import parts_of, read_durations
 
 MOST = 100  # texts of a column that get a feature of their own
