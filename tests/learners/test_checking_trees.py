@@ -59,6 +59,21 @@ def test_what_a_library_writes_passes_and_scores_the_same(library, X):
     assert again.count == 3
 
 
+@both
+def test_a_split_of_missing_values_from_all_others_passes(library):
+    lacking = np.arange(N) % 5 == 0
+    X = np.where(lacking, np.nan, np.arange(N) * 37 % 11)[:, None]
+    options = {} if library == "xgboost" else {"min_child_samples": 2}
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    kind = getattr(module, LIBRARIES[library].CLASSIFIER)
+    estimator = kind(n_jobs=1, max_depth=2, **options)
+    compiled = rb.compile(rb.Problem("error_rate()", []), rb.Population(X, lacking))
+    trees = rb.play(compiled, rb.Boosted(estimator), rounds=2, progress=False).scorer.ensembles[0]
+    again = type(trees).from_bytes(trees.checked(trees.to_bytes()))
+    np.testing.assert_array_equal(scores(again, X), scores(trees, X))
+    assert len(np.unique(scores(trees, X))) > 1
+
+
 @pytest.mark.parametrize(
     "options", [{"tree_method": "exact", "gamma": 5.0}, {"num_parallel_tree": 3, "subsample": 0.5}]
 )

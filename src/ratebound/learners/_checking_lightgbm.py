@@ -74,7 +74,10 @@ def _lightgbm_tree(lines: dict[str, str], width: int, where: str) -> Tree:
     kinds = whole(lines.get("num_cat"), 0, 2**31 - 1, f"{where}: num_cat")
     tree = {name: take(name, leaves - 1) for name in ("left_child", "right_child", "split_feature")}
     tree["decision_type"] = take("decision_type", leaves - 1)
-    tree["threshold"] = take("threshold", leaves - 1, float)
+    # At a split of missing values from all others, every number lies below the threshold.
+    splits = np.array(lines.get("threshold", "").split(), dtype=float)
+    splits = np.where(splits == np.inf, np.finfo(float).max, splits)
+    tree["threshold"] = sized(splits, leaves - 1, f"{where}: threshold")
     tree["leaf_value"] = take("leaf_value", leaves, float)
     demand(within(tree["split_feature"], 0, width - 1), f"{where}: split_feature is out of range")
     demand(within(tree["decision_type"], 0, 15), f"{where}: decision_type is out of range")
