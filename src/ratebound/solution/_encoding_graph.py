@@ -6,6 +6,7 @@ The features are then put into the order that the model knows.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ratebound.tables.encoding import Encoding
 
 ML = "ai.onnx.ml"
 TRUTHS = {"True": ("true", "TRUE", "1"), "False": ("false", "FALSE", "0")}  # other spellings
+WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 WEEKDAY = 3  # of the first day of 1970, a Thursday; Monday is 0
 
 
@@ -80,7 +82,8 @@ def _looked_up(graph: Graph, column: Category | Code) -> str:
     if kind != "string":
         raise ValueError(f"column {column.name!r} is read both as texts and as numbers")
     codes = {value: code for code, value in enumerate(column.values)}
-    spelled = {"": codes.get(MISSING, -1)} | codes
+    floats = {f"{value}.0": code for value, code in codes.items() if WHOLE.fullmatch(value)}
+    spelled = {"": codes.get(MISSING, -1)} | floats | codes  # 3.0 is the category 3 to `predict` too
     if codes.keys() <= {"True", "False", MISSING}:
         for value, others in TRUTHS.items():
             spelled |= dict.fromkeys(others, codes.get(value, -1))
