@@ -4,6 +4,7 @@ import json
 import shutil
 
 import ratebound as rb
+from ratebound.tables.contents import digest_of
 
 from .conftest import PROMISE, make_people, write_csv
 
@@ -38,6 +39,15 @@ def test_many_rows_certify_what_holds(run, model, tmp_path):
     assert str(kept) + "\n" == answer.out
     average = run("certify", folder, rows, "--label", "income", "--in-expectation")
     assert average.status in (0, 1)
+
+
+def test_the_table_trained_on_certifies_nothing(refused, model, people, new_people, tmp_path):
+    copied = tmp_path / "copy.csv"
+    copied.write_bytes(people.read_bytes())
+    for path in (people, copied):
+        said = refused("certify", model, path, "--label", "income")
+        assert "is the table that the model was trained on" in said
+    assert rb.load(model).record.source != digest_of([new_people])
 
 
 def test_slips(refused, model, new_people):

@@ -10,6 +10,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model
 from ratebound.commands.uses import Use
 from ratebound.solution.files import save as write_model
+from ratebound.tables.contents import digest_of
 
 CONFIDENCE = 0.95
 
@@ -18,6 +19,11 @@ def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
     check_files({"--json": use.json}, (*use.data, *use.population.values()))
     mixture = load_model(use.model, use.trusted)
+    if mixture.record.source is not None and digest_of(use.data) == mixture.record.source:
+        raise ValueError(
+            f"{use.name} is the table that the model was trained on; what it keeps there shows nothing "
+            "about new rows: certify it on others, or set rows aside, train --certify 0.3"
+        )
     with one_notice(), working("certifying", use.quiet):
         people, others = populations_for(mixture, use)
         found = certify_on(

@@ -18,6 +18,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
+from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
 
 INTERRUPTED = 130
@@ -40,7 +41,8 @@ def train(run: Run) -> int:
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         report = audit(aside.problem, solution, aside.first, **aside.others)
-        solution = solution.recorded(audited=report.to_dict(), prices=solution.prices, pool=None)
+        told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
+        solution = solution.recorded(**told, source=digest_of(run.data))
         _write(solution, report, model.trace_, run.out)
     words = _words(report, model, len(fitting.first), run)
     tell(words, _document(report, solution, model, len(fitting.first), run), run.json)

@@ -17,7 +17,7 @@ from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price
 from ratebound.solution.status import Status
 
-PLAIN = ("setting", "seed", "data", "date", "versions", "audited")  # in a file as they are
+PLAIN = ("setting", "seed", "data", "source", "date", "versions", "audited")  # in a file as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class Record:
     setting: int | None = None  # the setting its members come from, None where from several
     seed: int | None = None  # of the training
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
+    source: str | None = None  # the digest of the files that these rows are from, if from any
     date: str | None = None  # when it was saved, where `save` was told
     versions: dict[str, str] = field(
         default_factory=lambda: dict(versions("ratebound", "numpy"))
@@ -79,7 +80,7 @@ class Record:
         objectives = {name: float(value) for name, value in data["objectives"].items()}
         if objectives.keys() != violations.keys():
             raise ValueError("its objectives and its violations are of different populations")
-        for name, kind in {"setting": int, "seed": int, "data": str, "date": str}.items():
+        for name, kind in {"setting": int, "seed": int, "data": str, "source": str, "date": str}.items():
             if data[name] is not None and type(data[name]) is not kind:
                 raise ValueError(f"the {name} in its record is {data[name]!r}")
         if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):

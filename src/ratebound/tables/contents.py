@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import glob
 import gzip
+import hashlib
 import io
 import lzma
 import sys
@@ -49,6 +50,16 @@ class Content:
 def contents(paths: Sequence[str | Path]) -> list[Content]:
     """What the files hold that `paths` mean, in order; a path may be a pattern, or "-"."""
     return [_content(path) for given in paths for path in _matching(str(given))]
+
+
+def digest_of(paths: Sequence[str | Path]) -> str | None:
+    """A digest of what files hold, by which they are known again; None for the standard input."""
+    if STANDARD_INPUT in map(str, paths):  # which can be read only once
+        return None
+    digest = hashlib.sha256()
+    for content in contents(paths):
+        digest.update(hashlib.sha256(content.data).digest())
+    return digest.hexdigest()
 
 
 def _matching(path: str) -> list[str]:
