@@ -132,6 +132,7 @@ def report(*verdicts):
         ([], True, []),
         (["holds", "may not hold"], True, ["uncertain"]),
         (["holds", "not measured"], True, ["uncertain"]),
+        (["not measured", "not measured"], True, ["broken", "uncertain"]),
         (["holds", "broken"], True, ["broken", "uncertain"]),
         (["may not hold"], False, ["uncertain", "training"]),
     ],

@@ -82,7 +82,7 @@ FLAGS = [
     (["--label", "y", "--exclude", "age", "sex"], "no column is left for the model"),
     (["--label", "y", "--known", "y"], "column 'y' is the label, which is not known when deciding"),
     (["--label", "y", "--known", "sx"], "no known column 'sx', did you mean 'sex'?"),
-    (["--label", "y", "--known", "age"], "column 'age' makes 32 groups of 32 rows, too few rows each"),
+    (["--label", "y", "--known", "age"], "column 'age' makes 40 groups of 40 rows, too few rows each"),
     (["--label", "y", "--model", "lightgbm"], "can split none of the features of these 32 rows"),
     (["--label", "y", "--weight", "w"], "no weight column 'w'"),
     (["--label", "y", "--weight", "sex"], "weight column 'sex' must hold numbers"),

@@ -171,6 +171,13 @@ def test_parquet_without_pyarrow(refused, model, tmp_path, monkeypatch):
     assert "pip install 'ratebound[parquet]'" in refused("predict", model, tmp_path / "new.parquet")
 
 
+def test_a_model_is_never_overwritten_by_what_it_says(refused, run, model, new_people):
+    for target in (model / "model.safetensors", model / ".." / model.name / "model.safetensors"):
+        assert "is read here: write to another" in refused("predict", model, new_people, "--out", target)
+    assert run("audit", model, new_people, "--label", "income", "--json", model / "a.json").status == 0
+    (model / "a.json").unlink()
+
+
 def explain(run, people, *promises):
     asked = [part for promise in promises for part in ("--require", promise)]
     flags = ["--label", "income", "--positive", ">50K", "--exclude", "id", "live"]

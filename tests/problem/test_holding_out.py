@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratebound.problem.holding_out import held_out
+import ratebound as rb
+from ratebound.problem.holding_out import held_out, parted
 
 
 @given(
@@ -27,3 +28,13 @@ def test_seeds_differ_and_repeat():
     np.testing.assert_array_equal(first, held_out(cells, 0.3, 0))
     assert (first != held_out(cells, 0.3, 1)).any()
     assert first.sum() == pytest.approx(300, abs=1)
+
+
+def test_a_row_of_every_group_stays_to_train_on():
+    groups = np.where(np.arange(200) == 7, 2, np.arange(200) % 2)
+    people = rb.Population(None, [0, 1] * 100, columns={"group": groups})
+    everyone = rb.compile(rb.Problem("error_rate()", []), people)
+    for seed in range(20):
+        training, aside = parted(everyone, 0.9, seed, groups)
+        assert set(training.first.column("group").tolist()) == {0, 1, 2}
+        assert len(training.first) + len(aside.first) == 200

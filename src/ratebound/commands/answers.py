@@ -53,9 +53,12 @@ def one_notice() -> Iterator[None]:
 def failing(report: Audit, feasible: bool, fail_on: str) -> bool:
     """Whether the exit status says so: for training alone, a promise shown broken, or one not shown.
 
-    A promise that is broken on these rows, but not beyond its interval, may hold on new ones.
+    A promise that is broken on these rows, but not beyond its interval, may hold on new ones. Where none
+    of them could be measured, nothing was checked.
     """
     if fail_on == "training":
         return not feasible
     verdicts = {promise.verdict for promise in report.promises}
-    return "broken" in verdicts if fail_on == "broken" else not verdicts <= {"holds"}
+    if fail_on == "uncertain":
+        return not verdicts <= {"holds"}
+    return "broken" in verdicts or verdicts == {"not measured"}

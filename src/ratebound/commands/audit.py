@@ -18,7 +18,7 @@ from ratebound.solution.mixture import Mixture
 
 def audit(use: Use) -> int:
     """Print the audit, write it where asked; the exit status says whether promises are broken."""
-    check_files({"--out": use.out, "--json": use.json}, (*use.data, *use.population.values()))
+    check_files({"--out": use.out, "--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
     with one_notice(), working("auditing", use.quiet):
         people, others = populations_for(mixture, use)

@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 
 def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
-    check_files({"--json": use.json}, (*use.data, *use.population.values()))
+    check_files({"--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
     if mixture.record.source is not None and digest_of(use.data) == mixture.record.source:
         raise ValueError(

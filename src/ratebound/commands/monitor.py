@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 def monitor(use: Use) -> int:
     """Take in the rows, print the table and write the state; the exit status says whether it is calm."""
     assert use.state is not None
-    check_files({"--state": use.state, "--json": use.json}, (*use.data, *use.population.values()))
+    check_files({"--state": use.state, "--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
     for promise in mixture.problem.constraints:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):

@@ -18,6 +18,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
+from ratebound.solution.thresholds import known_groups
 from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
 
@@ -57,8 +58,9 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
     """Rows to train on and rows held out, of every population; the same rows where none are."""
     if not run.holdout:
         return everyone, everyone
+    groups = None if not run.known else known_groups(run.known, everyone)[2]
     try:
-        return parted(everyone, run.holdout, run.seed)
+        return parted(everyone, run.holdout, run.seed, groups)
     except ValueError as error:
         raise ValueError(
             f"{error}; there are too few such rows to train and audit on: change --holdout, or --seed"

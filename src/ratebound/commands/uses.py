@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ratebound.solution.files import NAME
 from ratebound.tables.reading import Reading
 
 
@@ -39,6 +40,12 @@ class Use:
     def reading(self) -> Reading:
         """How the files are to be read."""
         return Reading(self.sep, self.encoding, self.header)
+
+    @property
+    def files(self) -> list[str | Path]:
+        """All that is read: tables, and the model's own file."""
+        model = self.model / NAME if self.model.is_dir() else self.model
+        return [*self.data, *self.population.values(), model]
 
     @property
     def name(self) -> str:

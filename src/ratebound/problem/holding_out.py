@@ -9,10 +9,13 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 
 
-def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compiled]:
+def parted(
+    everyone: Compiled, share: float, seed: int, groups: Array | None = None
+) -> tuple[Compiled, Compiled]:
     """The same problem on rows to train on, and on the share of every cell that is held out of them.
 
-    Counts speak of all rows, whichever part they are counted on.
+    Counts speak of all rows, whichever part they are counted on. Of every one of `groups`, given by
+    their numbers (n,), a row stays to train on.
 
     >>> from ratebound import Population, Problem, recall
     >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
@@ -21,6 +24,8 @@ def parted(everyone: Compiled, share: float, seed: int) -> tuple[Compiled, Compi
     ([80, 20], [40, 10])
     """
     aside = held_out(everyone.cells, share, seed)
+    if groups is not None:
+        aside[np.unique(groups, return_index=True)[1]] = False
     if aside.all() or not aside.any():
         empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
         raise ValueError(f"among the 0 {empty} rows nothing can be measured: choose a {other} share")

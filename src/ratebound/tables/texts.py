@@ -196,8 +196,10 @@ def _checked_separator(given: str) -> str:
 
 
 def _unread(error: Any, sep: str) -> str:
-    hint = f"; cells are parted by {_called(sep)} here, --sep says otherwise"
-    return f"{error}{hint if 'expected after' in str(error) else ''}"
+    if "expected after" in str(error):
+        return f"{error}; cells are parted by {_called(sep)} here, --sep says otherwise"
+    unclosed = "unexpected end of data" in str(error)
+    return f"{error}{'; a quotation mark before it is never closed' if unclosed else ''}"
 
 
 def _called(sep: str) -> str:

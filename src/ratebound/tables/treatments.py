@@ -167,8 +167,11 @@ def _as_numbers(texts: Sequence[str], places: Array, cells: Cells) -> Cells | No
 def _as_category(plan: Planned, keep: bool) -> Planned:
     found = plan.treatment
     rows = int((plan.cells.values >= 0).sum())
-    if not keep and found.distinct > FEW and found.distinct >= DIFFERING * rows:
-        return _left_out(plan, "almost all values differ, as names or ids do")
+    if not keep and found.distinct > FEW:
+        plan = _with_hint(plan)
+        if found.distinct >= DIFFERING * rows:
+            return _left_out(plan, f"{plan.treatment.words}almost all values differ, as names or ids do")
+        found = plan.treatment
     holds = "categories" if keep and found.holds == "texts" else found.holds
     plan = replace(plan, treatment=replace(found, holds=holds))
     if found.distinct > MOST:
@@ -177,6 +180,19 @@ def _as_category(plan: Planned, keep: bool) -> Planned:
     if found.holds == "mixed":
         return _done(plan, "category", "mixed kinds, read as texts: categories", unusual=True)
     return _done(plan, "category", "categories")
+
+
+def _with_hint(plan: Planned) -> Planned:
+    """Say how to make a number of texts that mostly are numbers."""
+    assert plan.cells.levels is not None
+    numbers = ~np.isnan(read_numbers(plan.cells.levels))
+    if plan.treatment.holds != "texts" or 2 * numbers.sum() < len(numbers):
+        return plan
+    other = plan.cells.levels[int(np.flatnonzero(~numbers)[0])] if not numbers.all() else ""
+    if not other:
+        return plan
+    words = f"mostly numbers, a number if cells such as {other!r} were empty: "
+    return replace(plan, treatment=replace(plan.treatment, words=words, unusual=True))
 
 
 def _as_number(plan: Planned, named: bool) -> Planned:
