@@ -170,14 +170,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people |= other_populations(others, classes, problem)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
-        encoding = fit_encoding(
-            first.X,
-            first.weights,
-            self.features,
-            learner.style,
-            takes_sparse=learner.takes_sparse,
-            takes_missing=learner.takes_missing,
-        )
+        takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
+        encoding = fit_encoding(first.X, first.weights, self.features, learner.style, **takes)
         spoken_of = (*problem.columns, *(self.known or ()))
         everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
         if self.known is not None:
