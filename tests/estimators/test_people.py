@@ -157,7 +157,7 @@ WRONG_OTHERS = {
 def test_what_is_no_population(kind):
     given, error, words = WRONG_OTHERS[kind]
     with pytest.raises(error, match=words):
-        other_populations({"pool": given}, ("N", "Y"), rb.Problem("error_rate()", [POOL]))
+        other_populations({"pool": given}, ("N", "Y"))
 
 
 def test_a_population_that_nobody_speaks_of_is_a_slip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,17 +92,23 @@ def trained_labels(y: Any, classes: tuple[Any, Any]) -> Array:
     return is_yes
 
 
-def other_populations(
-    others: Mapping[str, Any], classes: tuple[Any, Any], problem: Problem
-) -> dict[str, Any]:
-    """Further populations that a problem speaks of, each as it was given under its name.
+def other_populations(others: Mapping[str, Any], classes: tuple[Any, Any]) -> dict[str, Any]:
+    """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
 
-    That is a table, (table, labels), (table, labels, columns), or a population.
-
-    >>> problem = Problem("error_rate()", ['positive_rate(on="pool") <= 0.1'])
-    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"), problem)
+    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"))
     {'pool': Population(3 rows, no labels, columns )}
     """
+    found = {}
+    for name, given in others.items():
+        try:
+            found[name] = _population(given, classes)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
+    return found
+
+
+def check_spoken_of(others: Iterable[str], problem: Problem) -> None:
+    """Raise where a problem does not speak of a population: then its name is a slip."""
     spoken_of = {rate.on for rate in problem.rates if rate.on is not None}
     for name in others:
         if name not in spoken_of:
@@ -111,13 +117,6 @@ def other_populations(
                 f"{name}= is no argument, and no constraint speaks of such a population{meant} A "
                 f'constraint speaks of one by on="{name}"'
             )
-    found = {}
-    for name, given in others.items():
-        try:
-            found[name] = _population(given, classes)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from None
-    return found
 
 
 def _population(given: Any, classes: tuple[Any, Any]) -> Population:

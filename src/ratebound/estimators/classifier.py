@@ -18,6 +18,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._people import (
+    check_spoken_of,
     check_two,
     classes_of,
     encoded,
@@ -167,7 +168,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: labelled(X, labels, columns, weights, classes)}
         problem = Problem(self.objective, self.constraints)
-        people |= other_populations(others, classes, problem)
+        people |= other_populations(others, classes)
+        check_spoken_of(others, problem)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)
         first = fitting[FIRST]
         takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}

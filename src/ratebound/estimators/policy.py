@@ -44,7 +44,7 @@ class Policy(Mixture):
         `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
         """
         people = self._people(X, y, columns, sample_weight)
-        return audit(self.problem, self, people, **other_populations(others, self.classes, self.problem))
+        return audit(self.problem, self, people, **other_populations(others, self.classes))
 
     def certify(
         self,
@@ -65,7 +65,7 @@ class Policy(Mixture):
             people,
             confidence=confidence,
             in_expectation=in_expectation,
-            **other_populations(others, self.classes, self.problem),
+            **other_populations(others, self.classes),
         )
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:

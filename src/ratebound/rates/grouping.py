@@ -74,7 +74,7 @@ def groups_said(groups: Groups | None) -> list[Name | Subset]:
     """
     if groups is None:
         return [EVERYONE]
-    if isinstance(groups, str | int | Column | Subset):
+    if isinstance(groups, str | Column | Subset):
         groups = [groups]
     if not isinstance(groups, Iterable):
         raise TypeError(f"groups takes subsets, or columns with or without their values, got {groups!r}")
