@@ -253,6 +253,12 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     add = found.add_argument
-    add("--json", metavar="FILE", help="also write the answer as JSON; - for nothing but that")
+    add(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="also write the answer as JSON; without a file, or with -, print nothing but that",
+    )
     add("--quiet", action="store_true", help="show no progress; train: print one line at the end")
     return found

@@ -79,7 +79,7 @@ def test_every_command_answers_in_json(unplanned, run, asked, tmp_path, command)
 
 def test_the_json_of_predictions_is_the_csv(run, asked):
     rows = list(csv.DictReader(io.StringIO(run(*asked["predict"]).out)))
-    found = json.loads(run(*asked["predict"], "--json", "-").out)
+    found = json.loads(run(*asked["predict"], "--json").out)
     assert found["id"] == [row["id"] for row in rows]
     assert found["prediction"] == [row["prediction"] for row in rows]
     assert found["probability"] == [float(row["probability"]) for row in rows]
