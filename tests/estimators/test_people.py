@@ -211,3 +211,14 @@ def test_gaps_in_a_column_that_promises_speak_of_are_a_group():
 def test_few_rows_for_folds_are_said_in_the_estimators_words():
     with pytest.raises(ValueError, match=r"2 rows are too few for 3 folds.*give more rows"):
         rb.RateConstrainedClassifier("recall() >= 0.5", confidence=0.9).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_tables_that_are_none_yet():
+    people = pl.DataFrame(TABLE)
+    for given in ({"score": SCORE}, people.to_dicts()):
+        with pytest.raises(TypeError, match=r"pass pandas\.DataFrame\(X\)"):
+            classifier().fit(given, LABELS)
+    model = classifier().fit(people, LABELS)
+    for call in (lambda: model.fit(people.lazy(), LABELS), lambda: model.predict(people.lazy())):
+        with pytest.raises(TypeError, match=r"pass what its collect\(\) gives"):
+            call()

@@ -14,6 +14,8 @@ from ratebound.problem.matrices import as_csr
 
 def frame_columns(X: Any) -> list[Any]:
     """The column names of a table (pandas, polars, PyArrow), and none for anything else."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("a lazy frame has no rows yet: pass what its collect() gives")
     if hasattr(X, "column_names"):  # PyArrow, whose `columns` are the columns themselves
         names = list(X.column_names)
     else:

@@ -80,7 +80,7 @@ class Encoding:
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
-        if len(X) == 1 and (one := self._one_row.features(X)) is not None:
+        if hasattr(X, "__len__") and len(X) == 1 and (one := self._one_row.features(X)) is not None:
             return one
         self._check_columns(X)
         if self.style == "table":
