@@ -30,7 +30,8 @@ def feature_scale_of(features: Any) -> FeatureScale:
     FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
     """
     if sparse.issparse(features):
-        return _scale_of_matrix(features[:: max(1, features.shape[0] // ENOUGH)].tocsc())
+        rows = features.tocsr()[:: max(1, features.shape[0] // ENOUGH)]  # not all forms can be sliced
+        return _scale_of_matrix(rows.tocsc())
     columns = (column[:: max(1, len(column) // ENOUGH)] for column in columns_of(features))
     found = [_usual(numbers_of(column)) for column in columns]
     return FeatureScale(tuple(center for center, _ in found), tuple(scale for _, scale in found))
