@@ -215,9 +215,6 @@ def test_few_rows_for_folds_are_said_in_the_estimators_words():
 
 def test_tables_that_are_none_yet():
     people = pl.DataFrame(TABLE)
-    for given in ({"score": SCORE}, people.to_dicts()):
-        with pytest.raises(TypeError, match=r"pass pandas\.DataFrame\(X\)"):
-            classifier().fit(given, LABELS)
     model = classifier().fit(people, LABELS)
     for call in (lambda: model.fit(people.lazy(), LABELS), lambda: model.predict(people.lazy())):
         with pytest.raises(TypeError, match=r"pass what its collect\(\) gives"):

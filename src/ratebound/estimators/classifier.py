@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -311,8 +311,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             classes = classes_of(labels)
             column_or_1d(y, warn=True)
             y = labels
-        if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
-            raise TypeError("X holds columns by name, but is no table: pass pandas.DataFrame(X)")
         if names := frame_columns(X):
             self.n_features_in_ = len(names)
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
