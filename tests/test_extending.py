@@ -30,26 +30,26 @@ def draw(n=1500, seed=0):
     return rb.Population(X, y, columns={"sex": sex, "age": rng.integers(18, 80, n)})
 
 
-def false_discovery_rate():
-    return rb.ratio("false_discovery_rate", rb.false_positives, rb.predicted_positives)
+def wrong_yeses():
+    return rb.ratio("wrong_yeses", rb.false_positives, rb.predicted_positives)
 
 
-def f_score():
+def overlap():
     right, wrong = 2 * rb.true_positives(), rb.false_positives() + rb.false_negatives()
-    return rb.ratio("f_score", right, right + wrong, "Right yeses among yeses and positives.")
+    return rb.ratio("overlap", right, right + wrong, "Right yeses among yeses and positives.")
 
 
 def test_a_new_ratio_is_one_line_and_speaks_like_any_rate():
-    rate = false_discovery_rate()
+    rate = wrong_yeses()
     promise = rate(rb.column("age") < 25, sex="F", on="pool", at=0.5) <= 0.1
-    assert str(promise) == 'false_discovery_rate(age < 25 and sex == "F", on="pool", at=0.5) <= 0.1'
+    assert str(promise) == 'wrong_yeses(age < 25 and sex == "F", on="pool", at=0.5) <= 0.1'
     assert rb.parse(str(promise)) == promise
     assert isinstance(promise.left, rb.Ratio)
     assert str(promise.left.numerator) == 'false_positives(age < 25 and sex == "F", on="pool", at=0.5)'
-    with pytest.raises(TypeError, match="false_discovery_rate takes no versus="):
+    with pytest.raises(TypeError, match="wrong_yeses takes no versus="):
         rate(versus="live")
     with pytest.raises(ValueError, match="never above 1; did you mean"):
-        rb.Problem("error_rate()", ["false_discovery_rate() <= 5", rate() >= 5])
+        rb.Problem("error_rate()", ["wrong_yeses() <= 5", rate() >= 5])
 
 
 def test_a_new_ratio_against_an_existing_model_asks_for_it():
@@ -59,14 +59,14 @@ def test_a_new_ratio_against_an_existing_model_asks_for_it():
         kept_right()
 
 
-@pytest.mark.parametrize("define", [false_discovery_rate, f_score])
+@pytest.mark.parametrize("define", [wrong_yeses, overlap])
 @pytest.mark.parametrize("named", [True, False])
 def test_a_new_ratio_trains_audits_and_explains(define, named):
     rate, people = define(), draw()
     metric = rate(sex="F")
     if not named:
         metric = metric.numerator / metric.denominator
-    promise = metric <= 0.2 if define is false_discovery_rate else metric >= 0.68
+    promise = metric <= 0.2 if define is wrong_yeses else metric >= 0.68
     problem = rb.Problem(rb.error_rate(), [str(promise)])
     assert problem.subject_to == (promise,)
     trace = rb.play(
@@ -79,7 +79,7 @@ def test_a_new_ratio_trains_audits_and_explains(define, named):
     model = rb.best_iterate(trace)
     report = rb.audit(problem, model, people)
     yes, women = model.predict(people.X) == model.classes[1], people.columns["sex"] == "F"
-    if define is f_score:
+    if define is overlap:
         wanted = f1_score(people.y[women], yes[women])
     else:
         wanted = (yes & ~people.y)[women].sum() / yes[women].sum()
@@ -87,7 +87,7 @@ def test_a_new_ratio_trains_audits_and_explains(define, named):
     assert found.words == str(promise)
     assert found.value == pytest.approx(wanted)
     assert found.slack_low < found.slack < found.slack_high
-    assert found.method == ("score" if define is f_score else "exact")
+    assert found.method == ("score" if define is overlap else "exact")
     assert found.unit == "rate"
     assert found.kept
     assert found.kept == model.status.feasible
@@ -98,7 +98,7 @@ def test_a_new_ratio_trains_audits_and_explains(define, named):
 
 def test_a_new_ratio_can_be_impossible_and_says_in_which_parts():
     people = draw()
-    problem = rb.Problem("error_rate()", [f_score()() >= 0.99, rb.recall() <= 0.5])
+    problem = rb.Problem("error_rate()", [overlap()() >= 0.99, rb.recall() <= 0.5])
     model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), rounds=30))
     assert "per row of its subset in 2.0 * true_positives() >= 1.98 * true_positives()" in (
         model.status.message
@@ -106,7 +106,7 @@ def test_a_new_ratio_can_be_impossible_and_says_in_which_parts():
 
 
 def test_a_new_ratio_is_saved_and_loaded_where_it_is_defined(tmp_path):
-    people, rate = draw(), false_discovery_rate()
+    people, rate = draw(), wrong_yeses()
     problem = rb.Problem("error_rate()", [rate(sex="F") <= 0.3, rb.recall() / rb.accuracy() >= 0.5])
     model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), rounds=30))
     model.save(tmp_path / "model")
@@ -114,8 +114,8 @@ def test_a_new_ratio_is_saved_and_loaded_where_it_is_defined(tmp_path):
     assert loaded.problem == model.problem
     assert loaded.problem.subject_to == problem.subject_to
     assert str(rb.audit(loaded.problem, loaded, people)) == str(rb.audit(problem, model, people))
-    del KINDS["false_discovery_rate"]
-    with pytest.raises(ValueError, match=r"false_discovery_rate.*no such rate.*before rb\.load"):
+    del KINDS["wrong_yeses"]
+    with pytest.raises(ValueError, match=r"wrong_yeses.*no such rate.*before rb\.load"):
         rb.load(tmp_path / "model")
 
 
@@ -181,18 +181,18 @@ def test_goals_on_the_command_line(tmp_path, capsys):
 
 
 def test_what_is_built_in_stays_and_what_is_ones_own_may_be_defined_again():
-    false_discovery_rate()
-    first = false_discovery_rate()() <= 0.1  # as a notebook's cell run twice
-    assert rb.parse("false_discovery_rate() <= 0.1") == first
-    changed = rb.ratio("false_discovery_rate", rb.false_positives, rb.true_positives)
-    assert rb.parse("false_discovery_rate() <= 0.1") == (changed() <= 0.1) != first
+    wrong_yeses()
+    first = wrong_yeses()() <= 0.1  # as a notebook's cell run twice
+    assert rb.parse("wrong_yeses() <= 0.1") == first
+    changed = rb.ratio("wrong_yeses", rb.false_positives, rb.true_positives)
+    assert rb.parse("wrong_yeses() <= 0.1") == (changed() <= 0.1) != first
     minimum_precision()
     assert minimum_precision()({"sex": "F"}, at_least=0.6) == [rb.precision(sex="F") >= 0.6]
 
 
-@pytest.mark.parametrize("taken", ["equal_odds", "recall", "precision", "false_discovery_rate"])
+@pytest.mark.parametrize("taken", ["equal_odds", "recall", "precision", "wrong_yeses"])
 def test_a_goal_takes_no_name_of_ours_or_of_a_rate(taken):
-    false_discovery_rate()
+    wrong_yeses()
     before = dict(GOALS)
 
     def own(groups):
@@ -240,9 +240,9 @@ def test_a_goal_that_returns_no_constraints_is_refused(found):
 
 def test_words_that_another_process_does_not_know():
     """A ratio takes its parts along; a goal on a column says what is missing."""
-    goal, rate = minimum_precision(), false_discovery_rate()
+    goal, rate = minimum_precision(), wrong_yeses()
     words = pickle.dumps((goal("sex", at_least=0.6), rate() <= 0.1))
-    del GOALS["minimum_precision"], KINDS["false_discovery_rate"]
+    del GOALS["minimum_precision"], KINDS["wrong_yeses"]
     goals, promise = pickle.loads(words)
     assert rb.compile(rb.Problem("error_rate()", [promise]), draw(20)).constraints == (promise,)
     with pytest.raises(ValueError, match="minimum_precision is not defined in this process: import"):

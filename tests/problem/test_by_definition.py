@@ -53,6 +53,11 @@ DEFINITIONS = {
 # Quotients: what is counted above and below the line.
 RATIOS = {
     "precision": (lambda f, y, h: f and y, lambda f, y, h: f),
+    "false_discovery_rate": (lambda f, y, h: f and not y, lambda f, y, h: f),
+    "negative_predictive_value": (lambda f, y, h: not f and not y, lambda f, y, h: not f),
+    "false_omission_rate": (lambda f, y, h: not f and y, lambda f, y, h: not f),
+    "jaccard": (lambda f, y, h: f and y, lambda f, y, h: f or y),
+    "f_score": (lambda f, y, h: 2 * int(f and y), lambda f, y, h: int(f) + int(y)),
     "win_loss_ratio": (DEFINITIONS["wins"][0], DEFINITIONS["losses"][0]),
 }
 VERSUS = {
@@ -102,7 +107,7 @@ def measure(spec, data, scores, thresholds):
     inside = [row for row in population.rows if spec.subset.meant.holds(row)]
 
     def total(counted):
-        return sum(row.weight for row in inside if counted(yes[id(row)], row.y, row.live))
+        return sum(row.weight * counted(yes[id(row)], row.y, row.live) for row in inside)
 
     if spec.kind in RATIOS:
         over = total(lambda f, y, h: True)

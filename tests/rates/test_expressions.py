@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import fbeta_score
 
 import ratebound as rb
 from ratebound import accuracy, column, precision, recall, roc_auc, where, win_loss_ratio
@@ -330,3 +331,21 @@ def test_tightened(promise, margin, words):
 def test_margins_are_numbers_from_0_on(margin):
     with pytest.raises((TypeError, ValueError), match=r"margin|finite"):
         (recall() >= 0.9).tightened(margin)
+
+
+@pytest.mark.parametrize("beta", [None, 1, 2, 0.5])
+def test_the_f_score_is_scikit_learns(beta):
+    random = np.random.default_rng(0)
+    y, yes = random.random((2, 50)) < 0.5
+    metric, fraction = rb.f_score(beta=beta), fbeta_score(y, yes, beta=beta or 1)
+    people = rb.Population(None, y)
+    for bound, kept in ((fraction - 1e-9, True), (fraction + 1e-9, False)):
+        compiled = rb.compile(rb.Problem("error_rate()", [metric >= bound]), people)
+        assert (compiled.evaluate(np.where(yes, 1.0, -1.0))[1][0] <= 0) == kept
+    assert str(metric) == ("f_score()" if beta in (None, 1) else f"f_score(beta={beta})")
+
+
+@pytest.mark.parametrize("beta", [0, -1, "two", True])
+def test_what_beta_does_not_take(beta):
+    with pytest.raises((TypeError, ValueError), match="f_score"):
+        rb.f_score(beta=beta)

@@ -20,7 +20,7 @@ def rate_row(name):
     kind = OURS[name]
     needs = [word for word, needed in (("labels", kind.labels), ("`versus=`", kind.versus)) if needed]
     same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
-    above_below = f" `{kind.sides[0]}` over `{kind.sides[1]}`." if kind.sides else ""
+    above_below = " `{}` over `{}`.".format(*kind.sides({})) if kind.sides else ""
     return (
         f"| `{name}` | {kind.unit} | {' and '.join(needs) or '–'} | {kind.meaning}{above_below}{same} |"
     )

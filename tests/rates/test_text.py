@@ -17,6 +17,7 @@ positive_rate coverage negative_rate recall true_positive_rate false_negative_ra
 true_negative_rate accuracy error_rate prevalence predicted_positives predicted_negatives true_positives
 false_positives true_negatives false_negatives
 """
+RATIOS = "precision false_discovery_rate negative_predictive_value false_omission_rate jaccard"
 VERSUS = "churn loss_only_churn wins losses positive_rate_of accuracy_of"
 AWKWARD = r"""
 sex|hours per week|class|None|True|lambda|match|on|at|versus|column|naïve|ﬁeld|年齢|a.b|0x|__import__
@@ -82,12 +83,15 @@ def expressions(draw):
 def metrics(draw):
     """What compares with numbers only: ratios, with and without a name, and roc_auc."""
     where, words = draw(arguments), draw(options)
-    kind = draw(st.sampled_from(["precision", "win_loss_ratio", "roc_auc", "unnamed"]))
+    kind = draw(st.sampled_from([*RATIOS.split(), "f_score", "win_loss_ratio", "roc_auc", "unnamed"]))
     if kind == "unnamed":
         below = draw(st.lists(st.tuples(st.floats(0.1, 9), rates()), min_size=1, max_size=2))
         return draw(expressions()) / sum((c * rate for c, rate in below), rb.Expression())
-    if kind == "precision":
-        return rb.precision(*where, **words)
+    if kind in RATIOS.split():
+        return getattr(rb, kind)(*where, **words)
+    if kind == "f_score":
+        beta = draw(st.none() | st.integers(1, 9) | st.floats(1e-3, 1e3))
+        return rb.f_score(*where, beta=beta, **words)
     if kind == "win_loss_ratio":
         return rb.win_loss_ratio(*where, versus=draw(names), **words)
     words.pop("at", None)

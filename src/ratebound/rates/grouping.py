@@ -57,7 +57,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
     plain = isinstance(name, str) and name.isidentifier() and name.isascii()
     if not plain or keyword.iskeyword(name) or name in ("abs", "column", "missing"):
         raise ValueError(
-            f"a rate or goal is called by a plain word such as false_discovery_rate, got {name!r}"
+            f"a rate or goal is called by a plain word such as share_of_loans, got {name!r}"
         )
     for what, table in (("rate", KINDS), ("goal", GOALS)):
         if name in table and (name in BUILT_IN or table is not like):

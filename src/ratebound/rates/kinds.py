@@ -6,14 +6,14 @@ A linear kind is a sum of *atoms*: among the rows `over`, how many are in `given
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Decision, Label, Subset
+from ratebound.rates.subsets import Decision, Label, Subset, Value
 
 Unit = Literal["share", "count", "ratio", "area"]
 YES, NO, ANY = True, False, None
@@ -34,6 +34,10 @@ class Atom:
 
 # What a linear kind counts on a subset, given where an existing model says yes.
 Counts = Callable[[Subset, Subset], tuple[Atom, ...]]
+# The numerator and the denominator of a ratio, said of everyone, by the options of its own.
+Sides = Callable[[Mapping[str, Value]], tuple[Expression, Expression]]
+# The options that only one kind takes, once checked, without those left at their defaults.
+Own = Callable[[Mapping[str, Any]], dict[str, Value]]
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,10 @@ class Kind:
     labels: bool  # whether it needs labels
     versus: bool  # whether it needs the decisions of an existing model
     counts: Counts | None = None  # of shares and counts
-    sides: tuple[Expression, Expression] | None = None  # above and below the line, of ratios
+    sides: Sides | None = None  # above and below the line, of ratios
     same_as: str = ""  # the kind that this is another name of
+    own: tuple[str, ...] = ()  # the names of the options that it alone takes
+    check_own: Own | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -55,7 +61,7 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
-        return (*versus, "on", "at", *(("out_of",) if self.unit == "count" else ()))
+        return (*self.own, *versus, "on", "at", *(("out_of",) if self.unit == "count" else ()))
 
 
 KINDS: dict[str, Kind] = {}  # every kind by its name
@@ -79,7 +85,7 @@ def metric_of(rate: Rate) -> Metric:
             versus=rate.versus if KINDS[part.kind].versus else None,
         )
 
-    numerator, denominator = (side.with_rates(said_of) for side in kind.sides)
+    numerator, denominator = (side.with_rates(said_of) for side in kind.sides(dict(rate.own)))
     return Ratio(numerator, denominator, rate)
 
 

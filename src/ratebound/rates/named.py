@@ -6,6 +6,7 @@ To add one, add a line to the table below, by `ratio` where it is a quotient, an
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import ANY, KINDS, LABEL, NO, YES, Atom, Counts, Kind, counted, metric_of
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import OPTIONS, Rate
-from ratebound.rates.subsets import EVERYONE, Decision, Subset, leaves, where
+from ratebound.rates.subsets import EVERYONE, Decision, Subset, Value, leaves, where
 
 Said_co = TypeVar("Said_co", covariant=True)
 
@@ -48,12 +49,15 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
                 f"{name} takes conditions such as sex='Female' or rb.column('age') < 25, got {part!r}"
             )
         rows &= part
+    own = {option: words.pop(option, None) for option in kind.own}
     options = {option: words.pop(option, None) for option in OPTIONS}
     for option, value in options.items():
         if value is not None and option not in kind.options:
             raise TypeError(
                 f"{name} takes no {option}=; a column of that name is written rb.column({option!r}) == ..."
             )
+    if kind.check_own is not None:
+        options["own"] = tuple(kind.check_own({o: v for o, v in own.items() if v is not None}).items())
     return metric_of(_checked(Rate(name, rows & where(**words), **options), kind))
 
 
@@ -134,12 +138,15 @@ def ratio(
     parts = [KINDS[rate.kind] for rate in Ratio(top, bottom).rates]
     labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
     function: RateFunction[Ratio] = _function(
-        Kind(name, sentence, "ratio", labels, versus, sides=(top, bottom)),
-        " Compares with numbers only.\n\n"
-        "    A bound on it is kept as ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of\n"
-        "    the subset where both are counts; that also holds where nothing is below the line.",
+        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom)), _OF_RATIOS
     )
     return function
+
+
+_OF_RATIOS = """ Compares with numbers only.
+
+    A bound on it is kept as ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of
+    the subset where both are counts; that also holds where nothing is below the line."""
 
 
 def _said_of_everyone(name: str, part: Expression | RateFunction[Expression]) -> Expression:
@@ -177,6 +184,19 @@ def _agree(h: Subset) -> Subset:
     return (h & LABEL) | (~h & ~LABEL)
 
 
+def _beta(own: Mapping[str, Any]) -> dict[str, Value]:
+    beta = as_number(own.get("beta", 1.0), "how much recall counts, as in f_score(beta=2)")
+    if beta <= 0:
+        raise ValueError(f"f_score: beta= takes a number above 0, got {own['beta']!r}")
+    return {} if beta == 1 else {"beta": int(beta) if beta.is_integer() else beta}
+
+
+def _f_sides(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
+    square = float(own.get("beta", 1.0)) ** 2
+    right = (1 + square) * true_positives()
+    return right, right + square * false_negatives() + false_positives()
+
+
 # fmt: off
 positive_rate = _rate("positive_rate", lambda s, h: (Atom(YES, s, s),), "Share of rows the model says yes to.")
 coverage = _rate("coverage", lambda s, h: (Atom(YES, s, s),), "Share of rows the model says yes to.", "positive_rate")
@@ -204,6 +224,14 @@ positive_rate_of = _rate("positive_rate_of", lambda s, h: (Atom(ANY, s & h, s),)
 accuracy_of = _rate("accuracy_of", lambda s, h: (Atom(ANY, s & _agree(h), s),), "Share of rows the *existing* model gets right, whatever the new one says.")
 
 precision = ratio("precision", true_positives, predicted_positives, "Share of the model's yeses that are right.")
+false_discovery_rate = ratio("false_discovery_rate", false_positives, predicted_positives, "Share of the model's yeses that are wrong.")
+negative_predictive_value = ratio("negative_predictive_value", true_negatives, predicted_negatives, "Share of the model's noes that are right.")
+false_omission_rate = ratio("false_omission_rate", false_negatives, predicted_negatives, "Share of the model's noes that are wrong.")
+jaccard = ratio("jaccard", true_positives, true_positives() + false_positives() + false_negatives(), "Right yeses among the rows that are positive or said yes to.")
+f_score: RateFunction[Ratio] = _function(
+    Kind("f_score", "The mean of precision and recall (harmonic), in which recall counts `beta` squared times as much.", "ratio", labels=True, versus=False, sides=_f_sides, own=("beta",), check_own=_beta),
+    _OF_RATIOS,
+)
 win_loss_ratio = ratio("win_loss_ratio", wins, losses, "Wins over losses against an existing model.")
 
 roc_auc: RateFunction[Area] = _function(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ratebound.rates.subsets import EVERYONE, Said, Subset, value_text
+from ratebound.rates.subsets import EVERYONE, Said, Subset, Value, value_text
 
 FIRST = "train"  # the population that rates without ``on=`` speak of
 OPTIONS = ("versus", "on", "at", "bins", "out_of")  # never the names of columns in a rate's keywords
@@ -16,7 +16,8 @@ class Rate(Said):
 
     `on` names the population, `versus` the column with an existing model's decisions, and `at` the
     threshold the score is compared with: a number, or the name of a threshold to be learned. A count
-    is `out_of` so many rows of its population.
+    is `out_of` so many rows of its population. `own` are the options that its kind alone takes, where
+    they are not left at their defaults, such as the beta of an `f_score`.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Rate(Said):
     versus: str | None = None
     bins: int | None = None
     out_of: float | None = None
+    own: tuple[tuple[str, Value], ...] = ()
 
     @property
     def population(self) -> str:
@@ -34,6 +36,7 @@ class Rate(Said):
 
     def __str__(self) -> str:
         words = [] if self.subset == EVERYONE else [str(self.subset)]
+        words += [f"{name}={value_text(value)}" for name, value in self.own]
         for option in OPTIONS:
             value = getattr(self, option)
             if value is not None:

@@ -208,7 +208,7 @@ class _Reader:
         options: dict[str, Any] = {}
         subsets = [self.subset(argument) for argument in node.args]
         for word, value in self.keywords(node):
-            if word in OPTIONS:
+            if word in OPTIONS or word in KINDS[name].own:
                 options[word] = self.value(value, f"{word}=")
             elif isinstance(value, ast.BoolOp | ast.Compare):
                 self.fail(node, f"among other conditions equality is written ==, as in {word} == ...")
