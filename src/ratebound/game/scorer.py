@@ -72,7 +72,10 @@ class Scorer(ABC):
 
     @abstractmethod
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, P) on n rows; a model says yes where they are at least 0."""
+        """Scores (M, n) of M models (M, P) on n rows; a model says yes where they are at least 0.
+
+        With D > 2 classes they are (M, D, n), and a model decides the class whose score is largest.
+        """
 
     def width(self, parameters: Array) -> int | None:
         """How many features these models take, where that is known."""
@@ -96,7 +99,7 @@ class Scorer(ABC):
         return cls()
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        """Scores (n, M) of these models as nodes of an ONNX graph; `features` are (n, d)."""
+        """Scores (n, M), or (n, M, D), of these models as nodes of a graph; `features` are (n, d)."""
         raise ValueError(
             f"to_onnx cannot write models of kind {self.kind!r}: their scorer, {type(self).__name__}, "
             "has no to_graph. It writes linear models, lattices, boosted trees and plain chains of "

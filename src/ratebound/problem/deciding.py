@@ -1,0 +1,56 @@
+"""From scores to decisions; what differs between one score a row and one for each class stands here.
+
+With two classes a row has one score, and the decision is yes, class 1, from 0 on. With D > 2 it has D
+scores, and the largest decides. Ties go to the later class, as a score of 0 is a yes. Scores of M models
+are (M, n) or (M, D, n), so the number of axes tells the two apart; decisions are numbers of classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ratebound.base.types import Array
+
+
+def decided(scores: Array) -> Array:
+    """The decisions (M, n) of M models, from their scores (M, n) or (M, D, n).
+
+    >>> decided(np.array([[-0.5, 0.0, 2.0]]))
+    array([[0, 1, 1]])
+    >>> decided(np.array([[[0.3, 1.0], [0.2, 1.0], [0.1, -1.0]]]))
+    array([[0, 1]])
+    """
+    if scores.ndim == 2:
+        return (scores >= 0).astype(int)
+    last = scores.shape[1] - 1
+    return last - scores[:, ::-1].argmax(axis=1)
+
+
+def decision_count(scores: Array) -> int:
+    """How many decisions D there are, by the scores of models."""
+    return 2 if scores.ndim == 2 else scores.shape[1]
+
+
+def mean_score(weights: Array, scores: Array) -> Array:
+    """The mean of scores (M, n) or (M, D, n) by `weights` (M,): (n,) or (D, n)."""
+    flat: Array = weights @ scores.reshape(len(scores), -1)
+    return flat.reshape(scores.shape[1:])
+
+
+def decision_shares(weights: Array, scores: Array) -> Array:
+    """The weight of the models that decide each class, (D, n), where all weigh 1.
+
+    >>> decision_shares(np.array([0.25, 0.75]), np.array([[-1.0, 2.0], [0.0, 0.5]]))
+    array([[0.25, 0.  ],
+           [0.75, 1.  ]])
+    """
+    if scores.ndim == 2:
+        return each_class(np.minimum(weights @ (scores >= 0), 1.0))
+    found = decided(scores)
+    shares = [weights @ (found == each) for each in range(scores.shape[1])]
+    return np.minimum(np.stack(shares), 1.0)
+
+
+def each_class(chance: Array) -> Array:
+    """A probability of yes (n,) as one for no and one for yes, (2, n); (D, n) are what they were."""
+    return np.stack([1 - chance, chance]) if chance.ndim == 1 else chance
