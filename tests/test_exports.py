@@ -11,8 +11,9 @@ import ratebound as rb
 PUBLIC = {
     "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
         ratio where""",
-    "rates": """accuracy accuracy_of churn coverage error_rate false_negative_rate false_negatives
-        false_positive_rate false_positives loss_only_churn losses negative_rate positive_rate
+    "rates": """accuracy accuracy_of churn coverage error_rate f_score false_discovery_rate
+        false_negative_rate false_negatives false_omission_rate false_positive_rate false_positives
+        jaccard loss_only_churn losses negative_predictive_value negative_rate positive_rate
         positive_rate_of precision predicted_negatives predicted_positives prevalence recall roc_auc
         true_negative_rate true_negatives true_positive_rate true_positives win_loss_ratio wins""",
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
