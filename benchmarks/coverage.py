@@ -69,7 +69,7 @@ def _(random, n):
     return {"X": said(random, np.full(n, 0.05))}
 
 
-@form("a count", rb.predicted_positives(out_of=1000), 100.0)
+@form("a count", rb.predicted_positives(per=1000), 100.0)
 def _(random, n):
     return {"X": said(random, np.full(n, 0.1))}
 

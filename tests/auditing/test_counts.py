@@ -23,7 +23,7 @@ def test_counted_on_other_rows_and_scaled_to_those_trained_on(trained, problem):
     report = rb.audit(CAP if problem == "given" else trained.problem, trained, test)
     (promise,) = report.promises
     share = trained.decision_proba(test.X)[:, 1].mean()
-    assert promise.words == "predicted_positives(out_of=400) <= 150.0"
+    assert promise.words == "predicted_positives(per=400) <= 150.0"
     assert promise.value == pytest.approx(400 * share)
     assert promise.kept == (400 * share <= 150)
     low, high = promise.slack_low, promise.slack_high  # as wide as 100 rows make it, times four
@@ -40,20 +40,20 @@ def test_a_saved_model_remembers(trained, tmp_path):
     loaded = rb.load(trained.save(tmp_path))
     assert loaded.problem == trained.problem
     (promise,) = rb.audit(loaded.problem, loaded, draw(1, 100)).promises
-    assert promise.words == "predicted_positives(out_of=400) <= 150.0"
+    assert promise.words == "predicted_positives(per=400) <= 150.0"
 
 
 def test_other_models_are_counted_on_the_rows_audited(people):
     (promise,) = rb.audit(CAP, mixture([1.0]), people).promises
     v = np.ones(400) if people.weights is None else people.weights
     assert promise.value == pytest.approx(v[people.X[:, 0] >= 0].sum())
-    assert promise.words == f"predicted_positives(out_of={v.sum():.10g}) <= 150.0"
+    assert promise.words == f"predicted_positives(per={v.sum():.10g}) <= 150.0"
 
 
 def test_other_populations_have_their_own_number(trained):
     problem = rb.Problem("error_rate()", ["predicted_positives(on='pool') <= 10"])
     (promise,) = rb.audit(problem, trained, draw(1, 100), pool=draw(2, 50)).promises
-    assert promise.words == 'predicted_positives(on="pool", out_of=50) <= 10.0'
+    assert promise.words == 'predicted_positives(on="pool", per=50) <= 10.0'
 
 
 def test_an_audit_grants_a_count_what_its_status_grants():

@@ -11,7 +11,7 @@ PROMISES = [
     'recall(group == "a") >= 0.95 * recall()',
     'precision(group == "b") >= 0.2',
     "false_positive_rate() <= 0.4",
-    "predicted_positives(out_of=2000) <= 900",
+    "predicted_positives(per=2000) <= 900",
     'accuracy(group == "a") - accuracy(group == "b") <= 0.1',
 ]
 

@@ -46,7 +46,7 @@ DEFINITIONS = {
         lambda f, y, w, h, v: mean(np.where(h, 1 - f, f), h == y, v),
     ),
     "count": (
-        rb.predicted_positives(sex="F", out_of=1000) <= 300,
+        rb.predicted_positives(sex="F", per=1000) <= 300,
         lambda f, y, w, h, v: (v * f)[w].sum() * 1000 / v.sum(),
     ),
     "precision": (

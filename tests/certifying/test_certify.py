@@ -32,7 +32,7 @@ def test_one_rate_is_clopper_pearsons(sample):
         (rb.recall() <= 0.9, yes[y].sum(), y.sum(), "less"),
         (rb.false_positive_rate() <= 0.3, yes[~y].sum(), (~y).sum(), "less"),
         (1 - rb.error_rate() >= 0.7, (yes == y).sum(), len(y), "greater"),
-        (rb.predicted_positives(out_of=1000) <= 600, yes.sum(), len(y), "less"),
+        (rb.predicted_positives(per=1000) <= 600, yes.sum(), len(y), "less"),
     ]:
         found = certified(promise, sample)
         at = {0.7: 0.7, 0.9: 0.9, 0.3: 0.3, 600.0: 0.6}[promise.right.constant]
@@ -67,7 +67,7 @@ def test_nothing_counts():
 
 def test_promises_that_cannot_be_broken_or_shown():
     rows = people(np.ones(50, dtype=bool))
-    assert certified(rb.predicted_positives(out_of=10) <= 40, rows).p_value == 0.0
+    assert certified(rb.predicted_positives(per=10) <= 40, rows).p_value == 0.0
     found = certified(rb.recall() >= 1.0, rows)
     assert (found.value, found.p_value, found.rows_needed) == (1.0, 1.0, None)
 

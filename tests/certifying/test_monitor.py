@@ -20,7 +20,7 @@ PROMISES = [
     'positive_rate(sex == "F") <= 0.45',
     'churn(versus="live") <= 0.3',
     'accuracy() >= accuracy_of(versus="live") - 0.1',
-    "predicted_positives(out_of=100) <= 40",
+    "predicted_positives(per=100) <= 40",
     "recall(age >= 3) + recall(age < 2) - 2 * recall(age == 2) <= 0.2",
     'false_positive_rate(sex == "F") / false_positive_rate() <= 1.5',
     'loss_only_churn(versus="live") <= 0.4',

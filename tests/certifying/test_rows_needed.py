@@ -37,7 +37,7 @@ def test_a_half_of_the_margin_takes_four_times_the_rows():
 def test_margins_are_one_number_several_or_by_constraint():
     promise = rb.recall() >= 0.9
     assert [each.margin for each in needed(promise)] == [0.01, 0.02, 0.05]
-    assert [each.margin for each in needed(rb.predicted_positives(out_of=500) <= 100)] == [5, 10, 25]
+    assert [each.margin for each in needed(rb.predicted_positives(per=500) <= 100)] == [5, 10, 25]
     assert [each.margin for each in needed(promise, margin={promise: 0.03})] == [0.03]
     with pytest.raises(ValueError, match=r"margin says nothing of recall\(\) >= 0\.9"):
         needed(promise, margin={})

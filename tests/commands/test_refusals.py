@@ -89,7 +89,7 @@ FLAGS = [
     (["--label", "y", "--require", "recall() > 0.9"], "bounded with <= or >="),
     (["--label", "y", "--require", "recal() >= 0.9"], "no such rate"),
     (["--label", "y", "--require", "recall() >= 95"], "did you mean recall() >= 0.95?"),
-    (["--label", "y", "--require", "predicted_positives() >= 50"], "out_of=40) is never above 40"),
+    (["--label", "y", "--require", "predicted_positives() >= 50"], "per=40) is never above 40"),
     (["--label", "y", "--require", "recall( >= 0.9"], "cannot read"),
     (["--label", "y", "--minimize", "recall() >= 1"], "an objective is a sum of rates"),
     (["--label", "y", "--require", 'recall(sex == "X") >= 0.9'], 'sex == "X"; the column holds'),

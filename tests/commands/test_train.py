@@ -322,10 +322,10 @@ def test_counts_speak_of_all_rows_of_the_table(run, flags, new_people, tmp_path)
     audited = run("audit", tmp_path / "model", new_people, "--label", "income",
                   "--json", tmp_path / "new.json")  # fmt: skip
     model = rb.load(tmp_path / "model")
-    assert list(map(str, model.problem.subject_to)) == ["predicted_positives(out_of=800) <= 160.0"]
+    assert list(map(str, model.problem.subject_to)) == ["predicted_positives(per=800) <= 160.0"]
     for answer, report in ((trained, "model/audit.json"), (audited, "new.json")):
         (promise,) = json.loads((tmp_path / report).read_text("utf-8"))["promises"]
-        assert promise["words"] == "predicted_positives(out_of=800) <= 160.0"
+        assert promise["words"] == "predicted_positives(per=800) <= 160.0"
         assert promise["words"] in answer.out
         assert answer.status == (1 if promise["verdict"] == "broken" else 0)
     yes = model.decision_proba(read_table(new_people))[:, 1]

@@ -37,7 +37,7 @@ def test_training_is_the_same_in_counts_and_in_rates(weighted):
             for model in (count, rate)
         )
         np.testing.assert_allclose(of_count, total * of_rate, atol=1e-6)
-    assert [*count.constraints_] == [f"predicted_positives(out_of={total:g}) <= {0.3 * total}"]
+    assert [*count.constraints_] == [f"predicted_positives(per={total:g}) <= {0.3 * total}"]
 
 
 def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
@@ -45,7 +45,7 @@ def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
     X, y = people(600, 1)
     (promise,) = model.audit(X, y).promises
     assert promise.value == pytest.approx(ROWS * model.decision_proba(X)[:, 1].mean())
-    assert promise.words == "predicted_positives(out_of=2400) <= 720.0"
+    assert promise.words == "predicted_positives(per=2400) <= 720.0"
 
 
 def test_thresholds_by_known_cell_too():

@@ -117,7 +117,7 @@ def measure(spec, data, scores, thresholds):
     counted, among = DEFINITIONS[spec.kind]
     if among is None:
         everyone = sum(row.weight for row in population.rows)
-        return total(counted) * (1 if spec.out_of is None else spec.out_of / everyone)
+        return total(counted) * (1 if spec.per is None else spec.per / everyone)
     over = total(lambda f, y, h: among(y, h))
     if over == 0:
         raise Undefined
@@ -235,10 +235,10 @@ def rates(draw, kinds):
         subset=draw(subsets),
         on=draw(st.sampled_from(places)),
         at=draw(st.sampled_from([None, None, 0.0, -0.5, 1.0, *THRESHOLDS])),
-        out_of=draw(st.sampled_from([None, 40, 2.5])) if kind in COUNTS else None,
+        per=draw(st.sampled_from([None, 40, 2.5])) if kind in COUNTS else None,
     )
     options = {"versus": "live"} if spec.kind in VERSUS else {}
-    options |= {} if spec.out_of is None else {"out_of": spec.out_of}
+    options |= {} if spec.per is None else {"per": spec.per}
     said = getattr(rb, spec.kind)(spec.subset.said, on=spec.on, at=spec.at, **options)
     return Words(said, spec)
 

@@ -19,14 +19,14 @@ def people(rows=60, seed=0, weights=None, labelled=True):
 
 def test_compiling_states_out_of_how_many_rows():
     compiled = rb.compile(rb.Problem("false_negatives()", ["predicted_positives() <= 18"]), people())
-    assert str(compiled.problem.minimize) == "false_negatives(out_of=60)"
-    assert list(map(str, compiled.constraints)) == ["predicted_positives(out_of=60) <= 18.0"]
+    assert str(compiled.problem.minimize) == "false_negatives(per=60)"
+    assert list(map(str, compiled.constraints)) == ["predicted_positives(per=60) <= 18.0"]
     assert compiled.constraints == compiled.problem.subject_to
     assert compiled.scale.tolist() == [60, 60]
 
 
 def test_what_says_it_already_and_what_is_no_count_stays():
-    words = ["predicted_positives(out_of=7) <= 3", "recall() >= 0.2", "precision() >= 0.3"]
+    words = ["predicted_positives(per=7) <= 3", "recall() >= 0.2", "precision() >= 0.3"]
     problem = rb.Problem("error_rate()", words)
     assert rb.compile(problem, people()).problem is problem
 
@@ -63,7 +63,7 @@ def test_each_population_has_its_own_number():
     compiled = rb.compile(rb.Problem("error_rate()", words), train, pool=pool)
     (constraint,) = compiled.constraints
     assert str(constraint.left) == (
-        'predicted_positives(out_of=60) + predicted_positives(on="pool", out_of=200)'
+        'predicted_positives(per=60) + predicted_positives(on="pool", per=200)'
     )
     half = rb.compile(compiled.problem, train, pool=pool.only(np.arange(100)))
     decided = {"train": np.ones(60), "pool": np.ones(100)}
@@ -74,13 +74,13 @@ def test_the_population_may_be_named_in_words():
     compiled = rb.compile(
         rb.Problem("error_rate()", ["losses(versus='live', on='train') <= 3"]), people()
     )
-    assert compiled.constraints[0].left.terms[0][0].out_of == 60
+    assert compiled.constraints[0].left.terms[0][0].per == 60
 
 
 def test_counts_out_of_different_numbers_add_up():
-    words = ["predicted_positives() + predicted_positives(out_of=60) <= 30"]
+    words = ["predicted_positives() + predicted_positives(per=60) <= 30"]
     compiled = rb.compile(rb.Problem("error_rate()", words), people())
-    assert str(compiled.constraints[0]) == "2.0 * predicted_positives(out_of=60) <= 30.0"
+    assert str(compiled.constraints[0]) == "2.0 * predicted_positives(per=60) <= 30.0"
 
 
 def test_names_survive():
@@ -92,22 +92,22 @@ def test_names_survive():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("recall(out_of=10) >= 0.5", "recall takes no out_of="),
-        ("churn(versus='live', out_of=10) <= 0.5", "churn takes no out_of="),
-        ("precision(out_of=10) >= 0.5", "precision takes no out_of="),
-        ("predicted_positives(out_of=0) <= 5", "a number of rows above 0, got 0"),
-        ("predicted_positives(out_of=-3) <= 5", "above 0"),
-        ("predicted_positives(out_of='x') <= 5", "a number of rows, as in"),
+        ("recall(per=10) >= 0.5", "recall takes no per="),
+        ("churn(versus='live', per=10) <= 0.5", "churn takes no per="),
+        ("precision(per=10) >= 0.5", "precision takes no per="),
+        ("predicted_positives(per=0) <= 5", "a number of rows above 0, got 0"),
+        ("predicted_positives(per=-3) <= 5", "above 0"),
+        ("predicted_positives(per='x') <= 5", "a number of rows, as in"),
     ],
 )
-def test_what_out_of_does_not_take(words, complaint):
+def test_what_per_does_not_take(words, complaint):
     with pytest.raises(ValueError, match=complaint):
         rb.parse(words)
 
 
 @pytest.mark.parametrize("text", ["6000", "12.5"])
 def test_text_reads_back(text):
-    words = f'wins(sex == "F", versus="live", on="pool", out_of={text}) >= 3.0'
+    words = f'wins(sex == "F", versus="live", on="pool", per={text}) >= 3.0'
     assert str(rb.parse(words)) == words
 
 

@@ -320,7 +320,7 @@ def test_options_of_other_rates_are_not_taken_for_columns(call):
         ("precision() <= 0.9", 0.05, "precision() <= 0.85"),
         ("recall(a == 1) <= recall() + 0.05", 0.02, "recall(a == 1) <= recall() + 0.03"),
         ("0.9 * recall() <= recall(a == 1)", 0.02, "0.9 * recall() <= recall(a == 1) - 0.02"),
-        ("predicted_positives(out_of=9) <= 3", 0, "predicted_positives(out_of=9) <= 3.0"),
+        ("predicted_positives(per=9) <= 3", 0, "predicted_positives(per=9) <= 3.0"),
     ],
 )
 def test_tightened(promise, margin, words):

@@ -22,8 +22,8 @@ REFUSED = {
     "churn(versus='live') <= -0.02": "is never below 0",
     "error_rate() + 0.5 * positive_rate() >= 2": "is never above 1.5; did you mean",
     "predicted_positives() <= -1": "is never below 0",
-    "predicted_positives(out_of=100) >= 200": "is never above 100",
-    "predicted_positives(out_of=60) - false_positives(out_of=30) <= -31": "is never below -30",
+    "predicted_positives(per=100) >= 200": "is never above 100",
+    "predicted_positives(per=60) - false_positives(per=30) <= -31": "is never below -30",
     # kept by every model, and surely not what was meant
     "false_positive_rate() <= 5": "did you mean false_positive_rate() <= 0.05?",
     "recall(a == 1) >= 95 * recall()": "95 is a factor, not a percentage; did you mean 0.95 * recall()?",
@@ -48,7 +48,7 @@ ALLOWED = [
     "win_loss_ratio(versus='live') >= 50",
     "win_loss_ratio(versus='live') <= 50",
     "predicted_positives() >= 1e6",
-    "predicted_positives(out_of=100) <= 2000",
+    "predicted_positives(per=100) <= 2000",
     "recall() - 0.001 * predicted_positives() >= -5",
 ]
 
@@ -67,12 +67,12 @@ def test_allowed(words):
 
 def test_counts_never_say_percent():
     with pytest.raises(ValueError, match=r"never above 60$"):
-        rb.Problem("error_rate()", ["predicted_positives(out_of=60) >= 90"])
+        rb.Problem("error_rate()", ["predicted_positives(per=60) >= 90"])
 
 
 def test_a_count_of_more_rows_than_there_are_is_refused_once_they_are_known():
     problem = rb.Problem("error_rate()", ["predicted_positives() >= 5"])
-    with pytest.raises(ValueError, match=r"predicted_positives\(out_of=4\) is never above 4"):
+    with pytest.raises(ValueError, match=r"predicted_positives\(per=4\) is never above 4"):
         rb.compile(problem, rb.Population(None, [0, 1, 0, 1]))
 
 

@@ -36,7 +36,7 @@ def scale(decided: Decided, rate: Rate) -> float:
     """1 for shares; out of how many rows where they are counted."""
     if not is_count(rate):
         return 1.0
-    return float(rate.out_of or decided.row_weights(rate.population).sum())
+    return float(rate.per or decided.row_weights(rate.population).sum())
 
 
 def total(decided: Decided, expression: Expression) -> float:

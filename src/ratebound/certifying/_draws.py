@@ -133,10 +133,10 @@ def _check_rates(demand: Demand) -> None:
                 f"the promise {demand.words} cannot be watched: {rate} is taken at a threshold, which "
                 "needs scores, and a monitor sees decisions. Audit it instead"
             )
-        if is_count(rate) and rate.out_of is None and not demand.per_row:
+        if is_count(rate) and rate.per is None and not demand.per_row:
             raise ValueError(
                 f"the promise {demand.words} cannot be watched: say out of how many rows it counts, as "
-                f"in {rate.kind}(out_of=1000)"
+                f"in {rate.kind}(per=1000)"
             )
 
 
@@ -145,7 +145,7 @@ def _parts(demand: Demand, kinds: RowKinds | None) -> list[Part]:
     found: dict[Subset, list[tuple[Rate, float]]] = {}
     for rate, coefficient in demand.expression.terms:
         over = rate.subset if demand.per_row else over_of(atoms(rate)[0])
-        times = rate.out_of or 1.0
+        times = rate.per or 1.0
         found.setdefault(over, []).append((rate, coefficient * times))
     return [Part(over, tuple(terms), _ends(terms, kinds)) for over, terms in found.items()]
 

@@ -128,7 +128,7 @@ def _sides(constraint: Constraint, tallies: Array) -> tuple[float | None, float 
 
 
 def _size(rate: Rate, over: float) -> float:
-    return over if rate.out_of is None else rate.out_of
+    return over if rate.per is None else rate.per
 
 
 def _value(metric: Metric, rates: dict[Rate, float | None]) -> float | None:

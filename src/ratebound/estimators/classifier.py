@@ -48,8 +48,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. A count
-        refers to all rows given to `fit`, including held-out ones, unless it has ``out_of=``. In
-        cross-validation every fold has fewer rows, so give ``out_of=`` or use a rate.
+        refers to all rows given to `fit`, including held-out ones, unless it has ``per=``. In
+        cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
     objective : the expression or text to minimize.
     model : "linear", "mlp", "lattice", "lightgbm" or "xgboost", each short for a learner with several
         learning rates to choose from; a learner with your own settings, such as ``rb.Linear(...)``,

@@ -44,7 +44,7 @@ class Keeper:
                 if own.get(on, rows) != rows:
                     raise ValueError(
                         f"watch: the counts of {name!r} are out of {rows:,} rows and those trained for "
-                        f"out of {own[on]:,}: compile it from compiled.problem, or write out_of="
+                        f"out of {own[on]:,}: compile it from compiled.problem, or write per="
                     )
 
     def keep(self, multipliers: Array, learned: Array, done: int) -> None:

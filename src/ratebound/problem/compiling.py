@@ -131,9 +131,9 @@ class _Book:
         for atom in self.atoms(rate):
             among = rate.subset if per_row else atom.over
             if among is None:
-                assert rate.out_of is not None  # every other count says so by now
-                share = coefficient * (rate.out_of / self.totals[name])
-                self.scale[row] = max(self.scale[row], rate.out_of)
+                assert rate.per is not None  # every other count says so by now
+                share = coefficient * (rate.per / self.totals[name])
+                self.scale[row] = max(self.scale[row], rate.per)
             else:
                 over = self.weigh(name, among)
                 if over <= 0:

@@ -1,7 +1,7 @@
 """Counts speak of a stated number of rows, so that a part of the rows says what all of them would.
 
 "At most 1,800 yeses" means one thing of 6,000 rows and another of the 600 of them that were held out.
-So once a problem meets its rows every count says out of how many, `predicted_positives(out_of=6000)`;
+So once a problem meets its rows every count says out of how many, `predicted_positives(per=6000)`;
 counted on any other number of rows it is scaled to those.
 """
 
@@ -27,11 +27,11 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
     >>> print(counting(problem, {"train": 6000}))
     minimize error_rate()
     subject to
-      predicted_positives(out_of=6000) <= 1800.0
+      predicted_positives(per=6000) <= 1800.0
     """
 
     def stated(rate: Rate) -> Rate:
-        is_open = rate.out_of is None and rate.population in rows and is_count(rate)
+        is_open = rate.per is None and rate.population in rows and is_count(rate)
         return counted(rate, rows[rate.population]) if is_open else rate
 
     def stated_in(metric: Metric) -> Metric:
@@ -49,7 +49,7 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
         right = constraint.right.with_rates(stated)
         return replace(constraint, left=stated_in(constraint.left), right=right)
 
-    if all(rate.out_of is not None for rate in _counts(problem)):
+    if all(rate.per is not None for rate in _counts(problem)):
         return problem
     return Problem(problem.minimize.with_rates(stated), map(promise, problem.constraints))
 
@@ -58,8 +58,8 @@ def rows_counted(problem: Problem) -> dict[str, float]:
     """Out of how many rows of each population the counts of `problem` are, where they agree."""
     found: dict[str, set[float]] = {}
     for rate in _counts(problem):
-        if rate.out_of is not None:
-            found.setdefault(rate.population, set()).add(rate.out_of)
+        if rate.per is not None:
+            found.setdefault(rate.population, set()).add(rate.per)
     return {name: rows.pop() for name, rows in found.items() if len(rows) == 1}
 
 

@@ -76,7 +76,7 @@ def is_even(ratio: Ratio) -> bool:
     rates = ratio.numerator.rates + ratio.denominator.rates
     constant = ratio.numerator.constant or ratio.denominator.constant
     one_place = len({(rate.population, rate.subset) for rate in rates}) == 1
-    return one_place and not constant and all(is_count(r) and r.out_of is None for r in rates)
+    return one_place and not constant and all(is_count(r) and r.per is None for r in rates)
 
 
 @lru_cache(maxsize=1024)

@@ -61,7 +61,7 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
-        return (*self.own, *versus, "on", "at", *(("out_of",) if self.unit == "count" else ()))
+        return (*self.own, *versus, "on", "at", *(("per",) if self.unit == "count" else ()))
 
 
 KINDS: dict[str, Kind] = {}  # every kind by its name
@@ -114,13 +114,13 @@ def is_count(rate: Rate) -> bool:
     return KINDS[rate.kind].unit == "count"
 
 
-def counted(rate: Rate, out_of: float) -> Rate:
-    """The count `rate`, out of so many rows of its population.
+def counted(rate: Rate, per: float) -> Rate:
+    """The count `rate`, of every so many rows of its population.
 
     >>> counted(Rate("predicted_positives"), 6000)
-    predicted_positives(out_of=6000)
+    predicted_positives(per=6000)
     """
-    rows = as_number(out_of, f"a number of rows, as in {rate.kind}(out_of=1000)")
+    rows = as_number(per, f"a number of rows, as in {rate.kind}(per=1000)")
     if rows <= 0:
-        raise ValueError(f"{rate.kind}: out_of= takes a number of rows above 0, got {out_of!r}")
-    return replace(rate, out_of=int(rows) if rows.is_integer() else rows)
+        raise ValueError(f"{rate.kind}: per= takes a number of rows above 0, got {per!r}")
+    return replace(rate, per=int(rows) if rows.is_integer() else rows)

@@ -23,7 +23,7 @@ Said_co = TypeVar("Said_co", covariant=True)
 class RateFunction(Protocol[Said_co]):
     """What every named rate is: a function from rows, and some of these options, to what is said.
 
-    `words` are columns with their values; a count takes ``out_of=`` too, and an area ``bins=``.
+    `words` are columns with their values; a count takes ``per=`` too, and an area ``bins=``.
     """
 
     def __call__(
@@ -77,7 +77,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
             raise ValueError(
                 f"{rate.kind}: bins must be a whole number from 1 to 1000, got {rate.bins!r}"
             )
-    return rate if rate.out_of is None else counted(rate, rate.out_of)
+    return rate if rate.per is None else counted(rate, rate.per)
 
 
 def _function(kind: Kind, details: str = "") -> Any:
@@ -87,7 +87,7 @@ def _function(kind: Kind, details: str = "") -> Any:
         return say(kind.name, *subset, **words)
 
     KINDS[kind.name] = kind
-    call = 'versus="live"' if kind.versus else "out_of=6000" if kind.unit == "count" else 'sex="Female"'
+    call = 'versus="live"' if kind.versus else "per=6000" if kind.unit == "count" else 'sex="Female"'
     printed = f"{kind.name}({call.replace('sex=', 'sex == ')}{', bins=10' * (kind.unit == 'area')})"
     same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
     function.__name__ = function.__qualname__ = kind.name
@@ -111,7 +111,9 @@ def _rate(name: str, counts: Counts, meaning: str, same_as: str = "") -> RateFun
     versus = any(isinstance(condition, Decision) for condition in conditions)
     labels, is_share = LABEL in conditions, all(atom.over is not None for atom in found)
     kind = Kind(name, meaning, "share" if is_share else "count", labels, versus, counts, same_as=same_as)
-    of_how_many = "\n\n    `out_of` says of how many rows of the population."
+    of_how_many = (
+        "\n\n    `per` says of every how many rows of the population; by default it is all of them."
+    )
     function: RateFunction[Expression] = _function(kind, "" if is_share else of_how_many)
     return function
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ratebound.rates.subsets import EVERYONE, Said, Subset, Value, value_text
 
 FIRST = "train"  # the population that rates without ``on=`` speak of
-OPTIONS = ("versus", "on", "at", "bins", "out_of")  # never the names of columns in a rate's keywords
+OPTIONS = ("versus", "on", "at", "bins", "per")  # never the names of columns in a rate's keywords
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,8 +16,8 @@ class Rate(Said):
 
     `on` names the population, `versus` the column with an existing model's decisions, and `at` the
     threshold the score is compared with: a number, or the name of a threshold to be learned. A count
-    is `out_of` so many rows of its population. `own` are the options that its kind alone takes, where
-    they are not left at their defaults, such as the beta of an `f_score`.
+    is taken of every `per` rows of its population. `own` are the options that its kind alone takes,
+    where they are not left at their defaults, such as the beta of an `f_score`.
     """
 
     kind: str
@@ -26,7 +26,7 @@ class Rate(Said):
     at: float | str | None = None
     versus: str | None = None
     bins: int | None = None
-    out_of: float | None = None
+    per: float | None = None
     own: tuple[tuple[str, Value], ...] = ()
 
     @property

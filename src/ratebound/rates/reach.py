@@ -74,7 +74,7 @@ def _most(rate: Rate) -> float:
     """The most that a rate can be."""
     if not is_count(rate):
         return 1.0
-    return math.inf if rate.out_of is None else float(rate.out_of)
+    return math.inf if rate.per is None else float(rate.per)
 
 
 def _hint(constraint: Constraint) -> str:
