@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
+from sklearn.metrics import log_loss
 
 import ratebound as rb
 from ratebound.solution.calibration import Calibration, fit_calibration
@@ -137,3 +139,83 @@ def test_what_a_file_says_is_checked(change):
     assert Calibration.from_json(good) == Calibration(1.0, 0.5, "here", 10)
     with pytest.raises((ValueError, TypeError)):
         Calibration.from_json(good | change)
+
+
+# --- more than two classes -----------------------------------------------------------------------
+
+WIDE = np.random.default_rng(3).normal(size=(4, 900))
+CHANCES = softmax(2.5 * WIDE + np.array([[0.0], [0.5], [-1.0], [0.2]]), axis=0)
+FOUR = (CHANCES.cumsum(axis=0) < np.random.default_rng(4).random(900)).sum(axis=0)
+
+
+@pytest.mark.parametrize("weights", [None, COUNTS.astype(float)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("even_at_zero", [False, True])
+def test_two_scores_that_differ_by_one_are_that_one(weights, even_at_zero):
+    one = fitted(SCORES, LABELS, weights, even_at_zero=even_at_zero)
+    pair = np.stack([np.zeros(800), SCORES])
+    two = fitted(pair, LABELS.astype(int), weights, even_at_zero=even_at_zero)
+    assert two.slope == pytest.approx(one.slope, rel=1e-7)
+    assert two.intercept[1] - two.intercept[0] == pytest.approx(one.intercept, abs=1e-7)
+    np.testing.assert_allclose(two.probability(pair)[1], one.probability(SCORES), atol=1e-8)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(900) % 3.0], ids=["plain", "weighted"])
+@pytest.mark.parametrize("even_at_zero", [False, True])
+def test_no_other_softmax_is_likelier(weights, even_at_zero):
+    found = fitted(WIDE, FOUR, weights, even_at_zero=even_at_zero)
+    counts = np.ones(900) if weights is None else weights
+    size = np.bincount(FOUR, counts)[FOUR]
+    targets = np.where(np.arange(4)[:, None] == FOUR, size + 1, 1) / (size + 4)
+
+    def loss(line):
+        odds = line[0] * WIDE + np.append(0.0, np.zeros(3) if even_at_zero else line[1:])[:, None]
+        return counts @ (logsumexp(odds, axis=0) - (targets * odds).sum(axis=0))
+
+    best = minimize(loss, np.array([1.0] + [0.0] * 3 * (not even_at_zero)), method="BFGS", tol=1e-8)
+    np.testing.assert_allclose(found.slope, best.x[0], rtol=1e-4)
+    own = np.append(found.slope, () if even_at_zero else found.intercept[1:])
+    assert loss(own) <= best.fun + 1e-7
+    assert found.intercept[0] == 0.0
+
+
+def test_it_helps_as_much_as_scikit_learns():
+    train, test = np.arange(900) < 600, np.arange(900) >= 600
+    squeezed = 0.1 * WIDE  # far from the log odds, as scores made to keep promises may be
+    ours = fitted(squeezed[:, train], FOUR[train]).probability(squeezed[:, test])
+    each = [_SigmoidCalibration().fit(row[train], FOUR[train] == d) for d, row in enumerate(squeezed)]
+    theirs = np.stack([one.predict(row[test]) for one, row in zip(each, squeezed, strict=True)])
+    theirs = theirs / theirs.sum(axis=0)  # as CalibratedClassifierCV has it
+    losses = [log_loss(FOUR[test], proba.T, labels=range(4)) for proba in (ours, theirs)]
+    assert losses[0] <= losses[1] + 0.005
+
+
+@pytest.mark.parametrize("even_at_zero", [False, True])
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (WIDE, WIDE.argmax(axis=0)),
+        (WIDE, np.full(900, 2)),
+        (np.zeros((4, 900)), FOUR),
+        (np.full((4, 900), 1e300), FOUR),
+        (-WIDE, FOUR),
+        (1e300 * np.eye(4)[:, FOUR], FOUR),
+        (WIDE[:, :1], FOUR[:1]),
+    ],
+    ids=["separated", "one class", "zero", "constant", "reversed", "huge", "one row"],
+)
+def test_little_to_fit_is_still_probabilities_of_each_class(scores, labels, even_at_zero):
+    found = fitted(scores, labels, even_at_zero=even_at_zero)
+    assert found.slope > 0
+    proba = found.probability(scores)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=0), 1.0, atol=1e-12)
+    if even_at_zero:
+        chosen = np.take_along_axis(proba, scores.argmax(axis=0)[None], axis=0)[0]
+        np.testing.assert_allclose(chosen, proba.max(axis=0), atol=1e-12)
+
+
+def test_one_after_the_other_is_both():
+    first, then = Calibration(2.0, (0.0, 1.0, -1.0), "a", 3), Calibration(0.5, (0.0, 0.2, 0.1), "b", 4)
+    both = then.after(first)
+    np.testing.assert_allclose(both.odds(WIDE[:3]), then.odds(first.odds(WIDE[:3])))
+    assert (both.on, both.rows) == ("b", 4)

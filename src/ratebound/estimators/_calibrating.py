@@ -19,6 +19,7 @@ from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
+from ratebound.problem.deciding import mean_score
 from ratebound.problem.population import Population
 from ratebound.solution.calibration import Calibration
 from ratebound.solution.mixture import Mixture
@@ -49,8 +50,10 @@ class Calibrating:
             if len(self._stand_ins) < len(self.trace) - self.own:  # there was no time for them
                 return solution.calibrated(self.everyone.first, TRAINED_ON)
             after = candidate - self.own
-            scores = np.where((after >= 0)[:, None], self._stand_ins[after.clip(min=0)], scores)
-        return solution.calibrated(self.held_out, HELD_OUT, scores=solution.model_weights @ scores)
+            trained_on_all = (after >= 0).reshape(-1, *[1] * (scores.ndim - 1))
+            scores = np.where(trained_on_all, self._stand_ins[after.clip(min=0)], scores)
+        mean = mean_score(solution.model_weights, scores)
+        return solution.calibrated(self.held_out, HELD_OUT, scores=mean)
 
     def _on_training_rows(self, solution: Mixture) -> Mixture:
         """Calibrated on the training rows, less what these flatter a model without promises."""
@@ -64,16 +67,15 @@ class Calibrating:
         inside = _scores(last.scorer, last.parameters, rows)[0]
         outside = last.scores(compile(crossed.problem, rows))[0]
         flattered = _line(solution.calibrated(rows, TRAINED_ON, scores=inside))
-        odds = flattered.slope * outside + flattered.intercept
-        less, own = _line(solution.calibrated(rows, CORRECTED, scores=odds)), _line(seen)
-        slope, intercept = less.slope * own.slope, less.slope * own.intercept + less.intercept
-        return replace(seen, calibration=replace(less, slope=slope, intercept=intercept))
+        less = _line(solution.calibrated(rows, CORRECTED, scores=flattered.odds(outside)))
+        return replace(seen, calibration=less.after(_line(seen)))
 
     def _candidates_of(self, scores: Array) -> Array:
-        """Which candidate each model is, (B,), told by its scores (B, n) on the rows held out."""
+        """Which candidate each model is, (B,), told by its scores (B, ...) on the rows held out."""
         assert self.held_out is not None
         every = _scores(self.trace.scorer, self.trace.parameters, self.held_out)
-        return np.array([np.abs(every - one).sum(axis=1).argmin() for one in scores])
+        others = tuple(range(1, every.ndim))
+        return np.array([np.abs(every - one).sum(axis=others).argmin() for one in scores])
 
     @cached_property
     def _stand_ins(self) -> Array:

@@ -30,7 +30,8 @@ TINY = (
 NOWHERE = 2.0**62  # where NaN is put
 MOSTLY = 3  # where not one number in so many differs from 0, only those are looked at
 AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
-HALF = 0.5 - 1e-12  # of the weight decides a vote: yes wins a tie, to rounding
+ROUNDING = 1e-12  # shares of the weight that differ by no more are a tie
+HALF = 0.5 - ROUNDING  # of the weight decides a vote: yes wins a tie, to rounding
 
 
 def uniform_from_key(key: Any, salt: int) -> Array:
@@ -186,7 +187,9 @@ def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
 
     Far means five times the difference to expect if all numbers were different.
     """
-    rows = max(len(chosen), 1)
+    rows = len(chosen)
+    if not rows:
+        return
     shares, meant = np.bincount(chosen, minlength=len(weights)) / rows, weights / weights.sum()
     beyond = np.abs(shares - meant) - 5 * np.sqrt(meant * (1 - meant) / rows)
     worst = int(np.argmax(beyond))
@@ -210,6 +213,15 @@ def voted_scores(weights: Array, scores: Array) -> Array:
     held = np.cumsum(weights[order], axis=0)
     middle = np.argmax(held >= HALF * held[-1], axis=0)
     return np.take_along_axis(scores, np.take_along_axis(order, middle[None], axis=0), axis=0)[0]
+
+
+def tied_shares(shares: Array) -> Array:
+    """Shares (D, n) of the weight, those that are the largest but for rounding made equal.
+
+    So the later of two classes wins a tie, and the shares decide as scores do.
+    """
+    most = shares.max(axis=0)
+    return np.where(shares >= most - ROUNDING, most, shares)
 
 
 def _hashed_texts(values: Array, salt: int) -> Array:

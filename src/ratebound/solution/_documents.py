@@ -12,11 +12,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Saved, read_scorer
+from ratebound.problem.frames import some
 from ratebound.solution._checking import numbers, plain, texts
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.calibration import Calibration
-from ratebound.solution.deciders import Decider, Draw, Vote
+from ratebound.solution.deciders import Decider, Draw, Sizes, Vote
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.tables.encoding import Encoding
 
@@ -68,19 +69,22 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
 
     weights, parameters = _weights(arrays["weights"]), _parameters(arrays["parameters"])
     scorer = read_scorer(Saved(document["scorer"], own("scorer "), parameters, module, trusted))
+    classes = _classes(document["classes"])
+    sizes = Sizes(len(weights), len(parameters), len(classes))
     names = texts(document["thresholds"], "thresholds")
-    thresholds = {name: numbers(arrays[f"threshold {i}"], (len(weights),), "a threshold")
+    each = (len(weights),) if len(classes) == 2 else (len(weights), len(classes) - 1)
+    thresholds = {name: numbers(arrays[f"threshold {i}"], each, "a threshold")
                   for i, name in enumerate(names)}  # fmt: skip
     deciding = document["decider"]
-    decider = DECIDERS[deciding["kind"]].read(deciding, own("decider "), len(weights), len(parameters))
+    decider = DECIDERS[deciding["kind"]].read(deciding, own("decider "), sizes)
     encoding, calibration = document["encoding"], document["calibration"]
     found = Mixture(
         Members(weights, parameters, scorer, thresholds),
         decider,
         Record.from_json(document["record"]),
-        _classes(document["classes"]),
+        classes,
         None if encoding is None else Encoding.from_json(encoding),
-        None if calibration is None else Calibration.from_json(calibration),
+        None if calibration is None else Calibration.from_json(calibration, len(classes)),
     )
     _check_width(found)
     return found
@@ -101,11 +105,11 @@ def _parameters(given: Array) -> Array:
     return given
 
 
-def _classes(values: Any) -> tuple[Any, Any]:
-    no, yes = map(plain, values)
-    if len(np.unique(np.asarray((no, yes)))) != 2:
-        raise ValueError(f"its two labels are the same, {no!r} and {yes!r}")
-    return no, yes
+def _classes(values: Any) -> tuple[Any, ...]:
+    classes = tuple(map(plain, values))
+    if len(classes) < 2 or len(np.unique(np.asarray(classes))) != len(classes):
+        raise ValueError(f"its labels are not two or more different ones: {some(list(classes))}")
+    return classes
 
 
 def _check_width(mixture: Mixture) -> None:

@@ -1,11 +1,13 @@
 """Thresholds by known group: the score from which a mixture says yes to each of them.
 
 A *known group* is a combination of values of the columns that may be looked at when deciding. Each
-member of such a mixture has, for every group, one of the models and a threshold on its score.
+member of such a mixture has, for every group, one of the models and a threshold on its score; with more
+than two classes it has an offset for each, and decides the class whose score exceeds its offset most.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, ClassVar
@@ -19,8 +21,9 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, holding
 from ratebound.solution._checking import plain, texts
 from ratebound.solution._choosing import voted_scores
+from ratebound.solution._deciding_graph import Said
 from ratebound.solution._group_graph import group_nodes
-from ratebound.solution.deciders import Decided, Decider, Draw, Vote
+from ratebound.solution.deciders import Decider, Draw, Sizes, Vote
 
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
 DRAW = Draw()
@@ -44,7 +47,7 @@ class GroupThresholds(Decider):
     columns: tuple[str, ...]
     groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None where it is missing
     model: Array  # (M, G) which of the models
-    at: Array  # (M, G) yes where its score is at least this; -inf is always, inf is never
+    at: Array  # (M, G) yes where its score is at least this; -inf is always, inf is never; (M, G, D)
     then: Decider = DRAW  # who decides among the members
 
     kind: ClassVar[str] = "thresholds by group"
@@ -67,8 +70,8 @@ class GroupThresholds(Decider):
         found = list(zip(*self.groups, strict=True)) or [()] * len(self.columns)
         return {n: tuple(dict.fromkeys(values)) for n, values in zip(self.columns, found, strict=True)}
 
-    def rule(self, weights: Array) -> str:
-        rules = [self._rule(group, weights) for group in range(len(self.groups))]
+    def rule(self, weights: Array, classes: Sequence[Any] = (False, True)) -> str:
+        rules = [self._rule(group, weights, classes) for group in range(len(self.groups))]
         return "\n".join(f"{self.words(group)}: {rule}" for group, rule in enumerate(rules))
 
     def words(self, group: int) -> str:
@@ -102,9 +105,9 @@ class GroupThresholds(Decider):
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
         rows = self.rows(X, columns)
-        chosen = scores.astype(float, copy=False)[self.model[:, rows], np.arange(len(rows))]
+        chosen = scores.astype(float, copy=False)[self.model[:, rows], ..., np.arange(len(rows))]
         found: Array = np.clip(chosen - self.at[:, rows], -FARTHEST, FARTHEST)
-        return found
+        return found.swapaxes(1, -1)  # the classes, where there are scores for each, before the rows
 
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return self.then.choices(weights, scores)
@@ -122,8 +125,9 @@ class GroupThresholds(Decider):
         """The vote; where members share their models, it is one member with thresholds again.
 
         It says yes from the lowest threshold that members with half of the weight or more do not exceed.
+        Of offsets for each of several classes there is no such member.
         """
-        if (self.model != self.model[0]).any():
+        if self.at.ndim > 2 or (self.model != self.model[0]).any():
             return weights, replace(self, then=Vote())
         at = -voted_scores(weights, -self.at)[None]
         return np.ones(1), replace(self, model=self.model[:1], at=at)
@@ -138,20 +142,23 @@ class GroupThresholds(Decider):
         return {"columns": list(self.columns), "groups": groups, "then": then}, arrays
 
     @classmethod
-    def read(
-        cls, description: Any, arrays: dict[str, Array], members: int, models: int
-    ) -> GroupThresholds:
+    def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> GroupThresholds:
         columns = tuple(texts(description["columns"], "known columns"))
         groups = tuple(tuple(map(_plain, group)) for group in description["groups"])
-        model, at, shape = arrays["model"], arrays["at"], (members, len(groups))
+        model, at, shape = arrays["model"], arrays["at"], (sizes.members, len(groups))
         if any(len(group) != len(columns) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("its known groups do not fit their columns")
-        if not groups or model.shape != shape or at.shape != shape or np.isnan(at).any():
+        each = shape if sizes.classes == 2 else (*shape, sizes.classes)
+        if not groups or model.shape != shape or at.shape != each or np.isnan(at).any():
             raise ValueError("its thresholds do not fit its known groups")
-        if model.dtype.kind != "i" or at.dtype.kind != "f" or model.min() < 0 or model.max() >= models:
+        if len(each) > 2 and not (np.isfinite(at).any(axis=2).all() and (at > -np.inf).all()):
+            raise ValueError("its offsets leave no class to decide")
+        is_sound = model.dtype.kind == "i" and at.dtype.kind == "f"
+        if not is_sound or model.min() < 0 or model.max() >= sizes.models:
             raise ValueError("its known groups refer to models it does not have")
         kinds: dict[str, type[Draw] | type[Vote]] = {Draw.kind: Draw, Vote.kind: Vote}
-        then = kinds[description["then"]["kind"]].read(description["then"], {}, members, members)
+        own = replace(sizes, models=sizes.members)
+        then = kinds[description["then"]["kind"]].read(description["then"], {}, own)
         return cls(columns, groups, model, at, then)
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
@@ -160,15 +167,18 @@ class GroupThresholds(Decider):
             return graph("Sub", graph("Gather", wide, self.model[:, 0], axis=1), self.at[:, 0])
         group = group_nodes(graph, self.columns, self.groups)
         # The last line is for people of no known group: no number, and so a no.
-        model = np.vstack([self.model.T, np.zeros((1, len(self.model)), self.model.dtype)])
-        at = np.vstack([self.at.T, np.full((1, len(self.at)), np.nan)])
+        at = np.concatenate(
+            [self.at.swapaxes(0, 1), np.full_like(self.at[:, :1], np.nan).swapaxes(0, 1)]
+        )
+        model = np.zeros(at.shape, self.model.dtype)
+        model[:-1] = self.model.T.reshape(len(model) - 1, -1, *[1] * (at.ndim - 2))
         chosen = graph("GatherElements", wide, graph("Gather", model, group), axis=1)
         return graph("Sub", chosen, graph("Gather", at, group))
 
-    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
-        return self.then.decided_nodes(graph, yes, share, weights, choose)
+    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
+        return self.then.decided_nodes(graph, said, weights, choose)
 
-    def _rule(self, group: int, members: Array) -> str:
+    def _rule(self, group: int, members: Array, classes: Sequence[Any]) -> str:
         """What is done with a group; the model is named where there are several."""
         models, parts = self.model[:, group], []
         for model in dict.fromkeys(models.tolist()):
@@ -176,7 +186,9 @@ class GroupThresholds(Decider):
             share = float(weights.sum() / members.sum())
             chance = "" if share > 1 - 1e-9 else f" (with probability {share:.4g})"
             by = f"by model {model}{chance}, " if self.model.any() else ""
-            parts.append(by + _rule_of_one(at, weights / weights.sum()))
+            shares = weights / weights.sum()
+            words = _rule_of_one(at, shares) if at.ndim == 1 else _rule_of_offsets(at, shares, classes)
+            parts.append(by + words)
         return "; ".join(parts)
 
     def _unknown(self, row: int, values: list[Any]) -> str:
@@ -220,3 +232,30 @@ def _rule_of_one(at: Array, weights: Array) -> str:
     if highest == np.inf:
         return f"yes {', '.join(chances)}"
     return f"yes from {highest:.6g}" + (f" ({', '.join(chances)})" if chances else "")
+
+
+def _rule_of_offsets(at: Array, weights: Array, classes: Sequence[Any]) -> str:
+    """The rule of one model with offsets `at` (k, D), each used with its weight (k,).
+
+    >>> offsets = np.array([[0.0, 0.25, np.inf], [0.0, -0.5, 1.0]])
+    >>> print(_rule_of_offsets(offsets, np.array([0.25, 0.75]), ["cat", "dog", "cow"]))
+    the largest of cat, dog + 0.5, cow - 1 (with probability 0.25 of cat, dog - 0.25)
+    >>> print(_rule_of_offsets(np.array([[np.inf, 0.0, np.inf]]), np.ones(1), ["cat", "dog", "cow"]))
+    always dog
+    """
+    found, which = np.unique(at, axis=0, return_inverse=True)
+    shares = np.bincount(which.reshape(-1), weights)
+    said = []
+    for offsets in found:
+        open_to = [each for each in zip(classes, offsets.tolist(), strict=True) if each[1] < np.inf]
+        terms = ", ".join(f"{name}{_added(-by)}" for name, by in open_to)
+        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]}")
+    first, *others = np.argsort(-shares, kind="stable").tolist()
+    words = said[first] if said[first].startswith("always") else f"the largest {said[first]}"
+    chances = [f"with probability {shares[each]:.4g} {said[each]}" for each in others]
+    return words + (f" ({'; '.join(chances)})" if chances else "")
+
+
+def _added(number: float) -> str:
+    """A number behind what it is added to; nothing for 0."""
+    return "" if number == 0 else f" {'+' if number > 0 else '-'} {abs(number):.6g}"

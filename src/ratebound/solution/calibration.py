@@ -1,17 +1,18 @@
 """From a mixture's mean score to the probability of the label: Platt's sigmoid, fitted on labelled rows.
 
 Scores are made to keep promises, so a score of 0 need not mean a half. A line through the log odds puts
-that right with two numbers, which few rows can tell, and it leaves the order of the rows as it is.
+that right with two numbers, which few rows can tell, and it leaves the order of the rows as it is. With
+more than two classes it is the softmax of the scores, times one number and plus one for each class.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp, softmax
 
 from ratebound.base.types import Array
 
@@ -23,38 +24,58 @@ STEPS = 100  # of Newton's method; ten are usual
 class Calibration:
     """The probability of yes is ``1 / (1 + exp(-slope * score - intercept))``.
 
-    `on` says which rows it was fitted on, by the estimator "out of fold", "held-out rows", "training
-    rows" or "training rows, corrected out of fold"; `rows` is their number.
+    With more than two classes those of all are ``softmax(slope * scores + intercept)``. `on` says which
+    rows it was fitted on, by the estimator "out of fold", "held-out rows", "training rows" or "training
+    rows, corrected out of fold"; `rows` is their number.
 
     >>> Calibration(2.0, -1.0, "held-out rows", 500).probability(np.array([0.5, 3.0])).round(3)
     array([0.5  , 0.993])
     """
 
     slope: float  # above 0
-    intercept: float
+    intercept: float | tuple[float, ...]  # (D,) where there are more than two classes
     on: str
     rows: int
 
-    def probability(self, scores: Array) -> Array:
-        """The probability of yes (n,) at these scores (n,)."""
-        with np.errstate(over="ignore"):  # infinite log odds are certain
-            found: Array = expit(self.slope * scores + self.intercept)
+    def odds(self, scores: Array) -> Array:
+        """The log odds of yes (n,) at these scores (n,), or those of each class (D, n) at (D, n)."""
+        several = isinstance(self.intercept, tuple)
+        added: Any = np.array(self.intercept)[:, None] if several else self.intercept
+        found: Array = self.slope * scores + added
         return found
+
+    def probability(self, scores: Array) -> Array:
+        """The probability of yes (n,) at these scores (n,), or of each class (D, n) at (D, n)."""
+        with np.errstate(over="ignore"):  # infinite log odds are certain
+            if scores.ndim == 2:  # at most 0, so that no odds are plus infinity
+                return np.asarray(softmax(self.odds(scores - scores.max(axis=0)), axis=0))
+            found: Array = expit(self.odds(scores))
+        return found
+
+    def after(self, first: Calibration) -> Calibration:
+        """The calibration of scores by `first`, whose log odds are the scores of this one."""
+        added = np.asarray(self.intercept) + self.slope * np.asarray(first.intercept)
+        intercept = float(added) if added.ndim == 0 else tuple(added.tolist())
+        return replace(self, slope=self.slope * first.slope, intercept=intercept)
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data; `from_json` is the way back."""
         return asdict(self)
 
     @staticmethod
-    def from_json(data: Any) -> Calibration:
-        """The calibration that `to_json` wrote, checked."""
+    def from_json(data: Any, classes: int = 2) -> Calibration:
+        """The calibration that `to_json` wrote, for so many classes; it is checked."""
         slope, intercept = data["slope"], data["intercept"]
-        numbers = type(slope) in (int, float) and type(intercept) in (int, float)
-        if not numbers or not (0 < slope < math.inf and math.isfinite(intercept)):
+        intercepts = intercept if classes > 2 and isinstance(intercept, list | tuple) else [intercept]
+        are_numbers = all(type(number) in (int, float) for number in (slope, *intercepts))
+        if not are_numbers or not (0 < slope < math.inf and np.isfinite(intercepts).all()):
             raise ValueError(f"its calibration has the slope {slope!r} and the intercept {intercept!r}")
+        if len(intercepts) != (1 if classes == 2 else classes):
+            raise ValueError(f"its calibration has {len(intercepts)} numbers for {classes} classes")
         if not isinstance(data["on"], str) or type(data["rows"]) is not int or data["rows"] < 0:
             raise ValueError("its calibration does not say which rows it was fitted on")
-        return Calibration(float(slope), float(intercept), data["on"], data["rows"])
+        each = tuple(map(float, intercepts))
+        return Calibration(float(slope), each[0] if classes == 2 else each, data["on"], data["rows"])
 
 
 def fit_calibration(
@@ -62,17 +83,21 @@ def fit_calibration(
 ) -> Calibration:
     """The sigmoid that is most likely, given scores (n,) and labels (n,) of rows with weights (n,).
 
-    Each class has a row more of the other (Platt, 1999), so that rows told apart perfectly, or all of
-    one class, do not lead to infinity. A row of weight 2 is two rows. Weights that sum to less than
-    the number of rows are shares, and are scaled to it. With `even_at_zero` a score of 0 is a half.
+    With D > 2 classes it is a softmax, scores are (D, n), and labels the classes' numbers. Each class
+    has a row more of every other (Platt, 1999), so that rows told apart perfectly, or all of one class,
+    do not lead to infinity. A row of weight 2 is two rows. Weights that sum to less than the number of
+    rows are shares, and are scaled to it. With `even_at_zero` a score of 0 is a half, and of several
+    classes the one with the largest score is the likeliest.
 
     >>> fit_calibration(np.array([-1.0, 1.0]), np.array([False, True]), None, "two rows").slope
     0.69...
     """
-    counts = np.ones(len(scores)) if weights is None else weights
+    counts = np.ones(len(labels)) if weights is None else weights
     counted = counts > 0
-    scores, labels, counts = scores[counted].astype(float), labels[counted], counts[counted]
+    scores, labels, counts = scores[..., counted].astype(float), labels[counted], counts[counted]
     counts = counts * max(len(counts) / counts.sum(), 1.0)
+    if scores.ndim == 2:
+        return _fit_softmax(scores, labels, counts, on, even_at_zero)
     positives, negatives = counts[labels].sum(), counts[~labels].sum()
     targets = np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     # Between -1 and 1, so that no square is too large and "flat" means the same for all scores.
@@ -109,3 +134,55 @@ def _most_likely(sides: Array, targets: Array, counts: Array) -> list[float]:
         if np.abs(step).max() <= 1e-10 * (1 + np.abs(line).max()):
             break
     return line.tolist() if line[0] > 0 else flat.tolist()
+
+
+def _fit_softmax(scores: Array, labels: Array, counts: Array, on: str, even: bool) -> Calibration:
+    """`fit_calibration` of scores (D, n) of several classes; `even` leaves out the intercepts."""
+    classes = len(scores)
+    per_class = np.bincount(labels, counts, classes)
+    targets = np.repeat(1 / (per_class[labels] + classes)[None], classes, axis=0)
+    targets[labels, np.arange(len(labels))] *= per_class[labels] + 1
+    # A row's scores matter as far as they differ, and are put between -1 and 1, as with two classes.
+    apart = scores / 2 - (scores.max(axis=0) / 4 + scores.min(axis=0) / 4)
+    spread = float(np.abs(apart).max()) or 1.0
+    apart = apart / spread
+    base = np.log(targets @ counts)
+    start = np.append(0.0, np.zeros(classes) if even else base - base.mean())
+    found = _likeliest_softmax(apart, targets, counts, start, even)
+    if found[0] <= 0:
+        found = start
+    slope = max(float(found[0]), FLATTEST / 2) / spread / 2
+    intercepts = found[1:] - found[1]  # only differences matter
+    return Calibration(slope, tuple(intercepts.tolist()), on, len(labels))
+
+
+def _likeliest_softmax(apart: Array, targets: Array, counts: Array, start: Array, even: bool) -> Array:
+    """Slope and intercepts (1 + D,) of the likeliest softmax, by Newton's method as `_most_likely`."""
+    classes = len(apart)
+    free = 1 if even else 1 + classes
+
+    def odds(line: Array) -> Array:
+        return line[0] * apart + line[1:, None]
+
+    def loss(line: Array) -> float:
+        at = odds(line)
+        return float(counts @ (logsumexp(at, axis=0) - (targets * at).sum(axis=0)))
+
+    line, here = start, loss(start)
+    for _ in range(STEPS):
+        chance = softmax(odds(line), axis=0)
+        error, mean = counts * (chance - targets), (chance * apart).sum(axis=0)
+        gradient = np.append((error * apart).sum(), error.sum(axis=1))
+        hessian = np.zeros((1 + classes, 1 + classes))
+        hessian[0, 0] = counts @ (chance * (apart - mean) ** 2).sum(axis=0)
+        hessian[0, 1:] = hessian[1:, 0] = (chance * (apart - mean)) @ counts
+        hessian[1:, 1:] = np.diag(chance @ counts) - (chance * counts) @ chance.T
+        hessian += 1e-12 * counts.sum() * np.eye(1 + classes)  # intercepts may all move alike
+        step = np.zeros(1 + classes)
+        step[:free] = np.linalg.solve(hessian[:free, :free], gradient[:free])
+        while (there := loss(line - step)) > here * (1 + 1e-13):  # beyond what rounding does
+            step = step / 2
+        line, here = line - step, there
+        if np.abs(step).max() <= 1e-10 * (1 + np.abs(line).max()):
+            break
+    return line

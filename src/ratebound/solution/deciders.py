@@ -2,12 +2,13 @@
 
 Whatever a decider does, it leaves a few *choices*: rows of scores, each with the probability it decides
 with. A draw has a choice for every member, a vote one choice in all. Thresholds by known group, the
-third decider, stand in `group_thresholds`.
+third decider, stand in `group_thresholds`. A row has one score, or with D > 2 classes one for each.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,21 +16,30 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
+from ratebound.problem.deciding import decision_shares
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import length
 from ratebound.rates.subsets import Value
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._choosing import (
-    HALF,
+    tied_shares,
     uniform_from_features,
     uniform_from_key,
     uniform_from_scores,
     voted_scores,
 )
-from ratebound.solution._drawing_graph import chosen_member, hashed_keys
+from ratebound.solution._deciding_graph import Said, chosen_member, hashed_keys, voted
 
-Decided = tuple[str, str]  # probability of yes, decision: (n, 1)
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many members, models and classes there are."""
+
+    members: int
+    models: int
+    classes: int
 
 
 class Decider(ABC):
@@ -56,17 +66,17 @@ class Decider(ABC):
     def called(self, count: int, each: str = "model") -> str:
         """What `count` members with this decider are called, for the head of a report."""
 
-    def rule(self, weights: Array) -> str:
+    def rule(self, weights: Array, classes: Sequence[Any] = (False, True)) -> str:
         """What is decided, in words that a person can check; `weights` (M,) are the members'."""
         return f"{self.called(len(weights))}; {self.how} decides each row"
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
-        """Scores (M, n) of the members, from those of the models (B, n)."""
+        """Scores (M, n) or (M, D, n) of the members, from those of the models (B, n) or (B, D, n)."""
         return scores
 
     @abstractmethod
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
-        """Probabilities (H,) and scores (H, n) of what may decide, from the members' (M,) and (M, n)."""
+        """Probabilities (H,) and scores (H, n) or (H, D, n) of what may decide, from the members'."""
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
@@ -89,19 +99,19 @@ class Decider(ABC):
         return {}, {}
 
     @classmethod
-    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Decider:
-        """The decider that `describe` described, for so many members and models; it is checked."""
-        if members != models:
-            raise ValueError(f"it has {members} weights for {models} models")
+    def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> Decider:
+        """The decider that `describe` described, for what is of these `sizes`; it is checked."""
+        if sizes.members != sizes.models:
+            raise ValueError(f"it has {sizes.members} weights for {sizes.models} models")
         return cls()
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
-        """What `member_scores` does, (n, B) to (n, M), as nodes of an ONNX graph."""
+        """What `member_scores` does, (n, B) to (n, M) or with D behind, as nodes of an ONNX graph."""
         return scores
 
     @abstractmethod
-    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
-        """From the members' yeses (n, M) and the share that says yes (n, 1) to what is decided."""
+    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
+        """From what the members say to the shares, as `said` has them, and the decision (n, 1)."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ class Draw(Decider):
                 raise ValueError(f"key has {len(uniform)} ids for {rows} rows")
             return uniform
         if self.bare_scores:
-            return uniform_from_scores(features[:, None] if features.ndim == 1 else features, self.salt)
+            return uniform_from_scores(features.reshape(rows, max(features[:1].size, 1)), self.salt)
         return uniform_from_features(features, self.salt, self.feature_scale)
 
     def salted(self, salt: int) -> Draw:
@@ -145,8 +155,8 @@ class Draw(Decider):
         return {"salt": self.salt, "feature_scale": scale, "bare_scores": self.bare_scores}, {}
 
     @classmethod
-    def read(cls, description: Any, arrays: dict[str, Array], members: int, models: int) -> Draw:
-        super().read(description, arrays, members, models)
+    def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> Draw:
+        super().read(description, arrays, sizes)
         salt, scale = description["salt"], description["feature_scale"]
         if type(salt) is not int or not 0 <= salt < 2**64:
             raise ValueError("its salt is not a whole number below 2^64")
@@ -158,17 +168,16 @@ class Draw(Decider):
             scale = FeatureScale(tuple(center.tolist()), tuple(spread.tolist()))
         return cls(salt, scale, flag(description["bare_scores"]))
 
-    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
+    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
         chooser = graph.input(choose, CHOOSERS[choose])
         uniform = chooser if choose == "uniform" else hashed_keys(graph, chooser, self.salt)
         member = chosen_member(graph, weights, uniform)
-        decided = graph("GatherElements", graph.cast(yes, "int64"), member, axis=1)
-        return share, decided
+        return said.shares, graph("GatherElements", said.decisions, member, axis=1)
 
 
 @dataclass(frozen=True)
 class Vote(Decider):
-    """Yes where members with at least half of the weight say yes; nothing is left to chance."""
+    """What members with the most weight decide, yes where they are half; nothing is left to chance."""
 
     kind: ClassVar[str] = "vote"
 
@@ -176,8 +185,9 @@ class Vote(Decider):
         return f"a vote of {count:,} {each}{'s' * (count > 1)}"
 
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
-        return np.ones(1), voted_scores(weights, scores)[None]
+        if scores.ndim == 2:
+            return np.ones(1), voted_scores(weights, scores)[None]
+        return np.ones(1), tied_shares(decision_shares(weights, scores))[None]
 
-    def decided_nodes(self, graph: Graph, yes: str, share: str, weights: Array, choose: str) -> Decided:
-        decided = graph("GreaterOrEqual", share, np.array([HALF * weights.sum()]))
-        return decided, graph.cast(decided, "int64")
+    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
+        return voted(graph, said, weights)

@@ -13,7 +13,14 @@ from scipy.sparse import issparse
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
-from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.deciding import (
+    decided,
+    decision_count,
+    decision_shares,
+    each_class,
+    mean_score,
+)
+from ratebound.problem.frames import as_array, frame_columns, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -39,7 +46,7 @@ class Members:
     weights: Array  # (M,) > 0, summing to 1
     parameters: Array  # (B, P) of the models
     scorer: Scorer
-    thresholds: dict[str, Array] = field(default_factory=dict)  # learned with the models, (M,) each
+    thresholds: dict[str, Array] = field(default_factory=dict)  # learned, (M,) each, or (M, D - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,7 @@ class Mixture:
     members: Members
     decider: Decider
     record: Record
-    classes: tuple[Any, Any] = (False, True)  # what no and yes are called
+    classes: tuple[Any, ...] = (False, True)  # (D,) what decisions are called; of two, no and yes
     encoding: Encoding | None = None
     calibration: Calibration | None = None
 
@@ -87,7 +94,7 @@ class Mixture:
 
     @property
     def thresholds(self) -> dict[str, Array]:
-        """The thresholds learned with the models, (M,) each."""
+        """The thresholds learned with the models, (M,) each; with D > 2 classes (M, D - 1)."""
         return self.members.thresholds
 
     @property
@@ -142,11 +149,11 @@ class Mixture:
     @property
     def rule(self) -> str:
         """How it decides, in words."""
-        return self.decider.rule(self.weights)
+        return self.decider.rule(self.weights, self.classes)
 
     @property
     def classes_(self) -> Array:
-        """The two labels in sorted order, as scikit-learn has them; `classes` is no, then yes."""
+        """The labels in sorted order, as scikit-learn has them; of two `classes` has no, then yes."""
         return np.unique(np.asarray(self.classes))
 
     def features(self, X: Any) -> Any:
@@ -158,6 +165,7 @@ class Mixture:
     def member_scores(self, X: Any, *, columns: Any = None) -> Array:
         """Scores (n, M) of every member; a member says yes where its score is at least 0.
 
+        With D > 2 classes they are (n, D, M), and a member decides the class of its largest score.
         `columns` holds the columns of known groups, where `X` does not.
         """
         return self._scores(X, self.features(X), columns).T
@@ -165,23 +173,25 @@ class Mixture:
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score (n,), or for a vote their median, for ranking.
 
-        Positive speaks for ``classes_[1]``.
+        Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, (n, D) as
+        in `classes_`, or for a vote the share of it.
         """
-        weights, scores = self._choices(X, self.features(X), columns)
-        found = weights @ scores
+        found = mean_score(*self._choices(X, self.features(X), columns))
+        if found.ndim == 2:
+            return self._by_class(found)
         return found if self.classes_[1] == self.classes[1] else -found
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, (n, 2) as in `classes_`, whatever is decided.
+        """The probability of each label, (n, D) as in `classes_`, whatever is decided.
 
         It is the `calibration` of the models' mean score, which knows neither thresholds nor known
         groups. For the probability with which the mixture decides, ask `decision_proba`.
         """
-        return self._by_class(self.label_probability(X))
+        return self._by_class(each_class(self.label_probability(X)))
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The probability of each decision, (n, 2) as in `classes_`; 0 and 1 for one model or a vote."""
-        return self._by_class(self.yes_probability(X, columns=columns))
+        """The probability of each decision, (n, D) as in `classes_`; 0 and 1 for one model or a vote."""
+        return self._by_class(decision_shares(*self._choices(X, self.features(X), columns)))
 
     def calibrated(
         self, population: Population, on: str = "rows given", *, scores: Array | None = None
@@ -189,8 +199,8 @@ class Mixture:
         """The same mixture with `predict_proba` calibrated on a population with labels.
 
         Rows that the models were trained on flatter them. `on` is what the calibration calls the rows.
-        Mean `scores` (n,) may be given, of models like these that have not seen the rows. Where nothing
-        but errors counts, the likelier label is decided, so a score of 0 is a half.
+        Mean `scores` (n,) or (D, n) may be given, of models like these that have not seen the rows.
+        Where nothing but errors counts, the likelier label is decided, so a score of 0 is a half.
         """
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
@@ -200,12 +210,11 @@ class Mixture:
         return replace(self, calibration=found)
 
     def mean_scores(self, X: Any) -> Array:
-        """The models' mean score (n,), each counted as often as it is used, without thresholds."""
-        scores: Array = self.model_weights @ self._model_scores(self.features(X))
-        return scores
+        """The models' mean score (n,) or (D, n), each counted as often as used, without thresholds."""
+        return mean_score(self.model_weights, self._model_scores(self.features(X)))
 
     def label_probability(self, X: Any) -> Array:
-        """The probability that the label is yes, (n,), whatever yes is called."""
+        """The probability that the label is yes, (n,), or with D > 2 of each of `classes`, (D, n)."""
         if self.calibration is None:
             raise ValueError(
                 "this mixture is not calibrated, so it has no probability of a label: decision_proba "
@@ -230,10 +239,10 @@ class Mixture:
         decisive, weights, chosen, uniform = self._decisive(X, columns, key, seed)
         if key is None and seed is None:
             warn_of_shared_keys(weights, chosen, uniform)
-        return np.asarray(self.classes)[(decisive >= 0).astype(int)]
+        return np.asarray(self.classes)[decided(decisive[None])[0]]
 
     def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """The score that decides each row in `predict`, (n,): that of the member its hash chooses."""
+        """The score that decides each row in `predict`, (n,) or (D, n): that of the member drawn."""
         return self._decisive(X, columns, None, None)[0]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
@@ -263,35 +272,40 @@ class Mixture:
         """Each row's deciding score; the choices' weights, which was chosen, and by what number."""
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
+        rows = np.arange(scores.shape[-1])
         if len(weights) == 1 and key is None:
-            uniform = np.zeros(scores.shape[1])  # where there is no choice, nothing is hashed
+            uniform = np.zeros(len(rows))  # where there is no choice, nothing is hashed
         else:
             uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
-        return scores[chosen, np.arange(scores.shape[1])], weights, chosen, uniform
+        return scores[chosen, ..., rows].T, weights, chosen, uniform
 
     def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
         return self.decider.choices(self.weights, self._scores(X, features, columns))
 
-    def _by_class(self, yes: Array) -> Array:
-        """The probability of each class (n, 2), in the order of `classes_`, from that of yes (n,)."""
-        found = np.column_stack([1 - yes, yes])
-        return found if self.classes_[1] == self.classes[1] else found[:, ::-1]
+    def _by_class(self, each: Array) -> Array:
+        """What each class has (D, n), with a column for each class as in `classes_`, (n, D)."""
+        return each[np.argsort(np.asarray(self.classes))].T
 
     def _scores(self, X: Any, features: Any, columns: Any) -> Array:
-        """Scores (M, n) of the members."""
+        """Scores (M, n) or (M, D, n) of the members."""
         return self.decider.member_scores(self._model_scores(features), X, columns)
 
     def _model_scores(self, features: Any) -> Array:
-        """Scores (B, n) of the models, checked: one that is not a number would silently say no."""
+        """Scores (B, n) or (B, D, n) of the models, checked: no number would silently say no."""
         with np.errstate(all="ignore"):
             scores = self.scorer.scores(self.parameters, features)
+        if decision_count(scores) != len(self.classes):
+            raise ValueError(
+                f"its models decide among {decision_count(scores)} classes, and it has "
+                f"{len(self.classes)} labels: {some(list(self.classes))}"
+            )
         if not np.isfinite(scores).all():
             raise ValueError(self._without_score(features, scores))
         return scores
 
     def _without_score(self, features: Any, scores: Array) -> str:
-        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=0))[0])
+        row = int(np.argwhere(~np.isfinite(scores))[:, -1].min())
         named = self.encoding is not None and self.encoding.from_frame and not self.scorer.tables
         if named and not issparse(features):
             assert self.encoding is not None

@@ -15,6 +15,7 @@ import numpy as np
 
 from ratebound.base.extras import versions
 from ratebound.base.writing import write_whole
+from ratebound.solution._deciding_graph import said_of
 from ratebound.solution._encoding_graph import encoded
 from ratebound.solution._graph import GraphBuilder
 from ratebound.solution.deciders import CHOOSERS
@@ -54,11 +55,12 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
 
     Outputs: ``decision`` (n,) int64 by the chosen member or the vote, 0 for no and 1 for yes;
     ``decision_probability`` (n,) float32 of deciding yes; ``probability`` (n,) float32 that the label is
-    yes, if the mixture is calibrated; ``scores`` (n, M) float32 of every member. Where `predict` raises
-    an error the file cannot: a row without a score, or of a group that is not known, has scores that
-    are NaN, and the decision is no.
+    yes, if the mixture is calibrated; ``scores`` (n, M) float32 of every member. With D > 2 classes a
+    decision is a class's place among the metadata's ``classes``, probabilities are (n, D) in their
+    order, and scores (n, M, D). Where `predict` raises an error the file cannot: a row without a score,
+    or of a group that is not known, has scores that are NaN, and the decision is no, or class 0.
 
-    The metadata hold the problem in words, its status, the names of no and yes, the inputs, the
+    The metadata hold the problem in words, its status, the names of the classes, the inputs, the
     features' names, the weights, the salt and the version of this library. Linear models, lattices,
     boosted trees and plain chains of PyTorch layers can be written, and others whose scorer has a
     `to_graph`.
@@ -68,14 +70,14 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph = GraphBuilder(RESERVED)
     models = mixture.scorer.to_graph(graph, mixture.parameters, _features(graph, mixture))
     scores = mixture.decider.member_nodes(graph, models)
-    yes = graph("GreaterOrEqual", graph.cast(scores, "float64"), np.zeros(1))
-    share = graph("MatMul", graph.cast(yes, "float64"), np.asarray(mixture.weights, float)[:, None])
-    share, decided = mixture.decider.decided_nodes(graph, yes, share, mixture.weights, choose)
+    said = said_of(graph, scores, mixture.weights, len(mixture.classes))
+    shares, decided = mixture.decider.decided_nodes(graph, said, mixture.weights, choose)
+    each = () if said.classes == 2 else (said.classes,)  # one number for yes, or one for each class
     graph.output("decision", _flat(graph, decided), "int64")
-    graph.output("decision_probability", _flat(graph, share), "float32")
+    graph.output("decision_probability", shares if each else _flat(graph, shares), "float32", *each)
     if mixture.calibration is not None:
-        graph.output("probability", _label_probability(graph, mixture, models), "float32")
-    graph.output("scores", scores, "float32", len(mixture))
+        graph.output("probability", _label_probability(graph, mixture, models), "float32", *each)
+    graph.output("scores", scores, "float32", len(mixture), *each)
     return write_whole(path, graph.model(_metadata(mixture, graph)).SerializeToString())
 
 
@@ -95,13 +97,17 @@ def _features(graph: GraphBuilder, mixture: Mixture) -> str:
 
 
 def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> str:
-    """The probability (n,) that the label is yes, from the scores (n, B) of the models."""
+    """The probability (n,) that the label is yes, or (n, D) of each, from the models' scores."""
     assert mixture.calibration is not None
+    several = len(mixture.classes) > 2
+    weights = mixture.model_weights[:, None] if several else mixture.model_weights
     # No product of matrices: onnxruntime 1.18 would fuse it into one that it lacks in double precision.
-    parts = graph("Mul", graph.cast(models, "float64"), mixture.model_weights)
+    parts = graph("Mul", graph.cast(models, "float64"), weights)
     mean = graph("ReduceSum", parts, np.array([1]), keepdims=0)
     odds = graph("Mul", mean, np.array(mixture.calibration.slope))
     odds = graph("Add", odds, np.array(mixture.calibration.intercept))
+    if several:  # in double precision, since odds of many classes may be far apart
+        return graph("Softmax", odds, axis=1)
     return graph("Sigmoid", graph.cast(odds, "float32"))
 
 
