@@ -13,13 +13,7 @@ from scipy.sparse import issparse
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
-from ratebound.problem.deciding import (
-    decided,
-    decision_count,
-    decision_shares,
-    each_class,
-    mean_score,
-)
+from ratebound.problem.deciding import decided, decision_count, decision_shares, each_class, mean_score
 from ratebound.problem.frames import as_array, frame_columns, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
