@@ -49,7 +49,7 @@ def test_a_run_file_has_a_table_of_them(unplanned, run, people, pool, tmp_path):
 def test_auditing_on_two_tables(run, model, new_people, pool, tmp_path, monkeypatch):
     """As if the saved model had promised it, audited with the command and in Python."""
     mixture = rb.load(model)
-    promised = mixture.recorded(problem=rb.Problem(mixture.problem.minimize, [PROMISE, POOL]))
+    promised = mixture.recorded(problem=mixture.problem.promising([PROMISE, POOL]))
     monkeypatch.setattr("ratebound.commands.audit.load_model", lambda *_: promised)
     data = tmp_path / "audit.json"
     named = ["--population", f"pool={pool}", "--json", data]

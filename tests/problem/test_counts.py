@@ -19,7 +19,7 @@ def people(rows=60, seed=0, weights=None, labelled=True):
 
 def test_compiling_states_out_of_how_many_rows():
     compiled = rb.compile(rb.Problem("false_negatives()", ["predicted_positives() <= 18"]), people())
-    assert str(compiled.problem.minimize) == "false_negatives(per=60)"
+    assert str(compiled.problem.objective) == "false_negatives(per=60)"
     assert list(map(str, compiled.constraints)) == ["predicted_positives(per=60) <= 18.0"]
     assert compiled.constraints == compiled.problem.subject_to
     assert compiled.scale.tolist() == [60, 60]

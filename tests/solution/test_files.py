@@ -145,7 +145,7 @@ def test_a_long_problem_comes_back(tmp_path):
     columns = {"town": np.resize(groups, 3000)}
     mean = sum((rb.positive_rate(town=name) for name in groups[1:]), rb.positive_rate(town=groups[0]))
     problem = rb.Problem(mean / 1500, [mean <= 300, rb.positive_rate(town=tuple(groups)) >= 0.1])
-    assert min(len(str(part)) for part in (problem.minimize, *problem.subject_to)) > 20_000
+    assert min(len(str(part)) for part in (problem.objective, *problem.subject_to)) > 20_000
     people = rb.Population(np.resize(X, (3000, 3)), np.resize(Y, 3000), columns=columns)
     mixture = rb.last_iterate(trained(problem, people=people, rounds=2))
     assert_same(rb.load(mixture.save(tmp_path)), mixture)

@@ -133,15 +133,15 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 def trade_off(trace: Trace, report: Audit) -> Markup:
     """Objective against worst violation of every candidate, and where the solution lies."""
-    worst = worst_of(trace.violations)
+    values, worst = trace.problem.shown(trace.objectives), worst_of(trace.violations)
     shown = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), POINTS)).astype(int))
     marks = _marks(report)
     axes = Axes(
-        x=_range([*trace.objectives[shown], *(x for _, x, _ in marks.values())]),
+        x=_range([*values[shown], *(x for _, x, _ in marks.values())]),
         y=_range([*worst[shown], *(y for _, _, y in marks.values())]),
     )
     parts = axes.drawn("objective", "worst violation", zero=True)
-    for x, y in zip(trace.objectives[shown], worst[shown], strict=True):
+    for x, y in zip(values[shown], worst[shown], strict=True):
         cx, cy = axes.at(float(x), float(y))
         parts.append(tag("circle", cx=cx, cy=cy, r=2.6, class_="point"))
     for words, (kind, x, y) in marks.items():
@@ -174,7 +174,7 @@ def trace_figures(trace: Trace, report: Audit) -> list[Markup]:
     """All drawings of a trace."""
     return [
         trade_off(trace, report),
-        convergence(trace, trace.objectives, "objective"),
+        convergence(trace, trace.problem.shown(trace.objectives), "objective"),
         convergence(trace, worst_of(trace.violations), "worst violation", zero=True),
     ]
 

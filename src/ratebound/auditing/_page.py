@@ -63,9 +63,8 @@ def _verdict(report: Audit) -> Markup:
 
 def _objective(report: Audit) -> Markup:
     one = report.objective
-    return tag(
-        "p", "Minimised: ", tag("code", one.words), " = ", tag("span", objective_text(one), class_="n")
-    )
+    done = "Minimised: " if one.sense == "minimize" else "Maximised: "
+    return tag("p", done, tag("code", one.words), " = ", tag("span", objective_text(one), class_="n"))
 
 
 def _promises(report: Audit) -> Markup:

@@ -131,5 +131,5 @@ def _audited(report: Audit, price: Price) -> tuple[float, float] | None:
         if promise.words == str(price.constraint) and promise.slack is not None:
             sign = 1.0 if price.constraint.relation == ">=" else -1.0
             reached = price.constraint.right.constant + sign * promise.slack
-            return (reached, report.objective.value) if np.isfinite(reached) else None
+            return (reached, report.objective.cost) if np.isfinite(reached) else None
     return None

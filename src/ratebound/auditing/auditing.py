@@ -106,7 +106,7 @@ def _measurable(
         for promise, why in unmeasurable(problem, people, known, called(FIRST)).items()
     }
     others = [promise for promise in problem.constraints if promise not in missing]
-    return compile_on(Problem(problem.minimize, others), people, called(FIRST)), missing
+    return compile_on(problem.promising(others), people, called(FIRST)), missing
 
 
 def unmeasurable(
@@ -120,7 +120,7 @@ def unmeasurable(
     missing: dict[Constraint, str] = {}
     for promise in problem.constraints:
         try:
-            compile_on(Problem(problem.minimize, [promise]), people, first)
+            compile_on(problem.promising([promise]), people, first)
         except (NoRows, NoSuchValue) as error:
             if isinstance(error, NoSuchValue) and promise not in known:
                 raise
@@ -138,10 +138,17 @@ def measured(
         _promise(promise, float(violations[own[0]]), float(compiled.scale[1 + own[0]]), decided, level)
         for promise, own in zip(problem.constraints, compiled.parts, strict=True)
     ]
-    _, _, interval, method = _sum(problem.minimize, Expression(), decided, level)
-    low, high = _around(objective, interval)
-    rows = rows_behind(decided, problem.minimize.rates)
-    return Objective(str(problem.minimize), objective, low, high, rows, method), promises
+    return _objective(problem, objective, decided, level), promises
+
+
+def _objective(problem: Problem, objective: float, decided: Decided, level: float) -> Objective:
+    """The objective in its own sense, and its interval."""
+    metric, value = problem.objective, problem.shown(objective)
+    assert isinstance(metric, Expression)
+    _, _, interval, method = _sum(metric, Expression(), decided, level)
+    low, high = _around(value, interval)
+    rows = rows_behind(decided, metric.rates)
+    return Objective(str(metric), value, low, high, rows, method, problem.sense)
 
 
 def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
@@ -259,7 +266,9 @@ def _training(model: Any) -> tuple[float, float] | None:
     """A mixture's objective and worst violation on the rows it was trained on."""
     try:
         violations = np.asarray(model.violations["train"], dtype=float)
-        return float(model.objectives["train"]), float(violations.max(initial=-np.inf))
+        return float(model.problem.shown(model.objectives["train"])), float(
+            violations.max(initial=-np.inf)
+        )
     except (AttributeError, KeyError, TypeError):
         return None
 

@@ -21,13 +21,20 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
     trace, solution = _trace_of(model)
     ax = _axes(ax)
     worst = worst_of(trace.violations)
-    ax.scatter(worst, trace.objectives, s=12, alpha=0.5, label="iterates")
+    ax.scatter(worst, trace.problem.shown(trace.objectives), s=12, alpha=0.5, label="iterates")
     if solution is not None:
         at = worst_of(solution.violations["train"][None])
-        ax.scatter(at, [solution.objectives["train"]], marker="*", s=160, label="solution", zorder=3)
+        ax.scatter(
+            at,
+            [trace.problem.shown(solution.objectives["train"])],
+            marker="*",
+            s=160,
+            label="solution",
+            zorder=3,
+        )
     ax.axvline(0.0, linewidth=1, color="grey")
     ax.set_xlabel("worst violation, kept where at most 0")
-    ax.set_ylabel(f"objective: {trace.problem.minimize}")
+    ax.set_ylabel(f"objective: {trace.problem.objective}")
     ax.legend()
     return ax
 
@@ -41,7 +48,9 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     setting = None if solution is None else solution.setting
     trace = trace.of_setting(trace.settings[0] if setting is None else setting)
     ax = _axes(ax)
-    (first,) = ax.plot(trace.round, trace.objectives, label=f"objective: {trace.problem.minimize}")
+    (first,) = ax.plot(
+        trace.round, trace.problem.shown(trace.objectives), label=f"objective: {trace.problem.objective}"
+    )
     other = ax.twinx()
     (second,) = other.plot(trace.round, worst_of(trace.violations), color="C1", label="worst violation")
     other.axhline(0.0, linewidth=1, color="grey")

@@ -15,6 +15,7 @@ from ratebound.auditing.wording import as_text, summary
 from ratebound.base.markup import document
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
+from ratebound.problem.problem import Sense
 from ratebound.rates.expressions import Bound, Constraint
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price
@@ -54,7 +55,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Objective:
-    """What was minimised, and its interval."""
+    """What was minimised or maximised, and its interval."""
 
     words: str
     value: float
@@ -62,6 +63,12 @@ class Objective:
     high: float | None
     rows: int
     method: Method
+    sense: Sense = "minimize"
+
+    @property
+    def cost(self) -> float:
+        """What is minimised: the value, or its negative where it is maximised."""
+        return self.value if self.sense == "minimize" else -self.value
 
 
 @dataclass(frozen=True)

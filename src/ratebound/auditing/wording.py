@@ -19,7 +19,7 @@ GROUPS_SHOWN = 40
 def as_text(report: Audit) -> str:
     """The whole report."""
     one = report.objective
-    lines = [heading(report), "", f"minimize {one.words}: {objective_text(one)}"]
+    lines = [heading(report), "", f"{one.sense} {one.words}: {objective_text(one)}"]
     if report.promises:
         level = percent(report.level)
         heads = ["promise", "value", "bound", "room", f"{level} interval", "rows"]

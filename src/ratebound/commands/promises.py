@@ -29,7 +29,7 @@ TAKEN = (
 
 def stated(run: Run) -> Problem:
     """What is promised; every population that it speaks of must be given."""
-    problem = Problem(run.minimize, run.require)
+    problem = Problem.stated(run.minimize, run.require)
     check_populations(problem, run.population)
     return problem
 

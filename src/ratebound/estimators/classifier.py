@@ -167,7 +167,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: labelled(X, labels, columns, weights, classes)}
-        problem = Problem(self.objective, self.constraints)
+        problem = Problem.stated(self.objective, self.constraints)
         people |= other_populations(others, classes)
         check_spoken_of(others, problem)
         problem, fitting, aside = set_aside(problem, people, self.certify, seed)

@@ -82,7 +82,7 @@ class Explanation:
         if len(self.promises) > 1:
             lines += ["", "Together:", *_indented(_together(self))]
         if self.price is not None:
-            head = f"The price, as {self.problem.minimize} on these rows:"
+            head = f"The price, as {self.problem.objective} on these rows:"
             lines += ["", head, *_indented(_price_lines(self, self.price))]
         head = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
         lines += ["", head, *_indented(str(self.needed).splitlines())]
@@ -93,7 +93,7 @@ class Explanation:
         """Plain types only: texts, truth values, finite numbers and None."""
         own = {name: value for name, value in vars(self).items() if name != "problem"}
         own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
-        found: dict[str, Any] = plain({"objective": str(self.problem.minimize), **own})
+        found: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})
         return found
 
 

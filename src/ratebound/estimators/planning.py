@@ -89,7 +89,7 @@ class Plan:
         splits = len(self.options[AS_IT_IS].objectives)
         spread = ", mean ± sd" if splits > 1 else ""
         title = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
-        rows = [["", str(self.problem.minimize), "worst violation", "kept in", ""]]
+        rows = [["", str(self.problem.objective), "worst violation", "kept in", ""]]
         for name, option in self.options.items():
             rows.append([name, _spread(option.objectives, ".4f"), _spread(option.violations, "+.4f"),
                          option.kept, WHAT[name]])  # fmt: skip
@@ -98,7 +98,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain types only: texts, truth values, numbers and lists of them."""
         return {
-            "objective": str(self.problem.minimize),
+            "objective": str(self.problem.objective),
             "known": list(self.known),
             "options": {
                 name: {
@@ -199,7 +199,7 @@ def _policies(
 def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
     """The classifier for a compiled problem, trained on its rows; `options` are its parameters."""
     problem, people = compiled.problem, compiled.first
-    model = RateConstrainedClassifier(problem.subject_to, objective=problem.minimize, **options)
+    model = RateConstrainedClassifier(problem.subject_to, objective=problem, **options)
     found: RateConstrainedClassifier = model.fit(
         people.X,
         people.y,
@@ -212,7 +212,7 @@ def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
 
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
     """The same classifier, trained without promises."""
-    return fitted(compile(Problem(compiled.problem.minimize), compiled.first), **options)
+    return fitted(compile(compiled.problem.promising(()), compiled.first), **options)
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:

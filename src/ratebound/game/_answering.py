@@ -115,7 +115,7 @@ def _check(compiled: Compiled, player: Player) -> None:
     for block in compiled.blocks:
         if block.at != 0:
             row = int(np.flatnonzero(np.diff(block.net.indptr))[0])
-            what = compiled.constraints[row - 1] if row else compiled.problem.minimize
+            what = compiled.constraints[row - 1] if row else compiled.problem.objective
             raise ValueError(
                 f"{what}: decisions at the threshold {block.at!r} cannot be asked of a scikit-learn "
                 "classifier (rb.Oracle), which decides at 0 alone: use a linear model (rb.Linear), a "

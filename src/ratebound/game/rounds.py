@@ -184,10 +184,10 @@ def _judges(
                 f"judge: its constraints are not those trained for, {other} where training has {own}: "
                 "compile it from compiled.problem, as in rb.compile(compiled.problem, other_rows)"
             )
-    if compiled.problem.minimize != judge.problem.minimize:
+    if compiled.problem.promising(()) != judge.problem.promising(()):
         raise ValueError(
-            f"judge: it minimizes {judge.problem.minimize} where training minimizes "
-            f"{compiled.problem.minimize}: compile it from compiled.problem"
+            f"judge: it is to {judge.problem.aim} where training is to {compiled.problem.aim}: compile "
+            "it from compiled.problem"
         )
     return judge, None
 

@@ -67,7 +67,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     totals = {name: population.total_weight for name, population in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), totals)
     book = _Book(populations, totals, 1 + len(problem.demands), first)
-    book.enter(0, problem.minimize, f"the objective {problem.minimize}")
+    book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
     starts = np.cumsum([0] + [len(p) for p in populations.values()])

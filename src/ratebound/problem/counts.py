@@ -51,7 +51,8 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
 
     if all(rate.per is not None for rate in _counts(problem)):
         return problem
-    return Problem(problem.minimize.with_rates(stated), map(promise, problem.constraints))
+    objective = {problem.sense: stated_in(problem.objective)}
+    return Problem(subject_to=map(promise, problem.constraints), **objective)
 
 
 def rows_counted(problem: Problem) -> dict[str, float]:
@@ -68,4 +69,4 @@ def _counts(problem: Problem) -> Iterator[Rate]:
     for demand in problem.demands:
         if not demand.per_row:
             yield from filter(is_count, demand.expression.rates)
-    yield from filter(is_count, problem.minimize.rates)
+    yield from filter(is_count, problem.objective.rates)

@@ -17,16 +17,15 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
     """
     promises = [constraint_to_plain(constraint) for constraint in problem.constraints]
-    return {"minimize": _side(problem.minimize), "subject_to": promises}
+    return {problem.sense: _side(problem.objective), "subject_to": promises}
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
     """The problem that `to_plain` wrote."""
     promises = [constraint_from_plain(promise) for promise in data["subject_to"]]
-    objective = _read(data["minimize"])
-    if not isinstance(objective, Expression):
-        raise ValueError(f"{objective} cannot be an objective")
-    return Problem(objective, promises)
+    sense = "maximize" if "maximize" in data else "minimize"
+    objective: dict[str, Any] = {sense: _read(data[sense])}
+    return Problem(subject_to=promises, **objective)
 
 
 def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:

@@ -1,28 +1,31 @@
-"""A problem: what to minimise, and the promises to keep. Words only; data enters at `compile`."""
+"""A problem: what to minimise or maximise, and the promises to keep. Data enters at `compile`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal, cast
 
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Range, SingleMetric
+from ratebound.rates.expressions import Constraint, Expression, Metric, Range, SingleMetric
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
 from ratebound.rates.subsets import Name, columns_in
-from ratebound.rates.text import parse, parse_expression
+from ratebound.rates.text import parse, parse_objective
 
 Promises = Iterable["Promise | Range | str | Promises"]
+Sense = Literal["minimize", "maximize"]
 
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """Minimise an expression subject to constraints; either may be given as text.
+    """Minimise or maximise something subject to constraints; all may be given as text.
 
     Lists of constraints, such as goals return, may stand among the constraints. A goal on the values of
-    a column stays as it is written until `compile` sees rows.
+    a column stays as it is written until `compile` sees rows. Where arrays and models say objective,
+    they mean what is minimised: to maximise is to minimise the negative. What is printed is as asked.
 
     >>> from ratebound import equal_opportunity, error_rate
     >>> fair = equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
@@ -34,20 +37,24 @@ class Problem:
       positive_rate() <= 0.2
     """
 
-    minimize: Expression
+    objective: Metric
+    sense: Sense
     subject_to: tuple[Promise, ...]
 
-    def __init__(self, minimize: Expression | str, subject_to: Promises = ()) -> None:
-        if isinstance(minimize, str):
-            minimize = parse_expression(minimize)
-        if isinstance(minimize, SingleMetric):
-            raise TypeError(
-                f"{minimize} cannot be an objective: minimise a sum of rates, as in -rb.recall(), and "
-                f"bound it instead, as in {minimize} >= 0.8"
-            )
-        if not isinstance(minimize, Expression) or not minimize.terms:
-            raise TypeError(f"minimize takes an expression of rates, got {minimize!r}")
-        object.__setattr__(self, "minimize", minimize)
+    def __init__(
+        self,
+        minimize: Metric | str | None = None,
+        subject_to: Promises = (),
+        *,
+        maximize: Metric | str | None = None,
+    ) -> None:
+        if (minimize is None) == (maximize is None):
+            raise TypeError("a problem has one objective: give minimize= or maximize=, and not both")
+        sense: Sense = "minimize" if maximize is None else "maximize"
+        object.__setattr__(self, "sense", sense)
+        object.__setattr__(
+            self, "objective", _objective(sense, minimize if maximize is None else maximize)
+        )
         try:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
         except RecursionError:
@@ -57,10 +64,55 @@ class Problem:
                 check_reach(promise)
 
     @property
+    def aim(self) -> str:
+        """What is to be done, in words.
+
+        >>> Problem(maximize="recall()").aim
+        'maximize recall()'
+        """
+        return f"{self.sense} {self.objective}"
+
+    @property
+    def cost(self) -> Expression:
+        """The sum of rates that is to be as low as possible.
+
+        >>> Problem(maximize="recall()").cost
+        -recall()
+        """
+        assert isinstance(self.objective, Expression), f"{self.objective} is no sum of rates"
+        return self.objective if self.sense == "minimize" else -self.objective
+
+    def shown(self, objective: Any) -> Any:
+        """What an objective, which is minimised, is in the words of the problem."""
+        return objective if self.sense == "minimize" else -objective
+
+    def promising(self, subject_to: Promises) -> Problem:
+        """The same objective with other promises."""
+        return self.stated(self, subject_to)
+
+    @staticmethod
+    def stated(objective: Metric | str | Problem, subject_to: Promises = ()) -> Problem:
+        """A problem whose objective is that of another, or a text that may say what to do with it.
+
+        >>> print(Problem.stated("maximize recall()", ["false_positive_rate() <= 0.1"]))
+        maximize recall()
+        subject to
+          false_positive_rate() <= 0.1
+        """
+        sense, metric = "minimize", objective
+        if isinstance(objective, Problem):
+            sense, metric = objective.sense, objective.objective
+        elif isinstance(objective, str):
+            word, _, rest = objective.strip().partition(" ")
+            if word in ("minimize", "maximize"):
+                sense, metric = word, rest
+        return Problem(subject_to=subject_to, **cast(dict[str, Any], {sense: metric}))
+
+    @property
     def rates(self) -> tuple[Rate, ...]:
         """Every rate it speaks of, once."""
         found = [rate for promise in self.subject_to for rate in promise.rates]
-        return tuple(dict.fromkeys([*self.minimize.rates, *found]))
+        return tuple(dict.fromkeys([*self.objective.rates, *found]))
 
     @property
     def columns(self) -> tuple[Name, ...]:
@@ -91,7 +143,20 @@ class Problem:
 
     def __str__(self) -> str:
         promises = "".join(f"\n  {constraint}" for constraint in self.subject_to)
-        return f"minimize {self.minimize}" + (f"\nsubject to{promises}" if promises else "")
+        return self.aim + (f"\nsubject to{promises}" if promises else "")
+
+
+def _objective(sense: Sense, given: Any) -> Metric:
+    if isinstance(given, str):
+        given = parse_objective(given)
+    if isinstance(given, SingleMetric):
+        raise TypeError(
+            f"{given} cannot be an objective: minimise a sum of rates, as in -rb.recall(), and "
+            f"bound it instead, as in {given} >= 0.8"
+        )
+    if not isinstance(given, Expression) or not given.terms:
+        raise TypeError(f"{sense} takes an expression of rates, got {given!r}")
+    return given
 
 
 def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:

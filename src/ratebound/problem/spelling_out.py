@@ -69,7 +69,7 @@ def spelled_out(
         notices += [f"{promise}: {notice}" for notice in left_out]
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
-    return Problem(problem.minimize, found)
+    return problem.promising(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,13 +50,13 @@ def parse(text: str) -> Promise | Range:
     return _read(text, _Reader.promise)
 
 
-def parse_expression(text: str) -> Expression:
-    """The expression that `text` states, for an objective.
+def parse_objective(text: str) -> Metric:
+    """The objective that `text` states.
 
-    >>> parse_expression("error_rate() + 0.1 * positive_rate()")
+    >>> parse_objective("error_rate() + 0.1 * positive_rate()")
     error_rate() + 0.1 * positive_rate()
     """
-    return _read(text, _Reader.sum_of_rates)
+    return _read(text, _Reader.objective)
 
 
 def read_rate(text: str) -> Metric:
@@ -163,9 +163,9 @@ class _Reader:
         metric = middle if isinstance(middle, Metric) else Expression((), middle)
         return cast(Range, self.guarded(node, Range, low, metric, high))
 
-    def sum_of_rates(self) -> Expression:
+    def objective(self) -> Metric:
         found = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
-        if not isinstance(found, Expression) or not found.terms:
+        if not isinstance(found, Metric) or not found.rates:
             self.fail(self.tree, "an objective is a sum of rates, as in error_rate()")
         return found
 

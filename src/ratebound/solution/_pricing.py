@@ -47,7 +47,7 @@ def _said(found: Curve, unit: float, paid: float, pool: Pool, problem: Problem, 
     weights = found.weights[order]
     return Price(
         constraint=constraint,
-        objective=str(problem.minimize),
+        objective=str(problem.cost),
         bounds=bounds,
         objectives=found.objectives[order],
         here=(bound, objective),

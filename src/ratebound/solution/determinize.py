@@ -35,9 +35,9 @@ class Determined:
 
     def __str__(self) -> str:
         kind = "one model" if len(self.model) == 1 else self.model.decider.how
-        rows = [["", "before", "after", ""]]
-        rows += [[f"minimize {self.model.problem.minimize}", f"{self.before.objective:.4f}",
-                  f"{self.after.objective:.4f}", ""]]  # fmt: skip
+        rows, problem = [["", "before", "after", ""]], self.model.problem
+        rows += [[problem.aim, f"{problem.shown(self.before.objective):.4f}",
+                  f"{problem.shown(self.after.objective):.4f}", ""]]  # fmt: skip
         fine = kept(self.after.violations, self.scale)
         values = zip(
             self.model.constraints, self.before.violations, self.after.violations, fine, strict=True

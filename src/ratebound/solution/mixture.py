@@ -68,7 +68,8 @@ class Mixture:
         lines = [f"{self.decider.called(len(self))}: {self.status}"]
         for name, objective in self.objectives.items():
             worst = worst_of(self.violations[name][None])[0]
-            lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
+            value = self.problem.shown(objective)
+            lines.append(f"  {name}: objective {value:.4f}, worst violation {worst:+.4f}")
         return "\n".join(lines)
 
     @property
@@ -199,7 +200,7 @@ class Mixture:
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
         scores = self.mean_scores(population.X) if scores is None else scores
-        errors_only = not self.constraints and self.problem.minimize == error_rate()
+        errors_only = not self.constraints and self.problem.cost == error_rate()
         found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
         return replace(self, calibration=found)
 

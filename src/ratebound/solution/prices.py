@@ -78,7 +78,7 @@ def find(problem: Problem, constraint: Constraint | str) -> int:
     if named:
         return named[0]
     try:
-        (wanted,) = Problem(problem.minimize, [constraint]).constraints
+        (wanted,) = problem.promising([constraint]).constraints
     except (ValueError, TypeError):
         wanted = None
     for form in () if wanted is None else (wanted, _counted(wanted, problem)):
@@ -93,5 +93,5 @@ def find(problem: Problem, constraint: Constraint | str) -> int:
 
 def _counted(constraint: Constraint, problem: Problem) -> Constraint:
     """The constraint with its counts out of as many rows as the problem's."""
-    asked = Problem(problem.minimize, [constraint])
+    asked = problem.promising([constraint])
     return counting(asked, rows_counted(problem)).constraints[0]

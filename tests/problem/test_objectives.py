@@ -1,0 +1,57 @@
+"""What a problem is to do: minimise or maximise, in words and in numbers."""
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.problem.plain import from_plain, to_plain
+
+PEOPLE = rb.Population(np.arange(8.0)[:, None], [0, 0, 1, 0, 1, 1, 0, 1])
+
+
+def test_to_maximize_a_sum_is_to_minimize_its_negative():
+    scores = np.random.default_rng(0).normal(size=(5, 8))
+    up = rb.compile(rb.Problem(maximize=rb.recall(), subject_to=["positive_rate() <= 0.5"]), PEOPLE)
+    down = rb.compile(rb.Problem(-rb.recall(), ["positive_rate() <= 0.5"]), PEOPLE)
+    for one, other in zip(up.evaluate(scores), down.evaluate(scores), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert up.problem.shown(up.evaluate(np.ones(8))[0]) == 1.0
+
+
+@pytest.mark.parametrize("text", ["maximize recall()", "minimize error_rate()", "error_rate()"])
+def test_an_objective_is_read_as_it_is_printed(text):
+    problem = rb.Problem.stated(text, ["recall() >= 0.5"])
+    assert problem.aim == (text if " " in text else f"minimize {text}")
+    assert from_plain(to_plain(problem)) == problem
+    assert rb.Problem.stated(problem.aim, problem.subject_to) == problem
+
+
+def test_a_problem_has_one_objective():
+    with pytest.raises(TypeError, match="give minimize= or maximize="):
+        rb.Problem()
+    with pytest.raises(TypeError, match="and not both"):
+        rb.Problem(rb.error_rate(), maximize=rb.recall())
+
+
+def test_an_audit_says_what_is_maximized_in_its_own_sense():
+    class Always:
+        def predict(self, X):
+            return [1] * len(X)
+
+    report = rb.audit(rb.Problem(maximize=rb.accuracy()), Always(), PEOPLE)
+    assert report.objective.value == 0.5
+    assert report.objective.low < 0.5 < report.objective.high
+    assert "maximize accuracy(): 0.5" in str(report)
+    assert "Maximised" in report.to_html()
+
+
+def test_the_estimator_maximizes_what_a_text_says():
+    X = np.random.default_rng(1).normal(size=(200, 1))
+    y = (X[:, 0] + np.random.default_rng(2).normal(size=200)) > 0
+    model = rb.RateConstrainedClassifier(
+        ["false_positive_rate() <= 0.1"], objective="maximize recall()", confidence=None, random_state=0
+    ).fit(X, y)
+    rates = model.audit(X, y)
+    assert rates.kept
+    assert rates.objective.value > 0.3
+    assert model.solution_.objectives["train"] == pytest.approx(-rates.objective.value)
