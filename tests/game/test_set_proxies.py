@@ -1,4 +1,4 @@
-"""The proxies over several scores against the decision they stand for, PyTorch's autograd and its losses."""
+"""The proxies over several scores against the decision they stand for, and PyTorch's autograd."""
 
 import itertools
 
@@ -49,12 +49,14 @@ def test_logistic_and_hinge_bound_the_cost_from_above(data, classes, dtype):
     paid = outside(scores[None, :, None], members)
     for proxy in SET_PROXIES.values():
         values = proxy.value(scores[None, :, None], targets_like(members, scores))
-        assert np.isfinite(values).all() and (values >= 0).all()
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
         if proxy.bounds:
             assert (values >= paid * (1 - 4 * np.finfo(dtype).eps)).all(), proxy.name
         else:
             assert (values >= paid / (members.sum(axis=1)[:, None] + 1) * (1 - 1e-5)).all()
-            assert (values <= 1 + 1e-6).all() and proxy.largest == 1
+            assert (values <= 1 + 1e-6).all()
+            assert proxy.largest == 1
 
 
 def test_the_sigmoid_is_no_bound():
@@ -127,7 +129,7 @@ def test_with_targets_of_one_class_the_bounds_are_convex(name):
 
 
 def test_the_curvature_of_the_logistic_is_nowhere_less_than_how_it_bends():
-    """Newton's bound: f(s + step) <= f(s) + slope · step + step² · curvature / 2, for convex and other targets."""
+    """For targets of any size: f(s + step) <= f(s) + slope · step + step² · curvature / 2."""
     scores, members, costs = some(4)
     proxy, targets = SET_PROXIES["logistic"], targets_like(members, scores)
     slope, curvature = proxy.slope(scores, targets, costs), proxy.curvature(scores, targets, costs)
@@ -154,7 +156,8 @@ def test_scores_far_apart_neither_overflow_nor_lose_their_slope(name):
     proxy, targets = SET_PROXIES[name], targets_like(members, scores)
     with np.errstate(all="raise", under="ignore"):
         values = proxy.value(scores, targets)
-        assert values.dtype == np.float32 and np.isfinite(values).all()
+        assert values.dtype == np.float32
+        assert np.isfinite(values).all()
         for t in range(len(members)):
             costs = np.zeros((1, len(members), 1), dtype=np.float32)
             costs[0, t] = 1

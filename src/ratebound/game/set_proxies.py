@@ -7,11 +7,11 @@ With more than two classes a cost is paid on a row where the class with the larg
     hinge      max(0, 1 + max outside t - max inside t)
     sigmoid    1 - p(t)
 
-The first two bound the cost from above. Let M be the largest score inside t, and the decision outside it:
-then some score outside is at least M, so the hinge is at least 1; and lse(all) - lse(t) is the logarithm
+The first two bound the cost from above. Let M be the largest score inside t, and the decision outside.
+Then some score outside is at least M, so the hinge is at least 1; and lse(all) - lse(t) is the logarithm
 of 1 + Σ_outside e^s / Σ_inside e^s >= 1 + e^M / (|t| e^M). The sigmoid is only 1 - p(t) >= 1 / (|t| + 1)
-there, so no bound. Logistic and hinge are convex in s where |t| = 1, as all targets of an error rate are,
-and not where a target has several classes to choose from.
+there, so no bound. Logistic and hinge are convex in s where |t| = 1, as all targets of an error rate
+are, and not where a target has several classes to choose from.
 
 For two classes with the scores 0 and s these are the proxies of `proxies`.
 """
@@ -138,11 +138,11 @@ def _sigmoid_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
     return odds * (1 - odds) * costs.sum(1)[:, None]
 
 
-# Learners that step by slope over curvature (boosted trees) move every class at once, and need a positive
-# curvature for each:
-#   logistic  lse(all) has the second derivatives diag(p) - p pᵀ, which 2 p (1 - p) on the diagonal bounds
-#             from above, as the rows beside the diagonal sum to p (1 - p); -lse(t) bends the other way and
-#             is left out.
+# Learners that step by slope over curvature (boosted trees) move every class at once, and need a
+# positive curvature for each:
+#   logistic  lse(all) has the second derivatives diag(p) - p pᵀ, which 2 p (1 - p) on the diagonal
+#             bounds from above, as the rows beside the diagonal sum to p (1 - p). -lse(t) bends the
+#             other way and is left out.
 #   sigmoid   p (1 - p), which its slopes never exceed: steps are at most 1, as with one score.
 #   hinge     1, the size of its slope.
 SET_PROXIES = {
