@@ -119,9 +119,8 @@ def test_scores_tied_with_a_threshold_are_judged_alike_everywhere(at):
     assert violations[0] == pytest.approx(0.9 - expected)
     assert audited(promise, mixture(np.ones(1)), people).value == pytest.approx(expected)
     game = rb.Game(compiled)
-    shifted = game._shifted(np.empty((1, 0)), scores[None])
-    (shown,) = (s for s, table in zip(shifted, game.blocks, strict=True) if table.at)
-    assert np.mean(game._shown(shown)[0]) == pytest.approx(expected)
+    shown = game.look(game.start(scores), scores, game.batch(None)).values
+    assert shown[0, 1] == pytest.approx(0.9 - expected)
 
 
 def test_several_thresholds_whose_order_differs_by_member(people):

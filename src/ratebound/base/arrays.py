@@ -66,6 +66,24 @@ def tally(values: Array, index: Array, size: int) -> Array:
     return zeros.index_add_(1, index, values)
 
 
+def tally_kinds(
+    kinds: Array, count: int, index: Array, size: int, weight: Array | float, example: Array
+) -> Array:
+    """Weights (b,), or one for all, by kind (K, b) and where each belongs (b,): (K, count, size)."""
+    xp, models = namespace(kinds), len(kinds)
+    places, alike = index + size * kinds, isinstance(weight, float)
+    if xp is np:
+        places += count * size * np.arange(models)[:, None]
+        each = None if alike else np.broadcast_to(weight, places.shape).ravel()
+        found = np.bincount(places.ravel(), each, models * count * size).astype(example.dtype)
+        found = found * weight if alike else found
+    else:
+        each = xp.as_tensor(weight, dtype=example.dtype, device=places.device).expand(places.shape)
+        found = xp.zeros(models, count * size, dtype=example.dtype, device=places.device)
+        found = found.scatter_add_(1, places, each)
+    return found.reshape(models, count, size)
+
+
 def count(index: Array, size: int, example: Array) -> Array:
     """How often each of 0, ..., size - 1 occurs in `index`: (1, size) of the kind of `example`."""
     xp = namespace(index)

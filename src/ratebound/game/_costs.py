@@ -2,8 +2,10 @@
 
 Two maps are needed each step, and never an array of rows × constraints:
 
-    costs    weights (K, 1+m) -> cost of a yes and of a no for each row of the batch (K, 2, b)
-    totals   decisions of the rows (K, b) -> totals per slice (K, S), and from them the rates
+    costs    weights (K, 1+m) -> for each row of the batch, what it costs to miss each target (K, T, b)
+    totals   decisions of the rows (K, b) -> totals per slice (K, D - 1, S), and from them the rates
+
+With two classes the T = 2 targets are no and yes, so the costs are those of a yes and of a no.
 
 With few cells the costs are a dense (1+m, cells) matrix. Where overlapping groups make many, costs
 stay over slices, and rows meet those directly (see `places`).
@@ -38,14 +40,16 @@ class Costs:
         self.slice_weight = as_like(compiled.slice_weight, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
-        net, up, down = ((scale @ m).tocsr() for m in (block.net, block.up, block.down))
-        self.cells = compiled.cell_count
+        targets = np.eye(2, dtype=bool)
+        net, costs = ((scale @ m).tocsr() for m in (block.net, sparse.hstack([block.up, block.down])))
+        self.cells, self.targets = compiled.cell_count, len(targets)
         self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
-        if net.shape[0] * self.cells <= limit:
+        if net.shape[0] * self.cells * self.targets <= 2 * limit:
             self.membership = Matrix(as_like(compiled.unpacked(slice(None)), example))
-            self._costs = _Map(np.hstack([compiled.spread(up), compiled.spread(down)]), example)
+            each = (costs[:, own] for own in _parts(self.targets, compiled.slice_count))
+            self._costs = _Map(np.hstack([compiled.spread(part) for part in each]), example)
         else:
-            self._costs = _Map(sparse.hstack([up, down]), example)
+            self._costs = _Map(costs, example)
             few = self.cells <= max(FEW, PER_SLICE * compiled.slice_count)
             lists = slice_lists(compiled, SHORT) if few else None
             if lists is not None:
@@ -54,10 +58,11 @@ class Costs:
             self.packed = _on_device(compiled.membership, example)
             self.bits = as_like(BYTES, example)
         self._net = _Map(net.T, example)
-        self._both = _Map(sparse.vstack([up.T, down.T]), example)
-        none = 0 * self.slice_weight[None]
-        self.noes: Array = 0.0
-        self.noes = self.relaxed(none, self.slice_weight[None])[0]  # what `down` sums to
+        self._missed = _Map(costs.T, example)
+        # What the costs come to where every decision is 0, which `net` counts from.
+        self.missed_by_0: Array = 0.0
+        without_0 = as_like(~targets[:, :1], example)
+        self.missed_by_0 = self.relaxed((without_0 * self.slice_weight)[None])[0]
 
     def places(self, cells: Array) -> Places:
         """Where the rows of a batch, given by their cells (b,), are found."""
@@ -66,17 +71,17 @@ class Costs:
         return BitPlaces(len(self.slice_weight), self.packed[cells], self.bits)
 
     def costs(self, weights: Array) -> Array:
-        """Cost of a yes and of a no at each cell (or slice), (K, 2, ...), for weights (K, 1+m)."""
-        costs = self._costs(weights).reshape(len(weights), 2, -1)
+        """Cost of missing each target at each cell (or slice), (K, T, ...), for weights (K, 1+m)."""
+        costs = self._costs(weights).reshape(len(weights), self.targets, -1)
         return self.membership.spread(costs) if isinstance(self.membership, Lists) else costs
 
     def rates(self, totals: Array) -> Array:
-        """Values (K, 1+m), offset apart, of yeses totalled per slice (K, S)."""
-        return self._net(totals)
+        """Values (K, 1+m), offset apart, of rows decided 1 to D - 1 totalled per slice (K, D - 1, S)."""
+        return self._net(totals.reshape(len(totals), -1))
 
-    def relaxed(self, yes: Array, no: Array) -> Array:
-        """Values (K, 1+m), offset apart, when yeses and noes are totalled by a proxy (K, S)."""
-        return self._both(namespace(yes).concatenate([yes, no], -1)) - self.noes
+    def relaxed(self, totals: Array) -> Array:
+        """Values (K, 1+m), offset apart, of a proxy of each target totalled per slice (K, T, S)."""
+        return self._missed(totals.reshape(len(totals), -1)) - self.missed_by_0
 
 
 class _Map:
@@ -93,6 +98,11 @@ class _Map:
 
     def __call__(self, rows: Array) -> Array:
         return rows @ self.dense if self.sparse is None else (self.sparse @ rows.T).T
+
+
+def _parts(count: int, size: int) -> list[slice]:
+    """Where each of so many parts of a size lies, one after the other."""
+    return [slice(part * size, (part + 1) * size) for part in range(count)]
 
 
 def _on_device(integers: Array, example: Array) -> Array:

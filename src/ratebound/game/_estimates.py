@@ -22,12 +22,12 @@ class RunningMeans:
     groups are the batch's own, while those of rare groups gather over many batches.
     """
 
-    means: Array  # (K, S)
+    means: Array  # (K, q, S) of q numbers of every row
     slice_weight: Array  # (S,)
     window: Array  # (S,) in units of weight
 
     def seen(self, totals: Array, sizes: Array) -> RunningMeans:
-        """After a batch with these totals (K, S) and weights (1, S) in each slice."""
+        """After a batch with these totals (K, q, S) and weights (1, S) in each slice."""
         larger = namespace(sizes).maximum(sizes, self.window)
         means = self.means + (totals - sizes * self.means) / larger
         return RunningMeans(means, self.slice_weight, self.window)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally
+from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally, tally_kinds
 from ratebound.problem.compiled import CHUNK, ONES, Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
@@ -48,12 +48,23 @@ class Lists:
 
 
 @dataclass(frozen=True)
+class Exactly:
+    """Which slices each cell lies in, as the compiled problem counts them, in NumPy."""
+
+    compiled: Compiled
+
+    def total(self, per_cell: Array) -> Array:
+        """Totals per cell (K, cells) summed per slice: (K, S)."""
+        return self.compiled.per_slice(per_cell)
+
+
+@dataclass(frozen=True)
 class CellPlaces:
     """Each row is found at its cell, and each cell at its slices."""
 
     index: Array  # (b,)
     cells: int
-    membership: Matrix | Lists
+    membership: Matrix | Lists | Exactly
     example: Array
 
     def spread(self, table: Array) -> Array:
@@ -61,8 +72,15 @@ class CellPlaces:
         return take(table, self.index)
 
     def total(self, values: Array) -> Array:
-        """Values (K, b) summed per slice: (K, S)."""
-        return self.membership.total(tally(values, self.index, self.cells))
+        """Values (..., b) summed per slice: (..., S)."""
+        flat = values.reshape(-1, values.shape[-1])
+        per_slice = self.membership.total(tally(flat, self.index, self.cells))
+        return per_slice.reshape(*values.shape[:-1], -1)
+
+    def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
+        """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
+        per_cell = tally_kinds(kinds, count, self.index, self.cells, weight, self.example)
+        return self.membership.total(per_cell.reshape(-1, self.cells)).reshape(len(kinds), count, -1)
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""
@@ -100,8 +118,16 @@ class BitPlaces:
         return joined.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
-        """Values (K, b) summed per slice: (K, S)."""
-        return sum(values[:, rows] @ matrix for rows, matrix in self._chunks())
+        """Values (..., b) summed per slice: (..., S)."""
+        flat = values.reshape(-1, values.shape[-1])
+        per_slice = sum(flat[:, rows] @ matrix for rows, matrix in self._chunks())
+        return per_slice.reshape(*values.shape[:-1], -1)
+
+    def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
+        """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
+        weight = weight * self.bits[-1, -1]  # in the game's precision
+        each = namespace(kinds).stack([kinds == kind for kind in range(count)], 1)
+        return self.total(each * weight)
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""

@@ -9,7 +9,7 @@ from ratebound.game._estimates import RunningMeans
 from ratebound.game._places import Places
 from ratebound.game.players import Multipliers
 
-Means = tuple[tuple[RunningMeans, ...], ...]  # per block: of yeses, or of both sides of a proxy
+Means = tuple[RunningMeans, ...]  # per block: of each decision from 1 on, or of a proxy of targets
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class View:
     """A batch with its scores, as each block of a game sees them."""
 
     batch: Batch
-    shifted: list[Array]  # (K, b) for each block, scores relative to its threshold
+    shifted: list[Array]  # (K, b) or (K, D, b) for each block, scores relative to its threshold
     places: list[Places]  # for each block, where its rows are found
 
 
@@ -44,5 +44,5 @@ class GameState:
 
     multipliers: Multipliers
     means: Means
-    thresholds: Array  # (K, learnable thresholds)
+    thresholds: Array  # (K, L); with D > 2 classes (K, L · (D - 1)), one each for all but the first
     threshold_moments: tuple[Array, Array] | None = None

@@ -4,12 +4,15 @@ The model is seen through its scores alone, so any model can play. The θ-player
 
     weights[0] · loss(objective) + Σ weights[i] · proxy(constraint i)
 
-whose derivative by a row's score needs two numbers per row: what a yes and what a no costs there.
+whose derivative by a row's scores needs a few numbers per row: what it costs there to miss each target
+(with two classes two: what a yes and what a no costs). What differs between one score a row and one for
+each class is in `_scores`.
 The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the same scores.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from functools import cached_property
@@ -17,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.arrays import Array, as_like, namespace, tally
+from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
-from ratebound.game._places import Places
+from ratebound.game._places import CellPlaces, Exactly, Places
+from ratebound.game._scores import OneScore, Scores, weighed
 from ratebound.game._state import Batch, GameState, Look, View
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
-from ratebound.game.proxies import PROXIES, Proxy
 from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
 
@@ -65,8 +68,9 @@ class Game:
         self.compiled, self.rules = compiled, rules or Rules()
         self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
-        self.loss, self.proxy = PROXIES[self.rules.loss], PROXIES[self.rules.proxy]
         self.example = _example(device, precision)
+        self.scores: Scores = OneScore()
+        self.loss, self.proxy = (self.scores.proxies[n] for n in (self.rules.loss, self.rules.proxy))
         self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
         self.blocks = [Costs(compiled, b, self.example) for b in compiled.blocks]
@@ -89,7 +93,7 @@ class Game:
     def start(
         self, scores: Any, *, rounds: int | None = None, thresholds: Array | None = None
     ) -> GameState:
-        """The state before the first round, given scores (n,) or (K, n) on all rows.
+        """The state before the first round, given scores (n,) or (K, n), or (K, D, n), on all rows.
 
         `rounds`, how many there will be, is needed for the theorems' step sizes only. `thresholds`
         (K, L) are learned with the model; by default they start where budgets on these rows allow.
@@ -109,15 +113,15 @@ class Game:
                 f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
             )
         means = tuple(
-            tuple(self._exact_means(block, values) for values in self._shown(shifted))
+            self._exact_means(block, shifted)
             for block, shifted in zip(self.blocks, self._shifted(at, first), strict=True)
         )
         return GameState(multipliers, means, as_like(at, self.example))
 
     def thresholds(self, scores: Any) -> Array:
-        """The learnable thresholds (K, L) to start from, given scores (n,) or (K, n) on all rows."""
+        """The learnable thresholds to start from, as a state holds them, given scores on all rows."""
         first, compiled = self._first(scores), self.compiled
-        thresholds = np.zeros((self.settings, len(compiled.learnable)))
+        thresholds = np.zeros((self.settings, len(compiled.learnable) * self.scores.offsets))
         spent = compiled.spend_budgets(first, compiled.budgets)
         for j, name in enumerate(compiled.learnable):
             if name in spent:
@@ -125,22 +129,24 @@ class Game:
         return thresholds
 
     def _first(self, scores: Any) -> Array:
-        """The first scores of every setting, (K, n)."""
+        """The first scores of every setting, (K, n) or (K, D, n)."""
         compiled = self.compiled
-        first = np.atleast_2d(np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores))
+        first = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
+        first = first[None] if first.ndim == self.scores.axes else first
         if first.shape[-1] != len(compiled.cells) or len(first) not in (1, self.settings):
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
             raise ValueError(
                 f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
                 f"{first.shape}"
             )
-        return np.broadcast_to(first, (self.settings, first.shape[-1]))
+        first = self.scores.shaped(first, len(first))
+        return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
-    def _exact_means(self, block: Costs, values: Array) -> RunningMeans:
-        """Means to start from, of NumPy values (K, n) on all rows."""
+    def _exact_means(self, block: Costs, shifted: Array) -> RunningMeans:
+        """Means to start from, of NumPy scores (K, ..., n) on all rows."""
         compiled = self.compiled
-        weighed = values if compiled.weights is None else values * compiled.weights
-        totals = compiled.per_slice(tally(weighed, compiled.cells, compiled.cell_count))
+        places = CellPlaces(compiled.cells, compiled.cell_count, Exactly(compiled), np.empty(0))
+        totals = self._totals(shifted, places, 1.0 if compiled.weights is None else compiled.weights)
         exact = as_like(totals, self.example) / (block.slice_weight + (block.slice_weight == 0))
         return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
@@ -188,8 +194,9 @@ class Game:
     ) -> tuple[Array, GameState]:
         """The gradient with respect to the batch's scores, and the state after the λ-player's step.
 
-        Scores are (b,) or (K, b), and the gradient has their shape and kind. The λ-player sees what the
-        batch shows, or `judged`: the `look` of another game, at rows the model does not descend on.
+        Scores are (b,) or (K, b), or (K, D, b), and the gradient has their shape and kind. The λ-player
+        sees what the batch shows, or `judged`: the `look` of another game, at rows the model does not
+        descend on.
         """
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
@@ -201,14 +208,14 @@ class Game:
         return self._look(state, self._view(state, scores, batch))
 
     def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
-        own = self._as_scores(scores).reshape(len(state.multipliers.weights), -1)
-        if own.shape[1] != len(batch.cells):
-            raise ValueError(f"{own.shape[1]} scores for a batch of {len(batch.cells)} rows")
+        own = self.scores.shaped(self._as_scores(scores), len(state.multipliers.weights))
+        if own.shape[-1] != len(batch.cells):
+            raise ValueError(f"{own.shape[-1]} scores for a batch of {len(batch.cells)} rows")
         places = [block.places(batch.cells) for block in self.blocks]
         return View(batch, self._shifted(state.thresholds, own), places)
 
     def _gradient(self, state: GameState, view: View) -> tuple[Array, list[Array]]:
-        """The gradient (K, b) of the θ-player's loss, and that by each learned threshold (K, 1)."""
+        """The gradient of the θ-player's loss by its scores, and that by each learned threshold."""
         weights = as_like(state.multipliers.weights, self.example)
         factor = view.batch.weight * view.batch.share
         gradient, slopes = None, []
@@ -216,7 +223,7 @@ class Game:
             slope = self._slope(block, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
             if isinstance(block.at, str):
-                slopes.append(-slope.sum(-1)[:, None])
+                slopes.append(self.scores.by_offset(slope))
         return gradient, slopes
 
     def _look(self, state: GameState, view: View) -> Look:
@@ -235,24 +242,22 @@ class Game:
         Of the shape and kind of the scores; what stands in where a proxy has none is said in `proxies`.
         """
         weights = as_like(state.multipliers.weights, self.example)
-        own = self._as_scores(scores).reshape(len(weights), -1)
+        own = self.scores.shaped(self._as_scores(scores), len(weights))
         found: Array = 0.0
         for block, shifted in zip(self.blocks, self._shifted(state.thresholds, own), strict=True):
             for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
-                found = found + costs.sum(1) * proxy.curvature(shifted)
+                found = found + self.scores.curvature(proxy, shifted, costs)
         factor = batch.weight * batch.share
         return self._as_given((found * factor).clip(min=FLATTEST), scores)
 
     def _slope(self, block: Costs, places: Places, weights: Array, shifted: Array) -> Array:
-        """Derivative of the θ-player's loss by each score, (K, b)."""
-        slopes = []
-        for proxy, costs in self._relaxed(block, places, weights):
-            rise, fall = proxy.slopes(shifted)
-            slopes.append(costs[:, 0] * rise - costs[:, 1] * fall)
+        """Derivative of the θ-player's loss by each score."""
+        relaxed = self._relaxed(block, places, weights)
+        slopes = [self.scores.slope(proxy, shifted, costs) for proxy, costs in relaxed]
         return slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1]
 
-    def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
-        """Each proxy the model descends, and the costs (K, 2, b) of yes and no it stands in for."""
+    def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Any, Array]]:
+        """Each proxy the model descends, and the costs (K, T, b) that it stands in for."""
         if self.loss is self.proxy:
             return [(self.proxy, places.spread(block.costs(weights)))]
         objective = 0 * weights
@@ -263,43 +268,32 @@ class Game:
         ]
 
     def _estimated(
-        self,
-        means: tuple[RunningMeans, ...],
-        block: Costs,
-        places: Places,
-        shifted: Array,
-        batch: Batch,
-    ) -> tuple[Array, tuple[RunningMeans, ...]]:
+        self, means: RunningMeans, block: Costs, places: Places, shifted: Array, batch: Batch
+    ) -> tuple[Array, RunningMeans]:
         """Values (K, 1+m), offset apart, as the batch shows them, and the means after it."""
-        shown = self._shown(shifted)
         if self.rules.estimate == "unbiased":
-            factor = batch.weight * batch.share
-            totals = [places.total(values * factor) for values in shown]
+            totals = self._totals(shifted, places, batch.weight * batch.share)
         else:
-            if isinstance(batch.weight, float):
-                sizes, weighed = places.count(), shown
-            else:
-                sizes = places.total(batch.weight[None])
-                weighed = [values * batch.weight for values in shown]
-            means = tuple(
-                own.seen(places.total(values), sizes) for own, values in zip(means, weighed, strict=True)
-            )
-            totals = [own.totals() for own in means]
-        return block.relaxed(*totals) if self.relaxes else block.rates(totals[0]), means
+            weight = batch.weight
+            sizes = places.count() if isinstance(weight, float) else places.total(weight[None])
+            means = means.seen(self._totals(shifted, places, weight), sizes)
+            totals = means.totals()
+        return block.relaxed(totals) if self.relaxes else block.rates(totals), means
 
-    def _shown(self, shifted: Array) -> list[Array]:
-        """What is totalled for the λ-player: yes-decisions, or a proxy of yeses and of noes."""
+    def _totals(self, shifted: Array, places: Places, weight: Array | float) -> Array:
+        """What is totalled per slice for the λ-player: decisions (K, D - 1, S), or a proxy (K, T, S)."""
         if self.relaxes:
-            return [self.proxy.value(shifted), self.proxy.value(-shifted)]
-        return [_as_float(shifted >= 0, shifted.dtype)]
+            return places.total(weighed(self.scores.relaxed(self.proxy, shifted), weight))
+        return self.scores.total_decided(shifted, places, weight)
 
     def _shifted(self, thresholds: Array, scores: Array) -> list[Array]:
         """The scores relative to each block's threshold."""
-        learned = iter(range(len(self.compiled.learnable)))
+        learned, size = itertools.count(), self.scores.offsets
         shifted = []
         for block in self.blocks:
             if isinstance(block.at, str):
-                shifted.append(scores - thresholds[:, next(learned)][:, None])
+                start = size * next(learned)
+                shifted.append(self.scores.shifted(scores, thresholds[:, start : start + size]))
             else:
                 shifted.append(scores - block.at if block.at else scores)
         return shifted
@@ -336,7 +330,3 @@ def _example(device: Any, precision: str) -> Array:
     import torch
 
     return torch.empty(0, dtype=getattr(torch, precision), device=device)
-
-
-def _as_float(decisions: Array, dtype: Any) -> Array:
-    return decisions.astype(dtype) if namespace(decisions) is np else decisions.to(dtype)
