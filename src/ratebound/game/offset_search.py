@@ -1,0 +1,251 @@
+"""The cheapest offsets of several classes: decide by the largest of scores less offsets, at least cost.
+
+Each row i has a score s[d] and a cost c[d] for every class d. Given offsets a[d] it is decided as the
+class with the largest s[d] - a[d], and pays that class's cost. With all offsets but one fixed, a row is
+decided d where a[d] <= t_i = s[d] - max_{e != d} (s[e] - a[e]), so in rows sorted by t the costs of all
+values of a[d] are one cumulative sum: `descended` moves one offset after the other to its lowest point.
+
+That ends where no single offset can be improved, which need not be the best there is. `proven` says how
+far it may be. Only differences of offsets matter: a row prefers d to e where a[d] - a[e] < s[d] - s[e].
+So in a zone, where every difference a[d] - a[e] is at most some room[d, e], a row can be decided d only
+if room[e, d] > s[e] - s[d] for all e. The sum of the cheapest decisions that rows can get is a bound
+from below. Zones are cut in two at the difference of a row's scores, that with the lowest bound first,
+until none is below the best offsets found, or the work is done. As every cut settles a row, that ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.deciding import decided
+
+SWEEPS = 30  # over all classes, at most; two to five are usual
+BETTER = 1e-12  # what counts as cheaper, relative to the sum of all costs
+ROUNDING = 4 * np.finfo(float).eps  # of differences of scores, relative to these
+AT_ONCE = 2**18  # rows of zones that are looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class Cheapest:
+    """Offsets, what they cost, and what no offsets cost less than."""
+
+    offsets: Array  # (D,); infinite for a class that is never decided
+    cost: float
+    bound: float
+
+
+def costs_at(scores: Array, costs: Array, offsets: Array) -> Array:
+    """What deciding by scores (D, n) less offsets (P, D) costs in all, (P,), at costs (D, n)."""
+    rows = np.arange(scores.shape[1])
+    return np.array([costs[decided((scores - at[:, None])[None])[0], rows].sum() for at in offsets])
+
+
+def descended(scores: Array, costs: Array, starts: Array, apart: float = 0.0) -> Array:
+    """Offsets (P, D) from `starts` (P, D), moved one by one to where nothing is gained any more.
+
+    Scores are told apart where they differ by more than `apart`: rounding does as much.
+
+    >>> scores = np.array([[0.0, 0.0, 0.0], [0.1, 0.4, 0.6], [-1.0, 0.5, 0.2]])
+    >>> wrong = 1.0 - np.eye(3)
+    >>> best = descended(scores, wrong, np.zeros((1, 3)))
+    >>> costs_at(scores, wrong, best)
+    array([1.])
+    """
+    offsets, paid = starts.copy(), costs_at(scores, costs, starts)
+    least = BETTER * np.abs(costs).sum()
+    moving = np.arange(len(offsets))
+    for _ in range(SWEEPS):
+        moved = np.array([_swept(scores, costs, offsets[each], apart) for each in moving])
+        now = costs_at(scores, costs, moved)
+        gained = now < paid[moving] - least
+        moving, moved, now = moving[gained], moved[gained], now[gained]
+        if not len(moving):
+            break
+        offsets[moving], paid[moving] = moved, now
+    return offsets
+
+
+def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
+    """Offsets (D,) after each of them in turn was moved to its best place."""
+    at, rows = at.copy(), np.arange(scores.shape[1])
+    size = np.abs(scores).max() + np.abs(at[np.isfinite(at)]).max()
+    apart = max(apart, ROUNDING * float(size))
+    for each in range(len(at)):
+        others = scores - at[:, None]
+        others[each] = -np.inf
+        if not np.isfinite(np.delete(at, each)).any():
+            continue  # no other class is left to decide
+        rival = decided(others[None])[0]
+        ends = scores[each] - others[rival, rows]
+        order = np.argsort(-ends, kind="stable")
+        ends = ends[order]
+        total = np.append(0.0, np.cumsum((costs[each] - costs[rival, rows])[order]))
+        stops = np.flatnonzero(np.concatenate([[True], ends[:-1] - ends[1:] > apart, [True]]))
+        best = stops[total[stops].argmin()]
+        if best == 0:
+            at[each] = np.inf
+        elif best == len(ends):  # the others never
+            at[:] = np.inf
+            at[each] = 0.0
+        else:
+            at[each] = ends[best - 1] / 2 + ends[best] / 2
+    return at
+
+
+def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 0.0) -> Cheapest:
+    """The cheapest offsets found, from `start` (D,) on, and a bound on the cost of any others.
+
+    `work` is how many rows of zones are looked at, times the pairs of classes; where that suffices, the
+    bound is the cost.
+    """
+    scores, costs = _merged(scores, costs)
+    best, paid = start, float(costs_at(scores, costs, start[None])[0])
+    close = BETTER * np.abs(costs).sum()
+    made, heap, zones = 0, list[Bounded](), _everything(scores)
+    pairs = list(combinations(range(len(scores)), 2))
+    while True:
+        zones, bounds = _bounded(scores, costs, zones)
+        work -= (len(zones.rows) + len(zones.sizes)) * len(pairs)
+        likely = np.unique([bounds.argmin(), _costs_inside(scores, costs, zones).argmin()])
+        near = descended(scores, costs, zones.middles[likely], apart)
+        there = costs_at(scores, costs, near)
+        if there.min() < paid - close:
+            best, paid = near[there.argmin()], float(there.min())
+        for i in np.flatnonzero(bounds < paid - close).tolist():
+            made += 1
+            heapq.heappush(heap, (float(bounds[i]), made, zones.only(i)))
+        if work <= 0 or not (popped := _lowest(heap, paid - close)):
+            break
+        zones = _cut(scores, costs, _joined(popped), pairs)
+    bound = heap[0][0] if heap and heap[0][0] < paid - 2 * close else paid
+    return Cheapest(best, paid, bound)
+
+
+# --- zones -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Zones:
+    """Zones of offsets; the rows that may be decided in several ways there lie one after the other."""
+
+    room: Array  # (z, D, D) what the first offset may at most exceed the second by
+    sure: Array  # (z,) what the rows cost that are decided there
+    rows: Array  # (L,) the other rows, zone after zone
+    sizes: Array  # (z,) how many each zone has
+
+    @property
+    def of(self) -> Array:
+        """The zone of each open row, (L,)."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @property
+    def middles(self) -> Array:
+        """Offsets (z, D) inside each: the mean of those that are as far as can be from any one."""
+        ends = np.stack([self.room, -self.room.swapaxes(1, 2)])  # offsets less that of each class
+        found: Array = (ends - ends[:, :, :1]).mean(axis=(0, 3))
+        return found
+
+    def sums(self, values: Array) -> Array:
+        """Sums over the open rows of each zone (..., z), of values (..., L)."""
+        found = np.zeros((*values.shape[:-1], len(self.sizes)))
+        filled = np.flatnonzero(self.sizes)
+        if len(filled):
+            starts = (np.cumsum(self.sizes) - self.sizes)[filled]
+            found[..., filled] = np.add.reduceat(values, starts, axis=-1)
+        return found
+
+    def only(self, i: int) -> _Zones:
+        """One of them."""
+        end = int(self.sizes[: i + 1].sum())
+        part, rows = slice(i, i + 1), self.rows[end - self.sizes[i] : end]
+        return _Zones(self.room[part], self.sure[part], rows, self.sizes[part])
+
+
+Bounded = tuple[float, int, _Zones]  # the bound of a zone, a number that no other zone has, the zone
+
+
+def _joined(zones: Sequence[_Zones]) -> _Zones:
+    parts = zip(*(vars(each).values() for each in zones), strict=True)
+    return _Zones(*map(np.concatenate, parts))
+
+
+def _merged(scores: Array, costs: Array) -> tuple[Array, Array]:
+    """Rows with equal scores, which are decided alike, as one that costs what they do."""
+    found, which = np.unique(scores, axis=1, return_inverse=True)
+    if found.shape[1] == scores.shape[1]:
+        return scores, costs
+    return found, np.array([np.bincount(which.reshape(-1), row, found.shape[1]) for row in costs])
+
+
+def _everything(scores: Array) -> _Zones:
+    """A zone of all offsets that decide differently.
+
+    In order of size, no two neighbours among offsets need to differ by more than a row's scores do.
+    """
+    classes, rows = scores.shape
+    far = (classes - 1) * (float((scores.max(axis=0) - scores.min(axis=0)).max()) * 1.001 + 1e-300)
+    room = far * (1 - np.eye(classes))
+    return _Zones(room[None], np.zeros(1), np.arange(rows), np.array([rows]))
+
+
+def _lowest(heap: list[Bounded], below: float) -> list[_Zones]:
+    """The zones with the lowest bounds, taken from the heap, as many as are looked at together."""
+    found, rows = list[_Zones](), 0
+    while heap and heap[0][0] < below and rows < AT_ONCE:
+        found.append(heapq.heappop(heap)[2])
+        rows += len(found[-1].rows)
+    return found
+
+
+def _possible(scores: Array, zones: _Zones) -> Array:
+    """Which decisions each open row can get in its zone, (D, L)."""
+    own, of = scores[:, zones.rows], zones.of
+    possible = np.ones(own.shape, dtype=bool)
+    for d, e in permutations(range(len(own)), 2):
+        possible[d] &= zones.room[of, e, d] > own[e] - own[d]
+    return possible
+
+
+def _bounded(scores: Array, costs: Array, zones: _Zones) -> tuple[_Zones, Array]:
+    """The zones without the rows that are decided there, and a bound for each, (z,)."""
+    possible, own = _possible(scores, zones), costs[:, zones.rows]
+    cheapest = np.where(possible, own, np.inf).min(axis=0)
+    is_open = np.where(possible, own, -np.inf).max(axis=0) > cheapest
+    sure = zones.sure + zones.sums(np.where(is_open, 0.0, cheapest))
+    sizes = zones.sums(is_open.astype(float)).astype(int)
+    return _Zones(zones.room, sure, zones.rows[is_open], sizes), zones.sure + zones.sums(cheapest)
+
+
+def _costs_inside(scores: Array, costs: Array, zones: _Zones) -> Array:
+    """What the offsets in the middle of each zone cost, (z,)."""
+    shifted = scores[:, zones.rows] - zones.middles.T[:, zones.of]
+    return zones.sure + zones.sums(costs[decided(shifted[None])[0], zones.rows])
+
+
+def _cut(scores: Array, costs: Array, zones: _Zones, pairs: list[tuple[int, int]]) -> _Zones:
+    """Both parts of each zone, cut along the difference of two offsets that most is at stake in."""
+    possible, own, paid = _possible(scores, zones), scores[:, zones.rows], costs[:, zones.rows]
+    open_to = np.stack([possible[d] & possible[e] for d, e in pairs])
+    stakes = np.stack([np.abs(paid[d] - paid[e]) for d, e in pairs])
+    most = zones.sums(stakes * open_to).argmax(axis=0)
+    ends = np.cumsum(zones.sizes)
+    parts = []
+    for i, (end, size, pair) in enumerate(zip(ends, zones.sizes, most.tolist(), strict=True)):
+        (d, e), rows = pairs[pair], slice(end - size, end)
+        there = (own[d, rows] - own[e, rows])[open_to[pair, rows]]
+        at = np.partition(there, len(there) // 2)[len(there) // 2]
+        one = zones.only(i)
+        parts += [replace(one, room=_narrowed(one.room, *cut)) for cut in ((d, e, at), (e, d, -at))]
+    return _joined(parts)
+
+
+def _narrowed(room: Array, d: int, e: int, most: float) -> Array:
+    """The room (1, D, D) where offset d exceeds offset e by `most` at most."""
+    through = room[:, :, d, None] + most + room[:, e, None, :]
+    return np.minimum(room, through)
