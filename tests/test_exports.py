@@ -11,7 +11,8 @@ import ratebound as rb
 PUBLIC = {
     "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
         ratio where""",
-    "rates": """accuracy accuracy_of churn coverage error_rate f_score false_discovery_rate
+    "rates": """accuracy accuracy_of churn confusion coverage error_rate f_score
+        false_discovery_rate
         false_negative_rate false_negatives false_omission_rate false_positive_rate false_positives
         jaccard loss_only_churn losses negative_predictive_value negative_rate positive_rate
         positive_rate_of precision predicted_negatives predicted_positives prevalence recall roc_auc

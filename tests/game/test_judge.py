@@ -239,7 +239,7 @@ OTHERS = [
         ValueError,
         r"positive_rate\(\) <= 0.4 where training has positive_rate\(\) <= 0.45.*compiled.problem",
     ),
-    (compiled(OTHER, rb.Problem(-rb.accuracy(), PROMISES)), ValueError, "judge: it minimizes"),
+    (compiled(OTHER, rb.Problem(-rb.accuracy(), PROMISES)), ValueError, "judge: it is to minimize"),
 ]
 
 

@@ -99,7 +99,10 @@ class Three:
 POPULATIONS = {  # what is wrong: arguments of Population, and the message
     "nothing": ({}, "needs at least one of X, y and columns"),
     "no rows": ({"y": []}, "at least one row"),
-    "three classes": ({"y": [0, 1, 2]}, "y holds 0, 1, 2: two classes are needed"),
+    "a strange class": ({"y": [0, 1, 2], "classes": [0, 1, 3]}, "y holds 2, .* the classes 0, 1, 3"),
+    "classes and positive": ({"y": [0, 1], "classes": [0, 1], "positive": 1}, "without positive="),
+    "a class twice": ({"y": [0, 1], "classes": [0, 0]}, "two or more different labels, got 0, 0"),
+    "kinds mixed": ({"y": [0, "b", 2]}, "y mixes labels of different kinds, 0, 'b', 2"),
     "two odd classes": ({"y": [1, 2]}, "y holds 1, 2: say which of the two is yes: .*positive="),
     "text labels": ({"y": ["good", "bad"]}, "y holds '.*', '.*': say which of the two.*positive="),
     "one text label": ({"y": ["good", "good"]}, "y holds 'good'"),
@@ -108,7 +111,8 @@ POPULATIONS = {  # what is wrong: arguments of Population, and the message
         {"y": [*"ab"], "positive": "c"},
         "two values, one of them 'c'; it holds .*'a'",
     ),
-    "many classes": ({"y": list(range(99))}, r"0, 1, .*\.\.\.: two classes"),
+    "many classes": ({"y": list(range(2000))}, r"2,000 different labels, 0, 1, .*\.\.\.: .*no classes"),
+    "numbers": ({"y": [0.1, 0.7, 0.3]}, "y holds 0.1, 0.3, 0.7, which are numbers and no classes"),
     "probabilities": ({"y": [0.1, 0.7]}, "y holds 0.1, 0.7"),
     "NaN label": (
         {"y": [0, 1, NAN]},

@@ -102,5 +102,5 @@ def test_a_round_goes_through_short_lists_of_slices(groups):
     table = Costs(compiled, compiled.blocks[0], np.empty(0, dtype=np.float32))
     assert isinstance(table.membership, Lists)
     assert table.membership.lists.size <= 3 * compiled.cell_count <= 3 * (2 * groups + 2)
-    stored = [m.sparse.nnz for m in (table._costs, table._net, table._both)]
+    stored = [m.sparse.nnz for m in (table._costs, table._net, table._missed)]
     assert max(stored) <= 10 * groups

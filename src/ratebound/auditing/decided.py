@@ -152,7 +152,9 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
             f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population "
             f"{called(name)!r}; expected one decision for each of {len(population):,} rows"
         )
-    yes = population.as_yes(decisions, f"what {_kind(model)} predicts on population {called(name)!r}")
+    yes = population.spelling.as_yes(
+        decisions, f"what {_kind(model)} predicts on population {called(name)!r}"
+    )
     return np.where(yes, 1.0, -1.0)[None]
 
 

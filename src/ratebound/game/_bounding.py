@@ -27,9 +27,9 @@ def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbia
         if largest_proxy is None:
             sides = [block.net * most]
         else:  # a proxy of yeses and one of noes, from which the rows that `down` counts are taken off
-            counted = block.down @ compiled.slice_weight
+            counted = block.costs @ np.append(np.zeros(len(most)), compiled.slice_weight)
             low, high = low - counted, high - counted
-            sides = [block.up * (largest_proxy * most), block.down * (largest_proxy * most)]
+            sides = [block.costs * np.tile(largest_proxy * most, 2)]
         for side in sides:
             low += side.minimum(0).sum(axis=1)
             high += side.maximum(0).sum(axis=1)

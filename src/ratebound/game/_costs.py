@@ -40,14 +40,13 @@ class Costs:
         self.slice_weight = as_like(compiled.slice_weight, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
-        targets = np.eye(2, dtype=bool)
-        net, costs = ((scale @ m).tocsr() for m in (block.net, sparse.hstack([block.up, block.down])))
+        targets = compiled.targets
+        net, costs = ((scale @ m).tocsr() for m in (block.net, block.costs))
         self.cells, self.targets = compiled.cell_count, len(targets)
         self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
         if net.shape[0] * self.cells * self.targets <= 2 * limit:
             self.membership = Matrix(as_like(compiled.unpacked(slice(None)), example))
-            each = (costs[:, own] for own in _parts(self.targets, compiled.slice_count))
-            self._costs = _Map(np.hstack([compiled.spread(part) for part in each]), example)
+            self._costs = _Map(compiled.spread_each(costs), example)
         else:
             self._costs = _Map(costs, example)
             few = self.cells <= max(FEW, PER_SLICE * compiled.slice_count)
@@ -98,11 +97,6 @@ class _Map:
 
     def __call__(self, rows: Array) -> Array:
         return rows @ self.dense if self.sparse is None else (self.sparse @ rows.T).T
-
-
-def _parts(count: int, size: int) -> list[slice]:
-    """Where each of so many parts of a size lies, one after the other."""
-    return [slice(part * size, (part + 1) * size) for part in range(count)]
 
 
 def _on_device(integers: Array, example: Array) -> Array:

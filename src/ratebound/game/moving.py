@@ -158,7 +158,7 @@ def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
 
     Learned thresholds move along with the scores, so that none of it changes.
     """
-    yes = compiled.per_slice(compiled.yes_weight(scores >= 0))
+    yes = compiled.decided_weight(scores >= 0)
     at_zero = (compiled.blocks[0].net @ yes.T).T
     values: Array = np.column_stack([own.objectives, own.violations]) - at_zero
     return values

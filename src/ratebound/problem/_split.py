@@ -1,15 +1,25 @@
-"""Splitting each constraint's coefficients into those of yeses and those of noes.
+"""Dividing each constraint's coefficients into costs that a model can descend.
 
-On a row of data a constraint has one coefficient c, the sum over the slices the row lies in. A yes
-there costs max(c, 0), a no max(-c, 0), and it is these that a model's loss multiplies. Neither is
-linear in the slices' coefficients, but both depend only on *which* of the constraint's own few
-slices the row lies in. So for each constraint: list the patterns that occur, and solve for
-coefficients over its slices that give max(c, 0) on each pattern. For one group against everyone
+On a row of data a constraint has one coefficient for each decision, the sum over the slices the row lies
+in, and 0 for the first. Only differences count, so the cheapest decision costs nothing, and the others
+what they cost more. Sorted, these costs rise in steps, and each step is paid wherever the decision lies
+outside the *target*, the set of decisions that are cheaper:
+
+    cost(d) = Σ_steps rise · [d outside the target]        rise > 0
+
+A model descends a bound of each bracket. With two classes a row has at most one step: a yes costs
+max(c, 0), outside the target {no}, or a no max(-c, 0), outside {yes}.
+
+A step is not linear in the slices' coefficients, but it depends only on *which* of the constraint's own
+few slices the row lies in. So for each constraint: list the patterns that occur, and solve for
+coefficients over its slices that give the rise on each pattern. For one group against everyone
 (patterns: neither, everyone, both) that always succeeds. Where groups overlap it may not; then each
 pattern of two or more slices becomes a slice of its own, and what the single ones leave is put there.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -18,52 +28,94 @@ from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Block, bit
 from ratebound.problem.masks import patterns
 
-Entry = tuple[int, int, float]  # row, slice, coefficient
+Entry = tuple[int, int, int, float]  # row, target, slice, coefficient
+Target = tuple[bool, ...]  # whether each decision lies in it
+
+
+@dataclass(frozen=True)
+class Divided:
+    """What a compiled problem holds once its coefficients are divided."""
+
+    blocks: tuple[Block, ...]
+    membership: Array  # (cells, ceil(slices / 8)), with the new slices
+    slice_count: int
+    targets: Array  # (T, D) bool
+
+
+@dataclass
+class _Found:
+    """Targets and slices, as they turn up."""
+
+    slice_count: int  # before any new ones
+    targets: dict[Target, int]
+    masks: dict[bytes, int] = field(default_factory=dict)  # packed over cells -> the slice it becomes
 
 
 def split(
-    nets: dict[float | str, sparse.csr_array], membership: Array, slice_count: int
-) -> tuple[tuple[Block, ...], Array, int]:
-    """Blocks with `up` and `down` for each threshold's coefficients, and membership with new slices."""
-    extra: dict[bytes, int] = {}  # packed mask over cells -> index of the slice it becomes
-    entries = {at: _split_rows(net, membership, slice_count, extra) for at, net in nets.items()}
-    membership = _widened(membership, slice_count, list(extra)) if extra else membership
-    total = slice_count + len(extra)
-    blocks = []
+    nets: dict[float | str, sparse.csr_array], membership: Array, slice_count: int, decisions: int
+) -> Divided:
+    """Blocks with costs for each threshold's coefficients, and membership with new slices."""
+    two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
+    found = _Found(slice_count, two)
+    entries = {at: _split_rows(net, membership, decisions - 1, found) for at, net in nets.items()}
+    if found.masks:
+        membership = _widened(membership, slice_count, list(found.masks))
+    total, blocks = slice_count + len(found.masks), []
     for at, net in nets.items():
-        shape = (net.shape[0], total)
-        up, down = (_matrix(side, shape) for side in entries[at])
-        widened = sparse.csr_array((net.data, net.indices, net.indptr), shape=shape)
-        blocks.append(Block(at, widened, up, down))
-    return tuple(blocks), membership, total
+        costs = _matrix(entries[at], net.shape[0], len(found.targets), total)
+        entered, shape = net.tocoo(), (net.shape[0], (decisions - 1) * total)
+        moved = entered.col // slice_count * total + entered.col % slice_count
+        widened = sparse.csr_array((entered.data, (entered.row, moved)), shape=shape)
+        blocks.append(Block(at, widened, costs))
+    targets = np.array(list(found.targets), dtype=bool).reshape(-1, decisions)
+    return Divided(tuple(blocks), membership, total, targets)
 
 
-def _split_rows(
-    net: sparse.csr_array, membership: Array, slice_count: int, extra: dict[bytes, int]
-) -> tuple[list[Entry], list[Entry]]:
-    up: list[Entry] = []
-    down: list[Entry] = []
+def _split_rows(net: sparse.csr_array, membership: Array, others: int, known: _Found) -> list[Entry]:
+    entries: list[Entry] = []
+    slices = known.slice_count
     for row in range(net.shape[0]):
         own = slice(net.indptr[row], net.indptr[row + 1])
-        columns, coefficients = net.indices[own], net.data[own]
-        if not len(columns):
+        if not len(net.indices[own]):
             continue
+        decision, index = np.divmod(net.indices[own], slices)
+        columns, place = np.unique(index, return_inverse=True)
+        coefficients = np.zeros((len(columns), 1 + others))
+        coefficients[place, 1 + decision] = net.data[own]
         inside = [bit(membership, column) for column in columns]
         example, which = patterns(inside[::-1], len(membership))
         found = np.column_stack([mask[example] for mask in inside]).astype(float)  # (p, k)
-        values = found @ coefficients
-        values[np.abs(values) < 1e-13 * np.abs(coefficients).max()] = 0.0  # rounding of a zero
-        for side, wanted in ((up, np.maximum(values, 0)), (down, np.maximum(-values, 0))):
+        values = found @ coefficients  # (p, D)
+        rounding = 1e-13 * np.abs(coefficients).max()
+        for target, wanted in _steps(values, rounding).items():
+            t = known.targets.setdefault(target, len(known.targets))
             solved = np.linalg.lstsq(found, wanted, rcond=None)[0]
             if not np.allclose(found @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
                 several = found.sum(axis=1) > 1
                 solved = wanted[~several] @ found[~several]
                 for pattern in np.flatnonzero(several):
                     mask = np.packbits(which == pattern).tobytes()
-                    index = extra.setdefault(mask, slice_count + len(extra))
-                    side.append((row, index, float(wanted[pattern] - found[pattern] @ solved)))
-            side += zip([row] * len(columns), columns.tolist(), solved.tolist(), strict=True)
-    return up, down
+                    new = known.masks.setdefault(mask, slices + len(known.masks))
+                    entries.append((row, t, new, float(wanted[pattern] - found[pattern] @ solved)))
+            entries += [(row, t, int(c), float(x)) for c, x in zip(columns, solved, strict=True)]
+    return entries
+
+
+def _steps(values: Array, rounding: float) -> dict[Target, Array]:
+    """The steps in which the costs of decisions (p, D) rise: targets, each with its rises (p,)."""
+    order = np.argsort(values, axis=1, kind="stable")
+    ranked, rows = np.take_along_axis(values, order, axis=1), np.arange(len(values))
+    cheaper = np.zeros(values.shape, dtype=bool)
+    found: dict[Target, Array] = {}
+    for place in range(1, values.shape[1]):
+        cheaper[rows, order[:, place - 1]] = True
+        rise = ranked[:, place] - ranked[:, place - 1]
+        steps = np.flatnonzero(rise > rounding)
+        targets, which = np.unique(cheaper[steps], axis=0, return_inverse=True)
+        for index, target in enumerate(map(tuple, targets.tolist())):
+            own = steps[which.reshape(-1) == index]
+            found.setdefault(target, np.zeros(len(values)))[own] = rise[own]
+    return found
 
 
 def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:
@@ -80,8 +132,10 @@ def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:
     return np.concatenate(chunks)
 
 
-def _matrix(entries: list[Entry], shape: tuple[int, int]) -> sparse.csr_array:
-    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-    matrix = sparse.csr_array((np.array(values, float), (rows, columns)), shape=shape)
+def _matrix(entries: list[Entry], rows: int, targets: int, slices: int) -> sparse.csr_array:
+    row, target, index, value = map(np.array, zip(*entries, strict=True)) if entries else [()] * 4
+    column = np.asarray(target, dtype=np.int64) * slices + np.asarray(index, dtype=np.int64)
+    shape = (rows, targets * slices)
+    matrix = sparse.csr_array((np.asarray(value, float), (np.asarray(row, int), column)), shape=shape)
     matrix.eliminate_zeros()
     return matrix

@@ -14,12 +14,14 @@ from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
+from ratebound.problem.deciding import decided_at
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import Classes
 from ratebound.rates.rate import FIRST
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
@@ -34,15 +36,17 @@ ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
 class Block:
     """The coefficients of decisions at one threshold; most problems have one block, at 0.
 
-    Matrices are sparse, one row for the objective and each constraint, one column per slice. A yes
-    in a slice adds `net`; `net = up - down` where, summed over the slices of any one row of data, at
-    most one of the two is not zero.
+    Matrices are sparse, one row for the objective and each constraint. Let there be D decisions, S
+    slices and T targets. A row of data that lies in a slice and is decided d > 0 adds what `net` has in
+    column (d - 1) S + slice: only differences between decisions matter, so the first counts nothing.
+    Seen from the cheapest decision, the same is a sum of costs, each paid where the decision lies
+    outside a target (see `Compiled.targets`): `costs` has them in column t S + slice. Of two classes the
+    targets are no and yes, so a yes pays the first S columns, and a no the others.
     """
 
     at: float | str  # a number, or the name of a threshold that is learned
-    net: Any  # (1+m, slices) CSR
-    up: Any  # (1+m, slices) CSR; not negative once summed per row
-    down: Any  # (1+m, slices) CSR; not negative once summed per row
+    net: Any  # (1+m, (D - 1) * S) CSR
+    costs: Any  # (1+m, T * S) CSR; not negative once summed per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +67,14 @@ class Compiled:
     scale: Array  # (1+m,) 1 for rates; out of how many rows where they are counted
     weights: Array | None  # (n,) or None where every row counts once
     budgets: dict[str, tuple[int, float]]  # learnable threshold -> slice of negatives, allowed share
+    classes: Classes  # (D,) what may be decided; of two, no and then yes
+    targets: Array  # (T, D) bool: the decisions that are free of each cost
 
     def __repr__(self) -> str:
         return (
             f"Compiled({len(self.constraints)} constraints, {len(self.cells):,} rows, "
-            f"{self.cell_count:,} cells, {self.slice_count:,} slices)"
+            f"{self.cell_count:,} cells, {self.slice_count:,} slices"
+            f"{f', {self.decisions} classes' * (self.decisions > 2)})"
         )
 
     @cached_property
@@ -103,19 +110,24 @@ class Compiled:
         return {name: other for name, other in self.populations.items() if name != FIRST}
 
     @property
+    def decisions(self) -> int:
+        """The number of classes D there are to decide between."""
+        return len(self.classes)
+
+    @property
     def cell_count(self) -> int:
         return len(self.membership)
 
     @cached_property
     def matrix(self) -> Array:
-        """The coefficients as one dense (1+m, cells) matrix, blocks side by side."""
-        size = (1 + len(self.constraints)) * self.cell_count * len(self.blocks)
+        """The coefficients as one dense (1+m, (D - 1) * cells) matrix, blocks side by side."""
+        size = (1 + len(self.constraints)) * self.cell_count * len(self.blocks) * (self.decisions - 1)
         if size > 2**27:
             raise MemoryError(
                 f"{self!r} would fill a dense matrix of {size:,} numbers; use its blocks and "
                 "membership, which stay small"
             )
-        return np.hstack([self.spread(block.net) for block in self.blocks])
+        return np.hstack([self.spread_each(block.net) for block in self.blocks])
 
     @cached_property
     def features(self) -> Any:
@@ -212,33 +224,47 @@ class Compiled:
             spread[:, chunk] = per_slice @ inside.T
         return spread
 
+    def spread_each(self, coefficients: Any) -> Array:
+        """Coefficients (r, j * slices) spread to (r, j * cells), for each of j decisions or targets."""
+        by_slice = coefficients.reshape((-1, self.slice_count))
+        return self.spread(by_slice).reshape(coefficients.shape[0], -1)
+
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
         """The exact objective and violations (m,) of scores, where a score >= 0 means yes.
 
         Scores are compared with other thresholds as real numbers, whatever their precision.
 
-        `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With several
-        populations they are stacked in order, or a mapping from names. Learnable thresholds are
-        given by name; those of `roc_auc` are otherwise set to what their budgets allow.
+        `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With more than
+        two classes they are (D, n) or (K, D, n), and the largest decides. With several populations they
+        are stacked in order, or a mapping from names. Learnable thresholds are given by name; those of
+        `roc_auc` are otherwise set to what their budgets allow.
         """
         stacked = self._stack(scores)
-        single = stacked.ndim == 1
-        stacked = np.atleast_2d(stacked)
+        single = stacked.ndim == (1 if self.decisions <= 2 else 2)
+        stacked = stacked[None] if single else stacked
         given = {
-            name: np.reshape(np.asarray(at, float), (-1, 1)) for name, at in (thresholds or {}).items()
+            name: np.reshape(np.asarray(at, float), (-1, self.decisions - 1))
+            for name, at in (thresholds or {}).items()
         }
         known = self.spend_budgets(stacked, self.budgets.keys() - given.keys()) | given
         values = np.tile(self.offset, (len(stacked), 1))
         for block in self.blocks:
             at = self._threshold(block.at, known, stacked.dtype)
-            values += (block.net @ self.per_slice(self.yes_weight(stacked >= at)).T).T
+            values += (block.net @ self.decided_weight(decided_at(stacked, at)).T).T
         return (values[0, 0], values[0, 1:]) if single else (values[:, 0], values[:, 1:])
 
-    def yes_weight(self, yes: Array) -> Array:
-        """Weight of the yeses in each cell, (K, cells)."""
-        weighed = yes if self.weights is None else yes * self.weights
-        counted = [np.bincount(self.cells, row, self.cell_count) for row in weighed]
-        return np.array(counted).reshape(len(yes), self.cell_count)
+    def decided_weight(self, decided: Array) -> Array:
+        """Weight of the rows decided 1, 2, ... in each slice, (K, (D - 1) * slices).
+
+        `decided` are the decisions (K, n).
+        """
+        size, others = self.cell_count, self.decisions - 1
+        counted = [
+            np.bincount(self.cells + row * size, self.weights, (others + 1) * size)[size:]
+            for row in decided
+        ]
+        per_cell = np.array(counted, dtype=float).reshape(len(decided) * others, size)
+        return self.per_slice(per_cell).reshape(len(decided), -1)
 
     def _stack(self, scores: Any) -> Array:
         if isinstance(scores, Mapping):
@@ -249,11 +275,13 @@ class Compiled:
         stacked = as_array(scores)
         if stacked.dtype.kind not in "buif":
             raise ValueError(f"scores must be numbers, got {stacked.dtype}")
-        if stacked.ndim not in (1, 2) or stacked.shape[-1] != len(self.cells):
+        several = self.decisions > 2
+        wanted = (self.decisions, len(self.cells)) if several else (len(self.cells),)
+        if stacked.ndim not in (len(wanted), len(wanted) + 1) or stacked.shape[-len(wanted) :] != wanted:
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in self.populations.items())
-            raise ValueError(
-                f"scores of shape {stacked.shape}: expected one per row, {len(self.cells):,} ({sizes})"
-            )
+            turned = ": pass scores.T" if several and stacked.T.shape == wanted else ""
+            each = f"one per class and row, {wanted}" if several else f"one per row, {len(self.cells):,}"
+            raise ValueError(f"scores of shape {stacked.shape}: expected {each} ({sizes}){turned}")
         if not np.isfinite(stacked).all():
             raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
         return stacked

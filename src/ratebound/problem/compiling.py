@@ -6,9 +6,11 @@ cell lies in which slice is one bit. A constraint touches few slices, however ma
 
     value = offset + Σ_slices coefficient · (weight of the yeses in the slice)
 
-For a bound from above that a model can descend, yeses and noes need separate, non-negative
-coefficients *per row*, after all rates of the constraint are summed there: `up` for yeses, `down`
-for noes, up - down the coefficient. Those too are written over slices (see `split`).
+With more than two classes there is such a coefficient for every decision but the first, to which the
+others are compared: a rate of the first class is what the other decisions leave of it.
+
+For a bound from above that a model can descend, decisions need non-negative costs *per row*, after all
+rates of the constraint are summed there. Those too are written over slices (see `split`).
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ from ratebound.base.types import Array
 from ratebound.problem._split import split
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
+from ratebound.problem.frames import some
 from ratebound.problem.masks import NoSuchValue, masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression
-from ratebound.rates.kinds import ANY, YES, Atom, atoms
+from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, place_of
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import Label, Subset
+from ratebound.rates.subsets import Label, Subset, value_text
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
@@ -64,48 +67,88 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     for name, population in populations.items():
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
+    classes = _classes(populations, first)
+    if len(classes) > 2:
+        populations = {name: each.among(classes) for name, each in populations.items()}
     totals = {name: population.total_weight for name, population in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), totals)
-    book = _Book(populations, totals, 1 + len(problem.demands), first)
+    book = _Book(populations, totals, 1 + len(problem.demands), first, classes)
+    if len(classes) > 2:
+        _check_areas(problem, classes)
     book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
-    blocks, membership, slice_count = split(book.net(), membership, len(book.slices))
+    divided = split(book.net(), membership, len(book.slices), len(classes))
     return Compiled(
         problem=problem,
         populations=populations,
         rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
         cells=cells,
-        membership=membership,
-        slice_count=slice_count,
-        blocks=blocks,
+        membership=divided.membership,
+        slice_count=divided.slice_count,
+        blocks=divided.blocks,
         offset=book.offset,
         scale=book.scale,
         weights=_stacked_weights(populations),
         budgets=_budgets(problem, book),
+        classes=classes,
+        targets=divided.targets,
     )
+
+
+def _classes(populations: dict[str, Population], first: str) -> Classes:
+    """The classes there are to decide between: those of the first population that knows any."""
+    known = [population.classes for population in populations.values()]
+    found = next((classes for classes in known if classes is not None), TWO)
+    for name, classes in zip(populations, known, strict=True):
+        several = max(len(found), len(classes or ())) > 2  # two may be called yes and no by any name
+        strange = [each for each in classes or () if several and each not in found]
+        if strange:
+            raise ValueError(
+                f"population {first if name == FIRST else name!r} has the label {strange[0]!r}, which "
+                f"is not among the classes {some(list(found))}: give the classes of all by "
+                "rb.Population(..., classes=[...])"
+            )
+    return found
+
+
+def _check_areas(problem: Problem, classes: Classes) -> None:
+    for constraint in problem.constraints:
+        if isinstance(constraint.left, Area):
+            raise ValueError(
+                f"{constraint}: an area is that of two classes, and there are {len(classes)}: bound "
+                f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
+            )
 
 
 class _Book:
     """Where the atoms of all expressions are entered, and their masks drawn up once each."""
 
     def __init__(
-        self, populations: dict[str, Population], totals: dict[str, float], rows: int, first: str
+        self,
+        populations: dict[str, Population],
+        totals: dict[str, float],
+        rows: int,
+        first: str,
+        classes: Classes,
     ) -> None:
-        self.populations, self.totals, self.first = populations, totals, first
+        self.populations, self.totals, self.first, self.classes = populations, totals, first, classes
         self.offset = np.zeros(rows)
         self.scale = np.ones(rows)
         self.slices: dict[tuple[str, Subset], int] = {}
         self.bits: list[Array] = []  # a slice's mask each, packed
-        self.entries: dict[float | str, dict[tuple[int, int], float]] = {0.0: defaultdict(float)}
+        # For each threshold: row, decision and slice -> coefficient.
+        self.entries: dict[float | str, dict[tuple[int, int, int], float]] = {0.0: defaultdict(float)}
         masks = {name: masker(population) for name, population in populations.items()}
         self.mask: Callable[[str, Subset], Array] = lru_cache(maxsize=4)(
             lambda name, subset: masks[name](subset)
         )
         self.weigh: Callable[[str, Subset], float] = lru_cache(maxsize=None)(self._weigh)
-        self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(atoms)
+        self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(
+            lambda rate: atoms(rate, classes)
+        )
 
     def enter(self, row: int, expression: Expression, words: str, per_row: bool = False) -> None:
         """Enter an expression; with `per_row` its counts are shares of their subset."""
@@ -127,6 +170,11 @@ class _Book:
                 "population"
             )
         at = rate.at if rate.at is not None else 0.0
+        if len(self.classes) > 2 and not isinstance(at, str) and at != 0:
+            raise ValueError(
+                f"with {len(self.classes)} classes there is no one score to compare with {at}: name the "
+                f'threshold, as in at="cautious", and an offset for each class is learned'
+            )
         entries = self.entries.setdefault(at, defaultdict(float))
         for atom in self.atoms(rate):
             among = rate.subset if per_row else atom.over
@@ -146,7 +194,19 @@ class _Book:
                 self.offset[row] += share * self.weigh(name, atom.given)
             if atom.predicted is not ANY:
                 sign = 1.0 if atom.predicted is YES else -1.0
-                entries[row, self._slice(name, atom.given)] += sign * share
+                self._enter_decision(row, entries, atom, name, sign * share)
+
+    def _enter_decision(
+        self, row: int, entries: dict[tuple[int, int, int], float], atom: Atom, name: str, share: float
+    ) -> None:
+        """Enter what a decision for the atom's class counts; the first is what the others leave."""
+        decision, index = place_of(atom.of, self.classes), self._slice(name, atom.given)
+        if decision > 0:
+            entries[row, decision, index] += share
+            return
+        self.offset[row] += share * self.weigh(name, atom.given)
+        for other in range(1, len(self.classes)):
+            entries[row, other, index] -= share
 
     def _weigh(self, name: str, subset: Subset) -> float:
         mask, weights = self.mask(name, subset), self.populations[name].weights
@@ -160,12 +220,13 @@ class _Book:
         return self.slices[key]
 
     def net(self) -> dict[float | str, sparse.csr_array]:
-        """Coefficients of yeses per slice, (1+m, slices) for each threshold."""
-        shape, found = (len(self.offset), len(self.slices)), {}
+        """Coefficients of decisions per slice, (1+m, (D - 1) * slices) for each threshold."""
+        shape, found = (len(self.offset), (len(self.classes) - 1) * len(self.slices)), {}
         for at, entries in self.entries.items():
             if entries or at == 0.0:
-                index = np.array(list(entries), dtype=np.int64).reshape(-1, 2).T
-                matrix = sparse.csr_array((list(entries.values()), tuple(index)), shape=shape)
+                row, decision, index = np.array(list(entries), dtype=np.int64).reshape(-1, 3).T
+                column = (decision - 1) * len(self.slices) + index
+                matrix = sparse.csr_array((list(entries.values()), (row, column)), shape=shape)
                 matrix.eliminate_zeros()
                 found[at] = matrix
         if len(found) > 1 and not found[0.0].nnz:

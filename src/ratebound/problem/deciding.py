@@ -26,6 +26,22 @@ def decided(scores: Array) -> Array:
     return last - scores[:, ::-1].argmax(axis=1)
 
 
+def decided_at(scores: Array, at: Array | float) -> Array:
+    """The decisions (M, n) at thresholds `at`: (M, 1), or (M, D - 1) for all classes but the first.
+
+    A threshold is taken off the scores of its class.
+
+    >>> decided_at(np.array([[0.5, 1.0, 2.0]]), 1.0)
+    array([[False,  True,  True]])
+    """
+    if scores.ndim == 2:
+        return np.asarray(scores >= at)
+    if not np.any(at):
+        return decided(scores)
+    offsets = np.pad(np.broadcast_to(at, (len(scores), scores.shape[1] - 1)), ((0, 0), (1, 0)))
+    return decided(scores - offsets[:, :, None])
+
+
 def decision_count(scores: Array) -> int:
     """How many decisions D there are, by the scores of models."""
     return 2 if scores.ndim == 2 else scores.shape[1]

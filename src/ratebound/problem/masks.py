@@ -11,6 +11,7 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
 from ratebound.problem.values import Comparable, Values, dated, read_values
+from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,
     Compare,
@@ -82,9 +83,11 @@ def _leaf(
                 "this rate needs labels and there are none: pass them, or use one without labels such "
                 "as positive_rate or churn"
             )
-        return population.y
+        if subset.of is None:
+            return population.y
+        return np.asarray(population.y == place_of(subset.of, population.classes or ()))
     if isinstance(subset, Decision):
-        return population.decisions(subset.versus)
+        return population.existing(subset.versus, subset.of)
     assert isinstance(subset, Compare | In | Missing), subset
     name, values = subset.column, column(subset.column)
     if isinstance(subset, Missing):

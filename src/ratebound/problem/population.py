@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +24,10 @@ from ratebound.problem.frames import (
     some,
     unmasked,
 )
+from ratebound.problem.labels import read_labels, spelling_of
 from ratebound.problem.matrices import as_csr
-from ratebound.rates.subsets import Name, column_text
+from ratebound.rates.kinds import TWO, Classes, place_of
+from ratebound.rates.subsets import Name, Value, column_text
 
 LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are played in single precision
 
@@ -35,8 +37,10 @@ class Population:
 
     `X` is an array, a sparse matrix or a DataFrame, whose columns can be spoken of too. `y` may be left
     out for rates that need no labels. `positive` says which label is yes when the two are not 0 and
-    1, -1 and 1, or False and True. `weights` count each row that many times. `models` maps a name to
-    an existing fitted model, whose decisions on `X` become a column of that name.
+    1, -1 and 1, or False and True. More than two labels are that many `classes`, in sorted order unless
+    it says otherwise; give them where some have no row here. `weights` count each row that many times.
+    `models` maps a name to an existing fitted model, whose decisions on `X` become a column of that
+    name.
 
     >>> people = Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
     >>> len(people)
@@ -51,6 +55,7 @@ class Population:
         *,
         weights: Any = None,
         positive: Any = None,
+        classes: Sequence[Any] | None = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
         self.X = as_csr(X) if sparse.issparse(X) else unmasked(X)
@@ -67,9 +72,9 @@ class Population:
             raise ValueError(f"all parts of a population need the same number of rows: {different}")
         if self.size == 0:
             raise ValueError("a population needs at least one row")
-        self._positive = positive
-        self._label_values: list[Any] = []
-        self.y = None if y is None else self._read_labels(y)
+        self.spelling, self.y = spelling_of(positive, classes), None
+        if y is not None:
+            self.spelling, self.y = read_labels(y, self.spelling)
         self.weights = None if weights is None else _read_weights(weights)
         if not isinstance(models or {}, Mapping):
             raise TypeError(f"models takes a mapping from names to models, got {type(models).__name__}")
@@ -85,7 +90,9 @@ class Population:
         return self.size
 
     def __repr__(self) -> str:
-        labels = "no labels" if self.y is None else f"{int(self.y.sum()):,} positive"
+        labels = "no labels" if self.y is None else f"{len(self.classes or ()):,} classes"
+        if self.y is not None and self.y.dtype == bool:
+            labels = f"{int(self.y.sum()):,} positive"
         columns = ", ".join(map(str, self.column_names))
         return f"Population({self.size:,} rows, {labels}, columns {columns})"
 
@@ -104,11 +111,32 @@ class Population:
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
     @property
+    def classes(self) -> Classes | None:
+        """What its labels may be, in order, of two no and then yes; None where nothing says so.
+
+        >>> Population(None, ["cat", "bird", "dog", "cat"]).classes
+        ('bird', 'cat', 'dog')
+        """
+        return self.spelling.classes
+
+    @property
+    def decisions(self) -> int:
+        """The number of classes there are to decide between."""
+        return len(self.classes or TWO)
+
+    def among(self, classes: Classes) -> Population:
+        """The same rows, with labels that are some of these classes."""
+        if self.y is None or self.classes == classes:
+            return self
+        names = np.array([place_of(each, classes) for each in self.classes or ()])
+        part = copy.copy(self)
+        part.spelling, part.y = spelling_of(None, classes), names[self.y.astype(np.intp)]
+        return part
+
+    @property
     def yes(self) -> Any:
         """The label that is yes; None where labels are truth values, whose True is yes by any name."""
-        if self._positive is not None and self._positive is not True:
-            return self._positive
-        return None if all(isinstance(value, bool) for value in self._label_values) else 1
+        return self.spelling.yes
 
     @property
     def inputs(self) -> Any:
@@ -192,8 +220,7 @@ class Population:
         table = columns_by_name(self.X if frame_columns(self.X) else None)
         table |= {name: self.column(name) for name in spoken_of if self._is_feature(name)}
         seen = Population(encode(self.X), columns=table | self.columns)
-        seen.y, seen.weights = self.y, self.weights
-        seen._positive, seen._label_values = self._positive, self._label_values
+        seen.y, seen.weights, seen.spelling = self.y, self.weights, self.spelling
         return seen
 
     def only(self, rows: Array) -> Population:
@@ -223,58 +250,18 @@ class Population:
         part.columns = {name: rows_of(values, chosen) for name, values in self.columns.items()}
         return part
 
-    def decisions(self, name: str) -> Array:
-        """The yes-decisions of the existing model whose decisions are in column `name`."""
+    def existing(self, name: str, of: Value | None = None) -> Array:
+        """Where the existing model whose decisions are in column `name` says yes, or decides `of`."""
         values = self.column(name)
         if lacking := int(is_missing(values).sum()):
             raise ValueError(
                 f"column {name!r} has {lacking:,} missing values, and an existing model decides every "
                 "row: leave those rows out, or fill in what happens to them"
             )
-        return self.as_yes(values, f"column {name!r}")
-
-    def _read_labels(self, y: Any) -> Array:
-        values = as_array(y)
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if values.ndim != 1:
-            raise ValueError(f"y has shape {values.shape}, expected one label per row")
-        if is_missing(values).any():
-            raise ValueError(
-                f"y has {int(is_missing(values).sum())} missing labels: leave those rows out, or pass "
-                "them as an unlabelled population of their own"
-            )
-        return self.as_yes(values, "y")
-
-    def as_yes(self, values: Array, what: str) -> Array:
-        """Two-valued `values` as booleans, True where they say yes.
-
-        Decisions may be spelled as the labels are; otherwise True, or 1 of 0 and 1 or of -1 and 1, is
-        yes.
-        """
-        found = distinct(values)
-        is_label = what == "y"
-        if is_label:
-            self._label_values = found
-        as_labels = self._positive in found or set(found) <= set(self._label_values)
-        labels = self._label_values or [self._positive]
-        same_kind = (values.dtype == bool) == all(isinstance(value, bool) for value in labels)
-        if self._positive is not None and (is_label or (as_labels and same_kind)):
-            if len(found) > 2 or (len(found) == 2 and self._positive not in found):
-                raise ValueError(
-                    f"{what} needs two values, one of them {self._positive!r}; it holds {some(found)}"
-                )
-            return np.asarray(values == self._positive)
-        if values.dtype == bool:
-            return values
-        if set(found) <= {0, 1} or set(found) <= {-1, 1}:
-            return np.asarray(values == 1)
-        remedy = (
-            "say which of the two is yes: Population(..., positive=...)"
-            if len(found) == 2
-            else "two classes are needed; make it yes or no first"
+        what = f"column {name!r}"
+        return (
+            self.spelling.as_yes(values, what) if of is None else self.spelling.where(values, of, what)
         )
-        raise ValueError(f"{what} holds {some(found)}: {remedy}")
 
 
 def _read_weights(weights: Any) -> Array:

@@ -95,7 +95,9 @@ def form_of(ratio: Ratio) -> Form:
     """
     rates = ratio.numerator.rates + ratio.denominator.rates
     existing = {rate.versus for rate in rates if rate.versus is not None}
-    if not is_even(ratio) or len(existing) > 1 or len({rate.at for rate in rates}) > 1:
+    classes = {rate.of for rate in rates}  # all else is another class, as if there were two
+    several = any(len(said) > 1 for said in (existing, classes, {rate.at for rate in rates}))
+    if not is_even(ratio) or several or any(rate.kind == "confusion" for rate in rates):
         return "other"
     rows = list(product((False, True), repeat=3))
     both = [(_added(ratio.numerator, *row), _added(ratio.denominator, *row)) for row in rows]
@@ -115,7 +117,7 @@ def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
 
     total = 0.0
     for rate, coefficient in side.terms:
-        for atom in atoms(replace(rate, subset=EVERYONE)):
+        for atom in atoms(replace(rate, subset=EVERYONE, of=None)):
             if (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said):
                 total += coefficient
     return total

@@ -1,7 +1,8 @@
 """What a kind of rate is, and the one table of them, which text, compiling, audits and docs read.
 
 A linear kind is a sum of *atoms*: among the rows `over`, how many are in `given` and get the decision
-`predicted`. A ratio is a numerator and a denominator, sums of linear kinds. An area is `roc_auc`.
+`predicted`. It speaks of one class, or is a sum over every class, as an error is. A ratio is a numerator
+and a denominator, sums of linear kinds. An area is `roc_auc`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ratebound.base.spelling import closest
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Decision, Label, Subset, Value
+from ratebound.rates.subsets import Decision, Label, Subset, Value, value_text
 
 Unit = Literal["share", "count", "ratio", "area"]
+Speaks = Literal["one class", "two classes", "every class", "no class"]
+Classes = tuple[Value, ...]  # what may be decided, in order; of two, no and then yes
 YES, NO, ANY = True, False, None
+TWO: Classes = (False, True)
 LABEL = Label()
 
 
@@ -24,16 +29,27 @@ LABEL = Label()
 class Atom:
     """Weight of the rows in `given` that get the decision `predicted`, over the weight of `over`.
 
-    `predicted` None counts rows whatever the decision; `over` None means a count, not a share.
+    `predicted` YES counts rows that are called `of`, NO those that are called otherwise, and ANY all.
+    `of` is None for the positive one of two classes. `over` None means a count, not a share.
     """
 
     predicted: bool | None
     given: Subset
     over: Subset | None
+    of: Value | None = None
 
 
-# What a linear kind counts on a subset, given where an existing model says yes.
-Counts = Callable[[Subset, Subset], tuple[Atom, ...]]
+@dataclass(frozen=True)
+class OneClass:
+    """One class among all, as a kind of rate speaks of it."""
+
+    label: Subset  # rows that have it as their label
+    existing: Subset  # rows that the existing model decides so
+    agreed: Subset  # rows that the existing model gets right, whatever their class
+
+
+# What a linear kind counts on a subset, of one class.
+Counts = Callable[[Subset, OneClass], tuple[Atom, ...]]
 # The numerator and the denominator of a ratio, said of everyone, by the options of its own.
 Sides = Callable[[Mapping[str, Value]], tuple[Expression, Expression]]
 # The options that only one kind takes, once checked, without those left at their defaults.
@@ -54,14 +70,16 @@ class Kind:
     same_as: str = ""  # the kind that this is another name of
     own: tuple[str, ...] = ()  # the names of the options that it alone takes
     check_own: Own | None = None
+    speaks: Speaks = "one class"  # of which of several classes
 
     @property
     def options(self) -> tuple[str, ...]:
         """What it takes besides conditions, in the order it prints them."""
+        classes = ("of",) if self.speaks == "one class" else ()
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
-        return (*self.own, *versus, "on", "at", *(("per",) if self.unit == "count" else ()))
+        return (*classes, *self.own, *versus, "on", "at", *(("per",) if self.unit == "count" else ()))
 
 
 KINDS: dict[str, Kind] = {}  # every kind by its name
@@ -83,20 +101,107 @@ def metric_of(rate: Rate) -> Metric:
             on=part.on or rate.on,
             at=rate.at if part.at is None else part.at,
             versus=rate.versus if KINDS[part.kind].versus else None,
+            of=rate.of if part.of is None and KINDS[part.kind].speaks == "one class" else part.of,
         )
 
     numerator, denominator = (side.with_rates(said_of) for side in kind.sides(dict(rate.own)))
     return Ratio(numerator, denominator, rate)
 
 
-def atoms(rate: Rate) -> tuple[Atom, ...]:
-    """What a share or a count counts."""
+def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
+    """What a share or a count counts where these are the classes.
+
+    >>> atoms(Rate("recall", of="cat"), ("bird", "cat", "dog"))[0].given
+    the label is "cat"
+    """
+    kind = KINDS[rate.kind]
+    assert kind.counts is not None, f"{rate} is no sum of rows"
+    if kind.speaks == "every class":
+        return tuple(atom for each in reversed(classes) for atom in _of_class(rate, each, each, classes))
+    if kind.speaks == "two classes":
+        own = dict(rate.own)
+        return _of_class(rate, own["label"], own["predicted"], classes)
+    of = rate.of if kind.speaks == "one class" else classes[-1]
+    if of is None:
+        if len(classes) > 2:
+            raise ValueError(
+                f"there are {len(classes)} classes, so say which one it speaks of: "
+                f"{rate.kind}(of={value_text(classes[0])}). They are {_listed(classes)}"
+            )
+        of = classes[-1]
+    return _of_class(rate, of, of, classes)
+
+
+def _of_class(
+    rate: Rate, label: Value | None, decision: Value | None, classes: Classes
+) -> tuple[Atom, ...]:
+    """What a rate counts of one class, or of the rows of one class that are decided to be another."""
     counts = KINDS[rate.kind].counts
-    assert counts is not None, f"{rate} is no sum of rows"
-    return counts(rate.subset, Decision(rate.versus or ""))
+    assert counts is not None
+    shown = label_of(label, classes), _decides(rate, label, classes)
+    agreed = _agreed(rate, classes)
+    found = counts(rate.subset, OneClass(*shown, agreed))
+    if len(classes) > 2:
+        return tuple(
+            atom if atom.predicted is ANY else replace(atom, of=classes[place_of(decision, classes)])
+            for atom in found
+        )
+    if place_of(decision, classes) == len(classes) - 1:
+        return found
+    return tuple(
+        atom if atom.predicted is ANY else replace(atom, predicted=not atom.predicted) for atom in found
+    )  # of two classes, all is said of yes
 
 
-def counted_over(rate: Rate) -> tuple[Subset, ...]:
+def label_of(value: Value | None, classes: Classes) -> Subset:
+    """The rows with this class as their label."""
+    place = place_of(value, classes)
+    if len(classes) > 2:
+        return Label(classes[place])
+    return LABEL if place == len(classes) - 1 else ~LABEL
+
+
+def _decides(rate: Rate, value: Value | None, classes: Classes) -> Subset:
+    """The rows that the existing model decides to be of this class."""
+    place = place_of(value, classes)
+    if len(classes) > 2:
+        return Decision(rate.versus or "", classes[place])
+    yes = Decision(rate.versus or "")
+    return yes if place == len(classes) - 1 else ~yes
+
+
+def _agreed(rate: Rate, classes: Classes) -> Subset:
+    """The rows that the existing model gets right."""
+    first, *others = [
+        _decides(rate, each, classes) & label_of(each, classes) for each in reversed(classes)
+    ]
+    for other in others:
+        first |= other
+    return first
+
+
+def place_of(value: Value | None, classes: Classes) -> int:
+    """Where a class stands among `classes`; an error that lists them where it is none of them.
+
+    >>> place_of("dgo", ("bird", "cat", "dog"))
+    Traceback (most recent call last):
+    ValueError: there is no class "dgo", did you mean "dog"? The classes are "bird", "cat", "dog"
+    """
+    if value is None:
+        return len(classes) - 1
+    for place, each in enumerate(classes):
+        if each == value and isinstance(each, str) == isinstance(value, str):
+            return place
+    alike = closest(str(value), map(str, classes))
+    meant = next((f", did you mean {value_text(each)}?" for each in classes if str(each) == alike), ".")
+    raise ValueError(f"there is no class {value_text(value)}{meant} The classes are {_listed(classes)}")
+
+
+def _listed(classes: Classes) -> str:
+    return ", ".join(map(value_text, classes[:20])) + ", ..." * (len(classes) > 20)
+
+
+def counted_over(rate: Rate, classes: Classes = TWO) -> tuple[Subset, ...]:
     """The rows that a rate of any kind is counted among; those of its subset for counts and ratios.
 
     >>> counted_over(Rate("recall"))
@@ -105,7 +210,7 @@ def counted_over(rate: Rate) -> tuple[Subset, ...]:
     unit = KINDS[rate.kind].unit
     if unit == "area":
         return rate.subset & LABEL, rate.subset & ~LABEL
-    found = () if unit == "ratio" else atoms(rate)
+    found = () if unit == "ratio" else atoms(rate, classes)
     return tuple(rate.subset if atom.over is None else atom.over for atom in found) or (rate.subset,)
 
 

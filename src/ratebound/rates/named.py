@@ -12,10 +12,24 @@ from typing import Any, Protocol, TypeVar
 
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.grouping import check_new
-from ratebound.rates.kinds import ANY, KINDS, LABEL, NO, YES, Atom, Counts, Kind, counted, metric_of
+from ratebound.rates.kinds import (
+    ANY,
+    KINDS,
+    LABEL,
+    NO,
+    YES,
+    Atom,
+    Counts,
+    Kind,
+    OneClass,
+    Speaks,
+    Unit,
+    counted,
+    metric_of,
+)
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import OPTIONS, Rate
-from ratebound.rates.subsets import EVERYONE, Decision, Subset, Value, leaves, where
+from ratebound.rates.subsets import EVERYONE, Decision, Subset, Value, leaves, plain_value, where
 
 Said_co = TypeVar("Said_co", covariant=True)
 
@@ -53,8 +67,10 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
     options = {option: words.pop(option, None) for option in OPTIONS}
     for option, value in options.items():
         if value is not None and option not in kind.options:
+            reason = ", it counts every class" if option == "of" and kind.speaks == "every class" else ""
             raise TypeError(
-                f"{name} takes no {option}=; a column of that name is written rb.column({option!r}) == ..."
+                f"{name} takes no {option}={reason}; a column of that name is written "
+                f"rb.column({option!r}) == ..."
             )
     if kind.check_own is not None:
         options["own"] = tuple(kind.check_own({o: v for o, v in own.items() if v is not None}).items())
@@ -66,6 +82,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
         raise TypeError(
             f"{rate.kind}: versus= takes the column with the existing model's decisions, got None"
         )
+    rate = rate if rate.of is None else replace(rate, of=plain_value(rate.of))
     for option, value in (("on", rate.on), ("versus", rate.versus)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
@@ -88,6 +105,7 @@ def _function(kind: Kind, details: str = "") -> Any:
 
     KINDS[kind.name] = kind
     call = 'versus="live"' if kind.versus else "per=6000" if kind.unit == "count" else 'sex="Female"'
+    call = 'label="cat", predicted="dog"' if kind.speaks == "two classes" else call
     printed = f"{kind.name}({call.replace('sex=', 'sex == ')}{', bins=10' * (kind.unit == 'area')})"
     same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
     function.__name__ = function.__qualname__ = kind.name
@@ -103,14 +121,20 @@ def _function(kind: Kind, details: str = "") -> Any:
     return function
 
 
-def _rate(name: str, counts: Counts, meaning: str, same_as: str = "") -> RateFunction[Expression]:
+def _rate(
+    name: str, counts: Counts, meaning: str, same_as: str = "", speaks: Speaks = "one class"
+) -> RateFunction[Expression]:
     """A share or a count; its unit and its needs are read off its atoms."""
-    found = counts(EVERYONE, Decision("versus"))
+    existing = Decision("versus")
+    found = counts(EVERYONE, OneClass(LABEL, existing, existing & LABEL))
     rows = [rows for atom in found for rows in (atom.given, atom.over) if rows is not None]
     conditions = [condition for each in rows for condition in leaves(each)]
     versus = any(isinstance(condition, Decision) for condition in conditions)
     labels, is_share = LABEL in conditions, all(atom.over is not None for atom in found)
-    kind = Kind(name, meaning, "share" if is_share else "count", labels, versus, counts, same_as=same_as)
+    unit: Unit = "share" if is_share else "count"
+    kind = Kind(name, meaning, unit, labels, versus, counts, same_as=same_as, speaks=speaks)
+    if speaks == "two classes":
+        kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     of_how_many = (
         "\n\n    `per` says of every how many rows of the population; by default it is all of them."
     )
@@ -139,8 +163,10 @@ def ratio(
     sentence = (meaning or f"The ratio of {top} to {bottom}").rstrip(". ") + "."
     parts = [KINDS[rate.kind] for rate in Ratio(top, bottom).rates]
     labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
+    speaks: Speaks = "one class" if any(p.speaks == "one class" for p in parts) else "every class"
     function: RateFunction[Ratio] = _function(
-        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom)), _OF_RATIOS
+        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom), speaks=speaks),
+        _OF_RATIOS,
     )
     return function
 
@@ -162,28 +188,10 @@ def _said_of_everyone(name: str, part: Expression | RateFunction[Expression]) ->
     return part
 
 
-def _wrong(s: Subset, over: Subset | None) -> tuple[Atom, ...]:
-    return Atom(NO, s & LABEL, over), Atom(YES, s & ~LABEL, over)
-
-
-def _right(s: Subset, over: Subset | None) -> tuple[Atom, ...]:
-    return Atom(YES, s & LABEL, over), Atom(NO, s & ~LABEL, over)
-
-
-def _flips(s: Subset, h: Subset, over: Subset | None) -> tuple[Atom, ...]:
-    return Atom(YES, s & ~h, over), Atom(NO, s & h, over)
-
-
-def _wins(s: Subset, h: Subset, over: Subset | None) -> tuple[Atom, ...]:
-    return Atom(YES, s & ~h & LABEL, over), Atom(NO, s & h & ~LABEL, over)
-
-
-def _losses(s: Subset, h: Subset, over: Subset | None) -> tuple[Atom, ...]:
-    return Atom(YES, s & ~h & ~LABEL, over), Atom(NO, s & h & LABEL, over)
-
-
-def _agree(h: Subset) -> Subset:
-    return (h & LABEL) | (~h & ~LABEL)
+def _two_classes(own: Mapping[str, Any]) -> dict[str, Value]:
+    if len(own) < 2:
+        raise TypeError('confusion takes two classes, as in confusion(label="cat", predicted="dog")')
+    return {option: plain_value(value) for option, value in own.items()}
 
 
 def _beta(own: Mapping[str, Any]) -> dict[str, Value]:
@@ -200,30 +208,31 @@ def _f_sides(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
 
 
 # fmt: off
-positive_rate = _rate("positive_rate", lambda s, h: (Atom(YES, s, s),), "Share of rows the model says yes to.")
-coverage = _rate("coverage", lambda s, h: (Atom(YES, s, s),), "Share of rows the model says yes to.", "positive_rate")
-negative_rate = _rate("negative_rate", lambda s, h: (Atom(NO, s, s),), "Share of rows the model says no to.")
-recall = _rate("recall", lambda s, h: (Atom(YES, s & LABEL, s & LABEL),), "Share of positive rows the model says yes to.")
-true_positive_rate = _rate("true_positive_rate", lambda s, h: (Atom(YES, s & LABEL, s & LABEL),), "Share of positive rows the model says yes to.", "recall")
-false_negative_rate = _rate("false_negative_rate", lambda s, h: (Atom(NO, s & LABEL, s & LABEL),), "Share of positive rows the model says no to.")
-false_positive_rate = _rate("false_positive_rate", lambda s, h: (Atom(YES, s & ~LABEL, s & ~LABEL),), "Share of negative rows the model says yes to.")
-true_negative_rate = _rate("true_negative_rate", lambda s, h: (Atom(NO, s & ~LABEL, s & ~LABEL),), "Share of negative rows the model says no to.")
-accuracy = _rate("accuracy", lambda s, h: _right(s, s), "Share of rows the model decides as their label says.")
-error_rate = _rate("error_rate", lambda s, h: _wrong(s, s), "Share of rows the model decides against their label.")
-prevalence = _rate("prevalence", lambda s, h: (Atom(ANY, s & LABEL, s),), "Share of rows whose label is positive, whatever the model says.")
-predicted_positives = _rate("predicted_positives", lambda s, h: (Atom(YES, s, None),), "Number of rows the model says yes to.")
-predicted_negatives = _rate("predicted_negatives", lambda s, h: (Atom(NO, s, None),), "Number of rows the model says no to.")
-true_positives = _rate("true_positives", lambda s, h: (Atom(YES, s & LABEL, None),), "Number of positive rows the model says yes to.")
-false_positives = _rate("false_positives", lambda s, h: (Atom(YES, s & ~LABEL, None),), "Number of negative rows the model says yes to.")
-true_negatives = _rate("true_negatives", lambda s, h: (Atom(NO, s & ~LABEL, None),), "Number of negative rows the model says no to.")
-false_negatives = _rate("false_negatives", lambda s, h: (Atom(NO, s & LABEL, None),), "Number of positive rows the model says no to.")
+positive_rate = _rate("positive_rate", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.")
+coverage = _rate("coverage", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.", "positive_rate")
+negative_rate = _rate("negative_rate", lambda s, c: (Atom(NO, s, s),), "Share of rows the model says no to.")
+recall = _rate("recall", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.")
+true_positive_rate = _rate("true_positive_rate", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", "recall")
+false_negative_rate = _rate("false_negative_rate", lambda s, c: (Atom(NO, s & c.label, s & c.label),), "Share of positive rows the model says no to.")
+false_positive_rate = _rate("false_positive_rate", lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),), "Share of negative rows the model says yes to.")
+true_negative_rate = _rate("true_negative_rate", lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),), "Share of negative rows the model says no to.")
+accuracy = _rate("accuracy", lambda s, c: (Atom(YES, s & c.label, s),), "Share of rows the model decides as their label says.", speaks="every class")
+error_rate = _rate("error_rate", lambda s, c: (Atom(NO, s & c.label, s),), "Share of rows the model decides against their label.", speaks="every class")
+confusion = _rate("confusion", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Of the rows with one label, the share the model takes for another class.", speaks="two classes")
+prevalence = _rate("prevalence", lambda s, c: (Atom(ANY, s & c.label, s),), "Share of rows whose label is positive, whatever the model says.")
+predicted_positives = _rate("predicted_positives", lambda s, c: (Atom(YES, s, None),), "Number of rows the model says yes to.")
+predicted_negatives = _rate("predicted_negatives", lambda s, c: (Atom(NO, s, None),), "Number of rows the model says no to.")
+true_positives = _rate("true_positives", lambda s, c: (Atom(YES, s & c.label, None),), "Number of positive rows the model says yes to.")
+false_positives = _rate("false_positives", lambda s, c: (Atom(YES, s & ~c.label, None),), "Number of negative rows the model says yes to.")
+true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, None),), "Number of negative rows the model says no to.")
+false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.")
 
-churn = _rate("churn", lambda s, h: _flips(s, h, s), "Share of rows decided otherwise than by the existing model.")
-loss_only_churn = _rate("loss_only_churn", lambda s, h: _losses(s, h, s & _agree(h)), "Of the rows the existing model gets right, the share the new one gets wrong.")
-wins = _rate("wins", lambda s, h: _wins(s, h, None), "Number of rows the model gets right and the existing one wrong.")
-losses = _rate("losses", lambda s, h: _losses(s, h, None), "Number of rows the model gets wrong and the existing one right.")
-positive_rate_of = _rate("positive_rate_of", lambda s, h: (Atom(ANY, s & h, s),), "Share of rows the *existing* model says yes to, whatever the new one says.")
-accuracy_of = _rate("accuracy_of", lambda s, h: (Atom(ANY, s & _agree(h), s),), "Share of rows the *existing* model gets right, whatever the new one says.")
+churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class")
+loss_only_churn = _rate("loss_only_churn", lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),), "Of the rows the existing model gets right, the share the new one gets wrong.", speaks="every class")
+wins = _rate("wins", lambda s, c: (Atom(YES, s & ~c.existing & c.label, None),), "Number of rows the model gets right and the existing one wrong.", speaks="every class")
+losses = _rate("losses", lambda s, c: (Atom(NO, s & c.existing & c.label, None),), "Number of rows the model gets wrong and the existing one right.", speaks="every class")
+positive_rate_of = _rate("positive_rate_of", lambda s, c: (Atom(ANY, s & c.existing, s),), "Share of rows the *existing* model says yes to, whatever the new one says.")
+accuracy_of = _rate("accuracy_of", lambda s, c: (Atom(ANY, s & c.agreed, s),), "Share of rows the *existing* model gets right, whatever the new one says.", speaks="no class")
 
 precision = ratio("precision", true_positives, predicted_positives, "Share of the model's yeses that are right.")
 false_discovery_rate = ratio("false_discovery_rate", false_positives, predicted_positives, "Share of the model's yeses that are wrong.")
@@ -237,7 +246,7 @@ f_score: RateFunction[Ratio] = _function(
 win_loss_ratio = ratio("win_loss_ratio", wins, losses, "Wins over losses against an existing model.")
 
 roc_auc: RateFunction[Area] = _function(
-    Kind("roc_auc", "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.", "area", labels=True, versus=False),
+    Kind("roc_auc", "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.", "area", labels=True, versus=False, speaks="no class"),
     """ Compares with numbers only.
 
     Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from ratebound.rates.subsets import EVERYONE, Said, Subset, Value, value_text
 
 FIRST = "train"  # the population that rates without ``on=`` speak of
-OPTIONS = ("versus", "on", "at", "bins", "per")  # never the names of columns in a rate's keywords
+# What any rate may take besides conditions, in the order it prints them: never the names of columns.
+OPTIONS = ("of", "versus", "on", "at", "bins", "per")
 
 
 @dataclass(frozen=True, repr=False)
 class Rate(Said):
     """One named rate on one subset: how often the model does something, among some rows.
 
-    `on` names the population, `versus` the column with an existing model's decisions, and `at` the
-    threshold the score is compared with: a number, or the name of a threshold to be learned. A count
-    is taken of every `per` rows of its population. `own` are the options that its kind alone takes,
-    where they are not left at their defaults, such as the beta of an `f_score`.
+    `of` is the class it speaks of, the positive one of two where it is None. `on` names the population,
+    `versus` the column with an existing model's decisions, and `at` the threshold the score is compared
+    with: a number, or the name of a threshold to be learned. A count is taken of every `per` rows of its
+    population. `own` are the options that its kind alone takes, where they are not left at their
+    defaults, such as the beta of an `f_score`.
     """
 
     kind: str
@@ -28,6 +30,7 @@ class Rate(Said):
     bins: int | None = None
     per: float | None = None
     own: tuple[tuple[str, Value], ...] = ()
+    of: Value | None = None
 
     @property
     def population(self) -> str:

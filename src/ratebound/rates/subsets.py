@@ -143,20 +143,23 @@ class Not(Combined):
 
 @dataclass(frozen=True, repr=False)
 class Label(Subset):
-    """Rows with a positive label. Rates use it; people say `recall` instead."""
+    """Rows with this label; of two classes, the positive one. People say `recall` instead."""
+
+    of: Value | None = None
 
     def __str__(self) -> str:
-        return "the label is positive"
+        return f"the label is {'positive' if self.of is None else value_text(self.of)}"
 
 
 @dataclass(frozen=True, repr=False)
 class Decision(Subset):
-    """Rows to which the existing model in column `versus` says yes."""
+    """Rows to which the existing model in column `versus` says yes, or that it calls `of`."""
 
     versus: str
+    of: Value | None = None
 
     def __str__(self) -> str:
-        return f"{column_text(self.versus)} says yes"
+        return f"{column_text(self.versus)} says {'yes' if self.of is None else value_text(self.of)}"
 
 
 EVERYONE: Subset = All(())
