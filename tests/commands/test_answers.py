@@ -344,27 +344,32 @@ def test_a_verbose_estimator_says_how_far_it_is(capsys, monkeypatch):
         assert ("rounds" in capsys.readouterr().err) == bool(verbose)
 
 
-def test_codes_of_categories_are_said(run, tmp_path):
+@pytest.fixture
+def coded(run, tmp_path):
+    """A function that trains, by these flags, on a table with a column of codes; and the table."""
     columns = make_people(120)
     y = [int(label == ">50K") for label in columns["income"]]
     codes = [10 + i % 4 for i in range(120)]
     table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "code": codes, "y": y})
     quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
-    run("train", table, "--label", "y", "--categorical", "code", *quick)
+
+    def train(*flags):
+        return run("train", table, "--label", "y", "--categorical", "code", *flags, *quick)
+
+    return train, table
+
+
+def test_codes_of_categories_are_said(run, tmp_path, coded):
+    train, table = coded
+    train()
     names = rb.load(tmp_path / "model").encoding.names
     assert names == ["age", "code == 10", "code == 11", "code == 12", "code == 13"]
     assert run("predict", tmp_path / "model", table).err == ""
 
 
-def test_codes_may_be_compared_with_numbers(run, tmp_path):
-    columns = make_people(120)
-    y = [int(label == ">50K") for label in columns["income"]]
-    codes = [10 + i % 4 for i in range(120)]
-    table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "code": codes, "y": y})
-    quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
-    promise = ["--require", "positive_rate(code == 11) >= 0"]
-    answer = run("train", table, "--label", "y", "--categorical", "code", *promise, *quick)
-    assert answer.status == 0
+def test_codes_may_be_compared_with_numbers(run, tmp_path, coded):
+    train, table = coded
+    assert train("--require", "positive_rate(code == 11) >= 0").status == 0
     assert "code == 11" in rb.load(tmp_path / "model").encoding.names
     assert run("audit", tmp_path / "model", table, "--label", "y").status == 0
     assert run("predict", tmp_path / "model", table).err == ""

@@ -7,6 +7,7 @@ expressions gives a `Constraint`. Nothing here knows of data; everything prints 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NoReturn
@@ -19,15 +20,15 @@ Bound = Literal["<=", ">="]
 FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
 
 
-class Metric(Said):
+class Metric(Said, ABC):
     """What can be bounded, from below or from above."""
 
     __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparing to us
 
     @property
+    @abstractmethod
     def rates(self) -> tuple[Rate, ...]:
         """The rates it speaks of."""
-        raise NotImplementedError
 
     def _bound(self, other: Any) -> Expression:
         return as_expression(other, "compared with a rate")

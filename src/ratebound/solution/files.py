@@ -51,13 +51,7 @@ def _in_order(content: bytes) -> bytes:
 def load(
     path: str | Path, module: Callable[[], Any] | Any = None, *, trusted: Sequence[str] = ()
 ) -> Mixture:
-    """Read a mixture that `save` wrote, from its file or folder.
-
-    `module` is needed for models of a PyTorch module of your own: the module, or a function making it,
-    since a file holds its parameters but never its code. `trusted` names types that a scikit-learn
-    estimator in the file may hold, beyond those skops trusts; the error for one that is not trusted
-    names it.
-    """
+    """Read a mixture that `save` wrote; `rb.load`, which makes it a policy, explains the parameters."""
     if isinstance(trusted, str):
         raise TypeError(f"trusted takes a list of type names: trusted=[{trusted!r}]")
     source = Path(path)
