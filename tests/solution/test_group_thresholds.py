@@ -10,10 +10,10 @@ import ratebound as rb
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
+from ratebound.solution.given_scores import GivenScorer
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.onnx import to_onnx
 from ratebound.solution.status import Status
-from ratebound.solution.thresholds import GivenScorer
 
 from ..extras import pd, pl
 

@@ -25,9 +25,10 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
+from ratebound.solution.given_scores import GivenScorer
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import KEPT, status_there
-from ratebound.solution.thresholds import GivenScorer, pool_on, thresholds_on
+from ratebound.solution.thresholds import pool_on, thresholds_on
 
 FEW = 12  # candidates from which solutions on half of the rows are chosen
 HALVINGS = 3  # of the rows, each used both ways

@@ -4,25 +4,30 @@ An iterate decides at 0, which is where its training happened to leave it. Its s
 a threshold anywhere in that order is a candidate as good as the iterate itself. There is one for every
 distinct score, far too many to keep, and no need to: the program of `threshold_program`, with everyone
 in one group, finds those that the best mixture of all of them is made of. So one rate that is capped or
-floored can always be kept, and no mixture is worse than the best threshold on one of its models.
+floored can always be kept, and no mixture is worse than the best threshold on one of its models. With
+more than two classes every class has an offset, and those found need not be the best there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game.candidates import Candidates
+from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.ranking import Ranking, rank
+from ratebound.game.ranking import rank
 from ratebound.game.threshold_program import Policy, best_policy, thresholds_of
 from ratebound.game.trace import Trace, Values, joined, judged_on
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import decided
 
 LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
+SEARCHED = 2**19  # the same of scores of several classes, whose offsets are searched for
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
 
@@ -56,7 +61,7 @@ def with_moved_thresholds(
     if is_fixed(compiled):
         return trace
     whole = trace.iterates
-    pieces = [replace(whole, at=np.zeros(len(whole)))]
+    pieces = [replace(whole, at=_unmoved(whole, compiled))]
     for setting in whole.settings:
         pieces += ranked(whole.of_setting(setting), compiled, at_most).moved(watch or {})
     return joined(pieces)
@@ -69,7 +74,7 @@ class Ranked:
     compiled: Compiled
     whole: Trace  # all of the iterates
     own: Trace  # those to be moved
-    rankings: list[Ranking]
+    rankings: Sequence[Candidates]
 
     def tightened(self, margins: Array) -> Ranked:
         """The same where `margins` (m,) to spare are asked of every constraint: no order changes."""
@@ -79,7 +84,7 @@ class Ranked:
             compiled=compiled,
             whole=replace(self.whole, violations=self.whole.violations + margins),
             own=replace(self.own, violations=self.own.violations + margins),
-            rankings=[replace(r, compiled=compiled, offset=r.offset + moved) for r in self.rankings],
+            rankings=[r.tightened(compiled, moved) for r in self.rankings],
         )
 
     @cached_property
@@ -90,11 +95,8 @@ class Ranked:
     def moved(self, watch: Mapping[str, Compiled]) -> list[Trace]:
         """What the best mixture of the iterates, at thresholds other than 0, is made of."""
         used = self.policy.columns
-        # "Everyone" and "no one" are thresholds too, beyond all scores that were seen.
-        ends = np.array([ranking.scores[[0, -1]] for ranking in self.rankings], dtype=float)
-        far = 2 * np.abs(ends).max(axis=1)[used.model] + 1
-        at = np.clip(thresholds_of(self.rankings, used), -far, far)
-        elsewhere = np.flatnonzero(at)  # at 0 it is the iterate itself
+        at = self._finite(thresholds_of(self.rankings, used), used.model)
+        elsewhere = np.flatnonzero(at.reshape(len(at), -1).any(axis=1))  # at 0 it is the iterate itself
         if not len(elsewhere):
             return []
         moved = _at(self.own.only(used.model[elsewhere]), at[elsewhere])
@@ -105,13 +107,22 @@ class Ranked:
         objectives, violations = self.compiled.evaluate(*_shifted(moved, self.compiled))
         return [replace(moved, objectives=objectives, violations=violations, watched=values)]
 
+    def _finite(self, at: Array, model: Array) -> Array:
+        """Thresholds of models, those at infinity put beyond all scores that were seen."""
+        far = np.array([2 * ranking.reach + 1 for ranking in self.rankings])[model]
+        flat = at.reshape(len(at), -1)
+        is_known = np.isfinite(flat)
+        beyond = np.abs(np.where(is_known, flat, 0.0)).max(axis=1, initial=0.0) + far
+        found = np.where(is_known, flat, np.sign(flat) * beyond[:, None])
+        return found.reshape(at.shape)
+
     def together(self) -> Trace:
         """`with_moved_thresholds` of all settings as one.
 
         None of the mixtures of any iterates at any thresholds is better than `rb.shrink` finds among
         these.
         """
-        kept = replace(self.whole, at=np.zeros(len(self.whole)), watched={})
+        kept = replace(self.whole, at=_unmoved(self.whole, self.compiled), watched={})
         return joined([kept, *self.moved({})])
 
     def pool(self) -> Pool:
@@ -126,7 +137,9 @@ def is_fixed(compiled: Compiled) -> bool:
 
 def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Ranked:
     """The iterates of a trace, in the order in which each puts the rows it was judged on."""
-    count = min(at_most or len(whole), len(whole), max(LARGEST // len(compiled.cells), 1))
+    several = compiled.decisions > 2
+    largest = SEARCHED // compiled.decisions if several else LARGEST
+    count = min(at_most or len(whole), len(whole), max(largest // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
     own = whole.only(len(whole) - 1 - spaced[::-1])
@@ -134,22 +147,29 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
     if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
         own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
+    candidates = offsets_of if several else rank
     rankings = [
-        rank(compiled, row, everyone, apart(row), offset)
+        candidates(compiled, row, everyone, apart(row), offset)
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
     return Ranked(compiled, whole, own, rankings)
 
 
+def _unmoved(trace: Trace, compiled: Compiled) -> Array:
+    """Thresholds (N,) of iterates as they are, or offsets (N, D)."""
+    return np.zeros((len(trace), compiled.decisions) if compiled.decisions > 2 else len(trace))
+
+
 def _at(trace: Trace, at: Array) -> Trace:
-    """Iterates that say yes from `at` (N,); thresholds they have learned move along."""
-    return replace(trace, at=at, thresholds={n: t - at for n, t in trace.thresholds.items()})
+    """Iterates that decide from `at` (N,) or (N, D) on; thresholds they have learned move along."""
+    by = at if at.ndim == 1 else at[:, 1:] - at[:, :1]  # learned ones are relative to the first class
+    return replace(trace, at=at, thresholds={n: t - by for n, t in trace.thresholds.items()})
 
 
 def _shifted(moved: Trace, rows: Compiled) -> tuple[Array, dict[str, Array]]:
-    """Scores (N, n) on some rows from their thresholds, and the thresholds that were learned."""
+    """Scores (N, n) or (N, D, n) on some rows from their thresholds, and the learned thresholds."""
     assert moved.at is not None
-    scores = moved.scores(rows).astype(float) - moved.at[:, None]
+    scores = moved.scores(rows).astype(float) - moved.at[..., None]
     return scores, {n: t for n, t in moved.thresholds.items() if n not in rows.budgets}
 
 
@@ -158,7 +178,7 @@ def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
 
     Learned thresholds move along with the scores, so that none of it changes.
     """
-    yes = compiled.decided_weight(scores >= 0)
+    yes = compiled.decided_weight(decided(scores))
     at_zero = (compiled.blocks[0].net @ yes.T).T
     values: Array = np.column_stack([own.objectives, own.violations]) - at_zero
     return values

@@ -6,13 +6,14 @@ candidates kept: thresholds that would be used at other bounds, which no one has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ratebound.base.linear_program import mixture_prices
 from ratebound.base.types import Array
-from ratebound.game.ranking import Ranking
+from ratebound.game.candidates import Candidates
 from ratebound.game.threshold_program import Columns, Policy, columns_around, policy_prices
 from ratebound.game.trace import Trace
 
@@ -47,7 +48,7 @@ def pool_of_candidates(trace: Trace) -> Pool:
     )
 
 
-def pool_of_thresholds(rankings: list[Ranking], policy: Policy) -> Pool:
+def pool_of_thresholds(rankings: Sequence[Candidates], policy: Policy) -> Pool:
     """The best policy's thresholds, and those around and between them."""
     columns: Columns = columns_around(rankings, policy)
     return Pool(

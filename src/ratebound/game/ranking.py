@@ -5,19 +5,21 @@ What a threshold costs is then a cumulative sum, so the cheapest of all threshol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game.candidates import Candidates
 from ratebound.problem.compiled import Compiled
 
 CHUNK = 2**22  # numbers of one array of columns x cells
+STEPS = np.append(0, 2 ** np.arange(16))  # how far candidates that are near to one are from it
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Candidates):
     """One model's rows, group after group, from the highest score down: a threshold is a prefix.
 
     Candidates are numbered through all groups; a group's first says yes to no one, its last to everyone.
@@ -31,6 +33,36 @@ class Ranking:
     first: Array  # (groups + 1,) each group's first candidate, and the end
     starts: Array  # (groups + 1,) each group's first row in this order, and the end
     offset: Array  # (1+m,) what the objective and each constraint are before anyone gets a yes
+
+    @property
+    def groups(self) -> int:
+        return len(self.first) - 1
+
+    def cheapest(self, prices: Array, costs: Array, prove: bool) -> tuple[Array, Array, Array]:
+        candidates, cost = self.best(costs)
+        return candidates, cost, cost.copy()
+
+    def constant(self) -> list[Array]:
+        return [self.first[:-1], self.first[1:] - 1]
+
+    def spread(self, count: int) -> Array:
+        spread = np.linspace(self.first[:-1], self.first[1:] - 1, count + 2).round().astype(int)
+        return np.unique(spread[1:-1])
+
+    def near(self, candidates: Array) -> Array:
+        steps, group = np.append(-STEPS[::-1], STEPS), self.group(candidates)
+        around = np.clip(candidates + steps[:, None], self.first[group], self.first[group + 1] - 1)
+        return np.unique(around)
+
+    def generosity(self, candidates: Array) -> Array:
+        return self.stops[candidates]
+
+    @property
+    def reach(self) -> float:
+        return max(abs(float(self.scores[0])), abs(float(self.scores[-1])))
+
+    def tightened(self, compiled: Compiled, margins: Array) -> Ranking:
+        return replace(self, compiled=compiled, offset=self.offset + margins)
 
     def best(self, costs: Array) -> tuple[Array, Array]:
         """The cheapest candidate of each group and its cost, at `costs` (cells,) of a yes."""

@@ -13,6 +13,10 @@ of the constraints, a yes costs each row a known amount, (λ @ coefficients) of 
 sorted by score the costs of all thresholds of a group are one cumulative sum. Its lowest point is the
 best column there is; when the program over a few columns has none left to add, it has solved the
 program over all of them.
+
+With more than two classes (b, t) are a model and an offset for each class, and the best column is
+searched for (`offset_search`). Let a column of group g cost at least r_g at the last prices, where those
+in the program cost s_g or more. Then no policy is better by more than Σ_g max(s_g - r_g, 0), the gap.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ from ratebound.base.linear_program import (
 )
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
 from ratebound.base.types import Array
-from ratebound.game.ranking import Ranking
+from ratebound.game.candidates import Candidates
 
 FIRST = 256  # columns to begin with, in all
 AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
@@ -66,9 +70,10 @@ class Policy:
     columns: Columns  # those used
     weights: Array  # (k,) > 0, summing to 1 in every group
     least: LeastViolation
+    gap: float = 0.0  # by how much a policy of other columns may be better, at most
 
 
-def policy_prices(rankings: Sequence[Ranking], policy: Policy) -> Array:
+def policy_prices(rankings: Sequence[Candidates], policy: Policy) -> Array:
     """What `linear_program.mixture_prices` says of mixtures, of the best policy."""
     compiled, least, m = rankings[0].compiled, policy.least, len(policy.least.violations)
     begun = _begin(rankings).plus(policy.columns)
@@ -88,7 +93,7 @@ def policy_prices(rankings: Sequence[Ranking], policy: Policy) -> Array:
         return np.full(m, np.nan)
 
 
-def best_policy(rankings: Sequence[Ranking]) -> Policy:
+def best_policy(rankings: Sequence[Candidates]) -> Policy:
     """The best policy of all; where none is feasible, the best of those with the least violation."""
     m = len(rankings[0].compiled.constraints)
     columns, weights, least = _least(rankings, _begin(rankings), np.zeros(m), np.ones(m))
@@ -96,24 +101,25 @@ def best_policy(rankings: Sequence[Ranking]) -> Policy:
     def program(columns: Columns) -> Vertex:
         return best_program(columns.values[:, 0], _in_units(rankings, columns), least, columns.group)
 
+    gap = np.inf
     if not least.unsolved:
         try:
-            columns, vertex = _generate(rankings, columns, program, weight=1.0)
+            columns, vertex, gap = _generate(rankings, columns, program, weight=1.0, prove=True)
             H = _in_units(rankings, columns)
             weights = polished(vertex, H, least.violation, granted(least), columns.group)
         except Unsolved as error:  # what violates least is still at hand
             least = replace(least, unsolved=str(error))
     used = np.flatnonzero(weights)
-    return Policy(columns.only(used), weights[used], least)
+    return Policy(columns.only(used), weights[used], least, gap)
 
 
-def least_of_policies(rankings: Sequence[Ranking], room: Array, elastic: Array) -> LeastViolation:
+def least_of_policies(rankings: Sequence[Candidates], room: Array, elastic: Array) -> LeastViolation:
     """What `linear_program.least_violation` says of mixtures, of all policies."""
     return _least(rankings, _begin(rankings), room, elastic)[2]
 
 
 def _least(
-    rankings: Sequence[Ranking], columns: Columns, room: Array, elastic: Array
+    rankings: Sequence[Candidates], columns: Columns, room: Array, elastic: Array
 ) -> tuple[Columns, Array, LeastViolation]:
     """Columns and weights of a policy with the least worst violation, and what that is."""
     plain = _plain(rankings)
@@ -124,7 +130,8 @@ def _least(
         return least_program(_in_units(rankings, columns), room, elastic, max(1.0, over), columns.group)
 
     try:
-        columns, vertex = _generate(rankings, columns, program, enough=TOLERANCE / 2 / max(1.0, over))
+        enough = TOLERANCE / 2 / max(1.0, over)
+        columns, vertex, _ = _generate(rankings, columns, program, enough=enough)
     except Unsolved as error:
         least = LeastViolation(over, np.zeros(len(room)), alone, str(error))
         return plain, np.ones(len(plain.group)), least
@@ -132,73 +139,82 @@ def _least(
     return columns, weights_of(vertex, columns.group), least
 
 
-def _plain(rankings: Sequence[Ranking]) -> Columns:
-    """The best policy that needs no program: yes to no one, to everyone, or by the objective alone."""
-    first = rankings[0].first
-    no_model = np.zeros(len(first) - 1, dtype=int)
-    likes = _cheapest(rankings, np.eye(1 + len(rankings[0].compiled.constraints))[0])[:2]
-    options = [
-        _columns(rankings, *chosen)
-        for chosen in ((no_model, first[:-1]), (no_model, first[1:] - 1), likes)
-    ]
+def _plain(rankings: Sequence[Candidates]) -> Columns:
+    """The best policy that needs no program: one decision for everyone, or by the objective alone."""
+    constant = rankings[0].constant()
+    no_model = np.zeros(rankings[0].groups, dtype=int)
+    likes = _cheapest(rankings, np.eye(1 + len(rankings[0].compiled.constraints))[0], False)[:2]
+    options = [_columns(rankings, *chosen) for chosen in [*((no_model, c) for c in constant), likes]]
     f = np.array([columns.values[:, 0].sum() for columns in options])
     H = np.stack([_in_units(rankings, columns).sum(axis=0) for columns in options])
     return options[best_candidate(f, H)]
 
 
-def _in_units(rankings: Sequence[Ranking], columns: Columns) -> Array:
+def _in_units(rankings: Sequence[Candidates], columns: Columns) -> Array:
     """What columns add to the constraints (k, m), in the units in which violations are compared."""
     return np.asarray(columns.values[:, 1:] / rankings[0].compiled.scale[1:])
 
 
 def _generate(
-    rankings: Sequence[Ranking],
+    rankings: Sequence[Candidates],
     columns: Columns,
     program: Callable[[Columns], Vertex],
     weight: float = 0.0,
     enough: float = -np.inf,
-) -> tuple[Columns, Vertex]:
+    prove: bool = False,
+) -> tuple[Columns, Vertex, float]:
     """Add columns until none is left that would help `program`, or its last unknown is `enough`.
 
-    `weight` is what the objective's row counts in the program's cost.
+    `weight` is what the objective's row counts in the program's cost. The number is the gap, which is
+    infinite where it is not known; with `prove` columns are searched for until it is.
     """
+    proving = False
     while True:
         vertex = program(columns)
         if vertex.x[-1] <= enough:
-            return columns, vertex
+            return columns, vertex, np.inf
         prices = np.append(weight, vertex.prices / rankings[0].compiled.scale[1:])
-        model, candidate, cost = _cheapest(rankings, prices)
+        model, candidate, cost, bound = _cheapest(rankings, prices, proving)
         size = prices @ np.abs(columns.values).max(axis=0)
         held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
         found = list(zip(model.tolist(), candidate.tolist(), strict=True))
         helps = (cost < vertex.sums - SOLVER * size) & [pair not in held for pair in found]
         if not helps.any():
-            return columns, vertex
-        columns = columns.plus(_columns(rankings, model[helps], candidate[helps]))
+            gaps = vertex.sums - bound
+            gap = float(np.where(gaps > SOLVER * size, gaps, 0.0).sum())
+            if proving or not prove or gap < np.inf:
+                return columns, vertex, gap
+        proving = not helps.any()
+        if not proving:
+            columns = columns.plus(_columns(rankings, model[helps], candidate[helps]))
 
 
-def _cheapest(rankings: Sequence[Ranking], prices: Array) -> tuple[Array, Array, Array]:
-    """Model, candidate and cost of each group's cheapest column at these prices, (groups,) each."""
+def _cheapest(
+    rankings: Sequence[Candidates], prices: Array, prove: bool
+) -> tuple[Array, Array, Array, Array]:
+    """Model, candidate and cost of each group's cheapest column at these prices, and a bound for all."""
     compiled = rankings[0].compiled
-    costs = compiled.spread((prices @ compiled.blocks[0].net)[None])[0]
+    costs = compiled.spread_each((prices @ compiled.blocks[0].net)[None])[0]
     for index, ranking in enumerate(rankings):
-        other, lower = ranking.best(costs)
+        other, lower, least = ranking.cheapest(prices, costs, prove)
         lower[0] += prices @ ranking.offset  # which the columns of the first group carry
+        least[0] += prices @ ranking.offset
         if index == 0:
-            model, candidate, cost = np.zeros_like(other), other, lower
+            model, candidate, cost, bound = np.zeros_like(other), other, lower, least
             continue
         won = lower < cost
         model[won], candidate[won], cost[won] = index, other[won], lower[won]
-    return model, candidate, cost
+        bound = np.minimum(bound, least)
+    return model, candidate, cost, bound
 
 
-def thresholds_of(rankings: Sequence[Ranking], columns: Columns) -> Array:
-    """The threshold of each column, (k,)."""
-    pairs = zip(columns.model.tolist(), columns.candidate.tolist(), strict=True)
-    return np.array([rankings[model].at(candidate) for model, candidate in pairs], dtype=float)
+def thresholds_of(rankings: Sequence[Candidates], columns: Columns) -> Array:
+    """The threshold of each column, (k,), or its offsets (k, D)."""
+    pairs = zip(columns.model.tolist(), columns.candidate, strict=True)
+    return np.array([rankings[model].at(np.array([each]))[0] for model, each in pairs], dtype=float)
 
 
-def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Columns:
+def _columns(rankings: Sequence[Candidates], model: Array, candidate: Array) -> Columns:
     """These candidates as columns, in order of their models."""
     parts = []
     for index in np.unique(model):
@@ -210,33 +226,29 @@ def _columns(rankings: Sequence[Ranking], model: Array, candidate: Array) -> Col
     return reduce(Columns.plus, parts)
 
 
-def columns_around(rankings: Sequence[Ranking], policy: Policy) -> Columns:
+def columns_around(rankings: Sequence[Candidates], policy: Policy) -> Columns:
     """The policy's columns, those at ever larger distances from them, and many spread over each group.
 
     At other bounds nearly the best policy is made of these: between two thresholds of a model it may
     choose at random, which costs little where they are close.
     """
-    steps = np.append(0, 2 ** np.arange(16))
     used, pairs = policy.columns, set[tuple[int, int]]()
-    for model, candidate, group in zip(used.model, used.candidate, used.group, strict=True):
-        first, end = rankings[model].first[group : group + 2]
-        near = np.clip(np.append(candidate - steps, candidate + steps), first, end - 1)
-        pairs |= {(int(model), int(each)) for each in near}
+    for model in np.unique(used.model).tolist():
+        near = rankings[model].near(used.candidate[used.model == model])
+        pairs |= {(model, each) for each in near.tolist()}
     spread = _begin(rankings, AROUND)
     pairs -= set(zip(spread.model.tolist(), spread.candidate.tolist(), strict=True))
     model, candidate = np.array(sorted(pairs), dtype=int).reshape(-1, 2).T
     return spread.plus(_columns(rankings, model, candidate)) if len(pairs) else spread
 
 
-def _begin(rankings: Sequence[Ranking], columns: int = FIRST) -> Columns:
-    """Yes to no one and to everyone, and a few thresholds spread over each group."""
-    groups = len(rankings[0].first) - 1
-    inner = columns // (len(rankings) * groups)
+def _begin(rankings: Sequence[Candidates], columns: int = FIRST) -> Columns:
+    """One decision for everyone, and a few rules that lie between, in each group."""
+    inner = columns // (len(rankings) * rankings[0].groups)
     model, candidate = [], []
     for index, ranking in enumerate(rankings):
-        ends = ranking.first[:-1], ranking.first[1:] - 1
-        spread = np.linspace(*ends, inner + 2).round().astype(int)
-        chosen = np.unique(spread if index == 0 else spread[1:-1])
+        ends = ranking.constant() if index == 0 else []
+        chosen = np.unique(np.concatenate([*ends, ranking.spread(inner)]))
         model.append(np.full(len(chosen), index))
         candidate.append(chosen)
     return _columns(rankings, np.concatenate(model), np.concatenate(candidate))

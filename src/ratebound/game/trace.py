@@ -71,7 +71,7 @@ class Trace:
     scorer: Scorer
     averaging: Averaging = "alike"  # how the λ-player has `rb.average` weigh them
     frontier: bool = False  # whether dominated iterates were dropped
-    at: Array | None = None  # (N,) the scores from which yes is said; None where that is 0 for all
+    at: Array | None = None  # (N,) the scores from which yes is said, or (N, D) offsets; None for 0
     answers: bool = False  # whether iterates are an oracle's fits to their own multipliers
     answered: Array | None = (
         None  # (N, 2) rounds each fit was the answer in, and the objective's weight there
@@ -110,7 +110,8 @@ class Trace:
         """The iterates as they were played, without those whose thresholds were moved afterwards."""
         if self.at is None:
             return self
-        return replace(self.only(np.flatnonzero(self.at == 0)), at=None)
+        moved = self.at.reshape(len(self), -1).any(axis=1)
+        return replace(self.only(np.flatnonzero(~moved)), at=None)
 
     def of_setting(self, setting: int | None) -> Trace:
         """The candidates of one setting, in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,7 @@ class Record:
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
     prices: tuple[Price, ...] = ()  # of its promises, as they were read from a file
+    gap: float | None = None  # by how much other offsets may be better at most, where they were searched
     pool: Pool | None = None  # what it was chosen from, where it was not read from a file
 
     @property
@@ -68,6 +70,7 @@ class Record:
             **{name: getattr(self, name) for name in PLAIN},
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "prices": [price.to_dict() for price in self.priced],
+            **({} if self.gap is None else {"gap": self.gap if self.gap < math.inf else "unknown"}),
         }
 
     @classmethod
@@ -85,6 +88,9 @@ class Record:
                 raise ValueError(f"the {name} in its record is {data[name]!r}")
         if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):
             raise ValueError("its versions or its audit are not a mapping")
+        gap = data.get("gap")
+        if gap is not None and gap != "unknown" and not (type(gap) in (int, float) and gap >= 0):
+            raise ValueError(f"the gap in its record is {gap!r}")
         certificate = data.get("certificate")  # files of before there were any have none
         return cls(
             problem=problem,
@@ -94,6 +100,7 @@ class Record:
             **{name: data[name] for name in PLAIN},
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             prices=tuple(Price.from_dict(price) for price in data.get("prices", ())),
+            gap=math.inf if gap == "unknown" else gap,
         )
 
 

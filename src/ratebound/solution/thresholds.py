@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.game.candidates import Candidates
 from ratebound.game.moving import apart
+from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.ranking import Ranking, rank
-from ratebound.game.scorer import Scorer, register_scorer
+from ratebound.game.ranking import rank
+from ratebound.game.scorer import Scorer
 from ratebound.game.threshold_program import (
     Policy,
     best_policy,
@@ -21,7 +23,6 @@ from ratebound.game.threshold_program import (
     thresholds_of,
 )
 from ratebound.game.trace import NO_SETTING, Trace
-from ratebound.learners.linear import LinearScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.feature_scale import feature_scale_of
@@ -35,10 +36,12 @@ from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.advice import Search
 from ratebound.solution.deciders import Draw
+from ratebound.solution.given_scores import GivenScorer, GivenScores, stacked_scores
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.status import status_in
 
 FEW = 20  # groups that are never too many
+PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
 SCORES = Search(
@@ -46,6 +49,7 @@ SCORES = Search(
     "any thresholds on these scores",
     "know more columns, or use better scores",
 )
+SEARCHED = Search("None of the offsets found", "any of the offsets found", SCORES.better)
 
 
 def thresholds(
@@ -65,11 +69,16 @@ def thresholds(
     be at random, none keeps the constraints at a lower objective: this is one linear program, solved
     exactly. At most m groups leave anything to chance.
 
+    With D > 2 classes `scores` are (D, n) or (B, D, n), and there is an offset for each class: decided
+    is the class whose score exceeds its offset most. The offsets are searched for, and
+    ``policy.record.gap`` is by how much the objective of the best ones may be lower, 0 where that is
+    proven to be none.
+
     What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
-    scores, where several models' are (n, B), ``policy.predict(X, columns=people)`` for a trace's or
-    mixture's models. ``print(policy.rule)`` shows the rule. Where the problem speaks of several
-    populations (``on=``), the `others` are keywords as in `rb.compile`, and `scores` a mapping from
-    their names and "train".
+    scores, where several models' are (n, B), and those of several classes (n, D) or (n, B, D);
+    ``policy.predict(X, columns=people)`` for a trace's or mixture's models. ``print(policy.rule)`` shows
+    the rule. Where the problem speaks of several populations (``on=``), the `others` are keywords as in
+    `rb.compile`, and `scores` a mapping from their names and "train".
 
     >>> import ratebound as rb
     >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M"]
@@ -101,8 +110,11 @@ def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
     return pool_of_thresholds(rankings, best_policy(rankings))
 
 
-def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Ranking]:
-    return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
+def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
+    if base.scores.ndim == 2:
+        return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
+    work = PROOFS // (len(base.scores) * (1 + int(group.max())))
+    return [offsets_of(compiled, each, group, base.apart(each), work=work) for each in base.scores]
 
 
 # --- what is asked ---------------------------------------------------------------------------------
@@ -186,7 +198,7 @@ def _plain(value: Any) -> Value | None:
 class Base:
     """Models to set thresholds for, and their scores."""
 
-    scores: Array  # (B, n)
+    scores: Array  # (B, n), or (B, D, n)
     scorer: Scorer
     parameters: Array  # (B, P)
     settings: Array  # (B,) the settings of a game they come from, NO_SETTING for none
@@ -209,7 +221,7 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     else:
         base = _given(scores, compiled, names)
     if not np.isfinite(base.scores).all():
-        model, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
+        model, *_, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
         raise ValueError(
             f"scores hold NaN or infinite values, first of model {model} in row {row}, so there is no "
             "order to set a threshold in: fill or cap them first"
@@ -227,7 +239,7 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
         features.append(mixture.features(population.X))
     setting = NO_SETTING if mixture.setting is None else mixture.setting
     return Base(
-        np.concatenate([mixture.scorer.scores(mixture.parameters, rows) for rows in features], axis=1),
+        np.concatenate([mixture.scorer.scores(mixture.parameters, rows) for rows in features], axis=-1),
         mixture.scorer,
         mixture.parameters,
         np.full(len(mixture.parameters), setting),
@@ -237,49 +249,23 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
 
 
 def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
-    """Scores as they are, (n,) or (B, n), or a mapping to such; each is a model that repeats it."""
+    """Scores as they are, of one model or several, or a mapping to such; each model repeats its own."""
     if isinstance(scores, Mapping):
         missing = [name for name in names if name not in scores]
         if missing:
             raise ValueError(f"scores for population {missing[0]!r} are missing")
-        parts = [np.atleast_2d(as_array(scores[name])) for name in names]
+        given = [as_array(scores[name]) for name in names]
     elif len(names) > 1:
         raise TypeError(f"with several populations scores are a mapping too, from {', '.join(names)}")
     else:
-        parts = [np.atleast_2d(as_array(scores))]
-    for name, part, rows in zip(names, parts, compiled.populations.values(), strict=True):
-        if part.dtype.kind not in "buif" or part.ndim != 2 or part.shape[1] != len(rows):
-            raise ValueError(
-                f"scores of population {name!r} are {part.dtype} of shape {part.shape}: expected a "
-                f"number for each of its {len(rows):,} rows, (n,), or (B, n) of several models"
-            )
-        if len(part) != len(parts[0]):
-            raise ValueError(
-                f"scores of {names[0]!r} are of {len(parts[0])} models, {name!r} {len(part)}"
-            )
-    stacked = np.concatenate(parts, axis=1).astype(float)
-    count = len(stacked)
+        given = [as_array(scores)]
+    stacked, draw = stacked_scores(given, compiled.populations, compiled.classes), Draw(bare_scores=True)
+    count, nowhere = len(stacked), np.full(len(stacked), NO_SETTING)
+    if stacked.ndim == 3:
+        own = np.arange(count, dtype=float)[:, None]
+        return Base(stacked, GivenScores(count, compiled.decisions), own, nowhere, draw)
     identity = np.column_stack([np.eye(count), np.zeros(count)])
-    nowhere, draw = np.full(count, NO_SETTING), Draw(bare_scores=True)
     return Base(stacked, GivenScorer("float64"), identity, nowhere, draw)
-
-
-@register_scorer
-class GivenScorer(LinearScorer):
-    """Scores of models that are not here: rows are their scores, and parameters say which to repeat."""
-
-    kind = "given"
-
-    def scores(self, parameters: Array, X: Array) -> Array:
-        width = self.width(parameters)
-        wide = X[:, None] if X.ndim == 1 else X
-        if wide.ndim != 2 or wide.shape[1] != width or wide.dtype.kind not in "buif":
-            raise ValueError(
-                f"this policy decides on scores, {width} a row, and got {wide.dtype} of shape "
-                f"{X.shape}: pass what the model gives for these rows, and to audit the policy "
-                "rb.Population(scores, y, columns=...)"
-            )
-        return super().scores(parameters, wide)
 
 
 # --- what comes back -------------------------------------------------------------------------------
@@ -290,7 +276,7 @@ def _mixture(
     base: Base,
     columns: tuple[str, ...],
     groups: tuple[tuple[Value | None, ...], ...],
-    rankings: list[Ranking],
+    rankings: Sequence[Candidates],
     policy: Policy,
 ) -> Mixture:
     """The policy as a mixture of members that have one threshold for each group."""
@@ -304,7 +290,7 @@ def _mixture(
     record = Record(
         problem=compiled.problem,
         status=status_in(
-            SCORES,
+            SCORES if base.scores.ndim == 2 else SEARCHED,
             compiled.constraints,
             found[1:],
             partial(least_of_policies, rankings),
@@ -315,20 +301,23 @@ def _mixture(
         violations={FIRST: found[1:]},
         setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         data=compiled.digest,
+        gap=None if base.scores.ndim == 2 else policy.gap,
     )
     model = model.reshape(members.shape)
     decider = GroupThresholds(columns, groups, model, at[members], base.draw)
-    return Mixture(Members(weights, parameters, scorer), decider, record, **base.options)
+    options = {"classes": compiled.classes} if compiled.decisions > 2 else {}
+    return Mixture(Members(weights, parameters, scorer), decider, record, **options | base.options)
 
 
-def _members_of(policy: Policy, rankings: list[Ranking]) -> tuple[Array, Array]:
+def _members_of(policy: Policy, rankings: Sequence[Candidates]) -> tuple[Array, Array]:
     """Weights (M,) of members, and the policy's column (M, groups) that each has for every group.
 
     Each group's columns are laid out along [0, 1), the most generous first, each as long as it is
     probable. In a stretch between two ends no group changes: that is a member.
     """
     columns = policy.columns
-    generous = [rankings[b].stops[i] for b, i in zip(columns.model, columns.candidate, strict=True)]
+    pairs = zip(columns.model, columns.candidate, strict=True)
+    generous = [rankings[model].generosity(candidate) for model, candidate in pairs]
     order = np.lexsort((columns.candidate, columns.model, -np.array(generous), columns.group))
     starts = np.flatnonzero(np.diff(columns.group[order], prepend=-1))
     laid = np.split(order, starts[1:])  # the columns of each group
