@@ -1,7 +1,8 @@
 """How large the violations shown to a λ-player can be, whatever the scores and the batch.
 
-A violation is an offset plus a sum over slices of a coefficient times the slice's total. A total lies
-between 0 and
+A violation is an offset plus a sum over slices of coefficients times the slice's totals: of each
+decision from 1 on, of which a row has at most one, or of a proxy of each target. A total lies between
+0 and
 
     the weight of the slice                          for rates, exact or by running means
     that times the largest value of the proxy        for proxies
@@ -9,6 +10,9 @@ between 0 and
 """
 
 from __future__ import annotations
+
+import functools
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +29,23 @@ def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbia
     low, high = compiled.offset.copy(), compiled.offset.copy()
     for block in compiled.blocks:
         if largest_proxy is None:
-            sides = [block.net * most]
-        else:  # a proxy of yeses and one of noes, from which the rows that `down` counts are taken off
-            counted = block.costs @ np.append(np.zeros(len(most)), compiled.slice_weight)
-            low, high = low - counted, high - counted
-            sides = [block.costs * np.tile(largest_proxy * most, 2)]
-        for side in sides:
-            low += side.minimum(0).sum(axis=1)
-            high += side.maximum(0).sum(axis=1)
+            each = [part * most for part in _parts(block.net, compiled.slice_count)]
+            low += functools.reduce(lambda a, b: a.minimum(b), each, 0 * each[0]).sum(axis=1)
+            high += functools.reduce(lambda a, b: a.maximum(b), each, 0 * each[0]).sum(axis=1)
+            continue
+        # The costs count from 0 up, and `net` from what they come to where every decision is 0.
+        costs = _parts(block.costs, compiled.slice_count)
+        for part, target in zip(costs, compiled.targets, strict=True):
+            counted = 0.0 if target[0] else part @ compiled.slice_weight
+            low += (part * (largest_proxy * most)).minimum(0).sum(axis=1) - counted
+            high += (part * (largest_proxy * most)).maximum(0).sum(axis=1) - counted
     sizes: Array = np.maximum(abs(low), abs(high)) / compiled.scale
     return sizes[1:]
+
+
+def _parts(matrix: Any, size: int) -> list[Any]:
+    """The columns of a matrix (1+m, parts · size), part by part."""
+    return [matrix[:, start : start + size] for start in range(0, matrix.shape[1], size)]
 
 
 def _heaviest_batch(compiled: Compiled) -> Array:

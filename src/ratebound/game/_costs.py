@@ -40,9 +40,8 @@ class Costs:
         self.slice_weight = as_like(compiled.slice_weight, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
-        targets = compiled.targets
         net, costs = ((scale @ m).tocsr() for m in (block.net, block.costs))
-        self.cells, self.targets = compiled.cell_count, len(targets)
+        self.cells, self.targets = compiled.cell_count, len(compiled.targets)
         self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
         if net.shape[0] * self.cells * self.targets <= 2 * limit:
             self.membership = Matrix(as_like(compiled.unpacked(slice(None)), example))
@@ -60,7 +59,7 @@ class Costs:
         self._missed = _Map(costs.T, example)
         # What the costs come to where every decision is 0, which `net` counts from.
         self.missed_by_0: Array = 0.0
-        without_0 = as_like(~targets[:, :1], example)
+        without_0 = as_like(~compiled.targets[:, :1], example)
         self.missed_by_0 = self.relaxed((without_0 * self.slice_weight)[None])[0]
 
     def places(self, cells: Array) -> Places:

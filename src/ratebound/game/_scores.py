@@ -14,6 +14,9 @@ import numpy as np
 from ratebound.base.arrays import Array, namespace
 from ratebound.game._places import Places
 from ratebound.game.proxies import PROXIES
+from ratebound.game.set_proxies import SET_PROXIES, Targets, targets_like
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import decided
 
 
 class Scores(ABC):
@@ -83,6 +86,58 @@ class OneScore(Scores):
         return places.total(weighed(yes, weight)[:, None])
 
 
+class ScoreOfEach(Scores):
+    """The class with the largest score."""
+
+    axes = 2
+    proxies = SET_PROXIES
+
+    def __init__(self, compiled: Compiled, example: Array) -> None:
+        self.classes, self.offsets = compiled.classes, compiled.decisions - 1
+        self._targets = targets_like(compiled.targets, example)
+        on_cpu = namespace(example) is np
+        self._in_numpy = self._targets if on_cpu else targets_like(compiled.targets, np.empty(0))
+
+    def shaped(self, scores: Array, models: int) -> Array:
+        given = tuple(scores.shape)
+        if (scores.ndim == 2 and models == 1 and len(scores) == len(self.classes)) or (
+            scores.ndim == 3 and given[:2] == (models, len(self.classes))
+        ):
+            return scores.reshape(models, len(self.classes), -1)
+        raise ValueError(
+            f"{len(self.classes)} classes need a score for each on every row, of shape ({models}, "
+            f"{len(self.classes)}, rows), and the model gave {given}: use a learner that takes several "
+            "classes, such as rb.Linear, rb.MLP or rb.Boosted, or have yours read rows.decisions"
+        )
+
+    def shifted(self, scores: Array, at: Array) -> Array:
+        return scores - namespace(at).concatenate([0 * at[:, :1], at], -1)[:, :, None]
+
+    def by_offset(self, slope: Array) -> Array:
+        return -slope.sum(-1)[:, 1:]
+
+    def slope(self, proxy: Any, shifted: Array, costs: Array) -> Array:
+        return proxy.slope(shifted, self.targets(shifted), costs)
+
+    def curvature(self, proxy: Any, shifted: Array, costs: Array) -> Array:
+        return proxy.curvature(shifted, self.targets(shifted), costs)
+
+    def relaxed(self, proxy: Any, shifted: Array) -> Array:
+        return proxy.value(shifted, self.targets(shifted))
+
+    def total_decided(self, shifted: Array, places: Places, weight: Array | float) -> Array:
+        return places.total_kinds(decided(shifted), self.offsets + 1, weight)[:, 1:]
+
+    def targets(self, scores: Array) -> Targets:
+        """The targets as arrays of the kind of the scores; the first ones are NumPy's on a GPU too."""
+        return self._in_numpy if namespace(scores) is np else self._targets
+
+
 def weighed(values: Array, weight: Array | float) -> Array:
     """Values (..., b), each times its weight (b,)."""
     return values if isinstance(weight, float) and weight == 1 else values * weight
+
+
+def scores_of(compiled: Compiled, example: Array) -> Scores:
+    """How the scores of models for a compiled problem are read, computing in arrays like `example`."""
+    return OneScore() if compiled.decisions <= 2 else ScoreOfEach(compiled, example)

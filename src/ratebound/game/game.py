@@ -26,7 +26,7 @@ from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
 from ratebound.game._places import CellPlaces, Exactly, Places
-from ratebound.game._scores import OneScore, Scores, weighed
+from ratebound.game._scores import scores_of, weighed
 from ratebound.game._state import Batch, GameState, Look, View
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.rules import Rules
@@ -69,7 +69,7 @@ class Game:
         self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
         self.example = _example(device, precision)
-        self.scores: Scores = OneScore()
+        self.scores = scores_of(compiled, self.example)
         self.loss, self.proxy = (self.scores.proxies[n] for n in (self.rules.loss, self.rules.proxy))
         self.cells = self.on_device(compiled.cells.astype(np.intp))
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
@@ -131,15 +131,15 @@ class Game:
     def _first(self, scores: Any) -> Array:
         """The first scores of every setting, (K, n) or (K, D, n)."""
         compiled = self.compiled
-        first = np.asarray(scores.detach().cpu() if hasattr(scores, "detach") else scores)
-        first = first[None] if first.ndim == self.scores.axes else first
-        if first.shape[-1] != len(compiled.cells) or len(first) not in (1, self.settings):
+        first = np.atleast_1d(scores.detach().cpu() if hasattr(scores, "detach") else scores)
+        models = 1 if first.ndim == self.scores.axes else len(first)
+        if first.shape[-1] != len(compiled.cells) or models not in (1, self.settings):
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
             raise ValueError(
                 f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
                 f"{first.shape}"
             )
-        first = self.scores.shaped(first, len(first))
+        first = self.scores.shaped(first, models)
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
     def _exact_means(self, block: Costs, shifted: Array) -> RunningMeans:

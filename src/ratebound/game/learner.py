@@ -56,6 +56,11 @@ class Rows(Protocol):
         """How much each row counts (n,); None if each counts once."""
         ...
 
+    @property
+    def decisions(self) -> int:
+        """How many classes there are to decide among; with more than two, each needs a score."""
+        ...
+
 
 class Fit(ABC):
     """A learner in training on its rows: K models and their scores."""

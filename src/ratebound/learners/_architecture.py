@@ -85,13 +85,13 @@ def build(layers: list[Entry]) -> Any:
 
 
 def chain_nodes(graph: Graph, module: Any, parameters: Array, features: str) -> str:
-    """Scores (n, M) of models (M, P) of a described module, as nodes of an ONNX graph."""
+    """Scores (M, n, D) of models (M, P) of a described module, as nodes of an ONNX graph."""
     rows, start = features, 0
     for layer in layers_of(module):
         end = start + sum(p.numel() for p in layer.parameters())
         rows = LAYERS[type(layer).__name__].nodes(graph, layer, rows, parameters[:, start:end])
         start = end
-    return graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
+    return rows
 
 
 def _known(entry: Entry) -> Layer:

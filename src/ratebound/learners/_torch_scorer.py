@@ -32,7 +32,8 @@ class TorchScorer(Scorer):
 
     kind = "torch"
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module, outputs: int = 1) -> None:
+        self.outputs = outputs  # scores a row: one for two classes, else one for each
         self.module = copy.deepcopy(module).to("cpu").eval()
         held = self.module.state_dict()  # without buffers that are constants
         buffers = {n: b for n, b in self.module.named_buffers() if n in held and b.is_floating_point()}
@@ -41,7 +42,7 @@ class TorchScorer(Scorer):
         self.in_double: Any = None if self.layers is None else copy.deepcopy(self.module).double()
 
     def scores(self, parameters: Array, X: Array) -> Array:
-        """(M, n) scores of M models (M, P) on rows (n, ...)."""
+        """(M, n) or (M, D, n) scores of M models (M, P) on rows (n, ...)."""
         torch = import_torch()
         rows, flat = as_tensor(X), as_tensor(parameters)
         score = self._in_blocks if self.in_double is None else self._in_double
@@ -55,11 +56,15 @@ class TorchScorer(Scorer):
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """The layers of a plain chain; for another module only its name, never its code."""
         name = type(self.module).__name__
-        return {"layers": self.layers, "module": name}, {}
+        several = {} if self.outputs == 1 else {"outputs": self.outputs}
+        return {"layers": self.layers, "module": name, **several}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> TorchScorer:
         module, size = saved.module, saved.parameters.shape[1]
+        outputs = saved.description.get("outputs", 1)
+        if type(outputs) is not int or outputs < 1 or outputs == 2:
+            raise ValueError(f"its modules give {outputs!r} scores per row")
         if module is None:
             layers = saved.description["layers"]
             if layers is None:
@@ -68,11 +73,11 @@ class TorchScorer(Scorer):
                     "it, or a function making it, as rb.load(path, module=...)"
                 )
             inside, outside, declared = measured(layers)
-            if inside is None or outside != 1:
-                raise ValueError("its layers do not give one score per row")
+            if inside is None or outside != outputs:
+                raise ValueError(f"its layers give {outside} scores per row, not {outputs}")
             _check_size(size, declared, "what its layers declare")
             module = build(layers)
-        scorer = cls(module)
+        scorer = cls(module, outputs)
         held = sum(shape.numel() for shape in scorer.shapes.values())
         _check_size(size, held, type(scorer.module).__name__)
         return scorer
@@ -85,25 +90,28 @@ class TorchScorer(Scorer):
                 "torch.onnx.export, and choose among them by their weights"
             )
         single = np.asarray(parameters, dtype=np.float32)
-        return chain_nodes(graph, self.module, single, graph.cast(features, "float32"))
+        rows = chain_nodes(graph, self.module, single, graph.cast(features, "float32"))
+        if self.outputs == 1:
+            return graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
+        return graph("Transpose", rows, perm=[1, 0, 2])
 
     def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         wide = flat.double()
         parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
-        return rounded(import_torch().cat(parts), flat.numpy())
+        return rounded(import_torch().cat(parts, dim=-1), flat.numpy())
 
     def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         found = []
         for part in rows.split(BLOCK):
             block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
             block[: len(part)] = part
-            found.append(self._called(self.module, flat, block)[: len(part)])
-        return import_torch().cat(found)
+            found.append(self._called(self.module, flat, block)[..., : len(part)])
+        return import_torch().cat(found, dim=-1)
 
     def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         state = unflatten(flat, self.shapes)
         output = import_torch().func.functional_call(module, state, (rows,))
-        found: torch.Tensor = one_per_row(output, len(rows))
+        found: torch.Tensor = scores_from(output, len(rows), self.outputs)
         return found
 
 
@@ -124,24 +132,33 @@ def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def one_per_row(output: Any, rows: int, settings: int | None = None) -> Any:
-    """Scores (b,) or (K, b) from a module's output, which may have one trailing column."""
-    wanted = (rows,) if settings is None else (settings, rows)
-    if tuple(output.shape) not in (wanted, (*wanted, 1)):
+def scores_from(output: Any, rows: int, outputs: int, settings: int | None = None) -> Any:
+    """Scores (b,) or (D, b), or (K, ...) of each, from a module's output (b,), (b, 1) or (b, D)."""
+    leading = () if settings is None else (settings,)
+    given, wanted = tuple(output.shape), (*leading, rows, outputs)
+    if given == wanted or (outputs == 1 and given == wanted[:-1]):
+        return output.reshape(wanted[:-1]) if outputs == 1 else output.transpose(-1, -2)
+    if outputs == 1:
         raise ValueError(
-            f"the module must give one score per row: expected shape {wanted} or {(*wanted, 1)}, "
-            f"got {tuple(output.shape)}"
+            f"the module must give one score per row: expected shape {wanted[:-1]} or {wanted}, "
+            f"got {given}"
         )
-    return output.reshape(wanted)
+    raise ValueError(
+        f"the module must give {outputs} scores per row, one for each class: expected shape {wanted}, "
+        f"got {given}. Give its last layer {outputs} outputs, or use rb.MLP, which does so itself"
+    )
 
 
 def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
-    """Scores (..., n) of models (..., P) in single precision, without digits made by rounding.
+    """Scores (n,) or (D, n) of a model (P,), or of each of (K, P), in single precision.
+
+    They are without digits made by rounding.
 
     Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
     of 2^-32 times the model's largest parameter, rounded up to a power of two.
     """
-    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, keepdims=True, initial=0.0))
+    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, initial=0.0))
+    exponents = exponents.reshape(exponents.shape + (1,) * (scores.ndim - exponents.ndim))
     steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)
     return ((scores / steps).round() * steps).float()
 

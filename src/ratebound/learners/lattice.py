@@ -115,10 +115,15 @@ class Lattice(Network):
         signs = {places[str(f)] if _is_name(f) else f: sign for f, sign in self.monotone.items()}
         return replace(self, monotone=signs, categorical=self.categorical or tuple(codes))
 
-    def network(self, features: Array) -> Lattices:
+    def network(self, features: Array, outputs: int = 1) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
         from ratebound.learners._lattice_network import Lattices
 
+        if outputs > 1:
+            raise ValueError(
+                f"rb.Lattice has one score a row, and {outputs} classes need one for each: use "
+                "rb.Linear, rb.MLP or rb.Boosted"
+            )
         if features.ndim != 2:
             raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
         width = features.shape[1]

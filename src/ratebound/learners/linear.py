@@ -1,4 +1,4 @@
-"""Linear models in NumPy: K settings are the rows of one weight matrix."""
+"""Linear models in NumPy: K settings, or each class of each, are the rows of one weight matrix."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
+from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import rows_between
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ AT_ONCE = 2**20  # scores computed at a time
 
 @dataclass(frozen=True)
 class Linear(Stepping):
-    """A linear model, ``score = w · x + b``, from w = 0.
+    """A linear model, ``score = w · x + b``, from w = 0; with more than two classes, one for each.
 
     Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |w|², and
     `radius` keeps (w, b) in a Euclidean ball, as the convergence theorems assume. `dtype` is "float32",
@@ -58,7 +59,7 @@ class Linear(Stepping):
 
     def start(self, rows: Rows, settings: int, seed: int) -> LinearFit:
         spec = self.prepared((), (), rows.features.shape[0])
-        return LinearFit(spec, rows.features, settings)
+        return LinearFit(spec, rows.features, settings, rows.decisions)
 
 
 @register_scorer
@@ -66,16 +67,21 @@ class Linear(Stepping):
 class LinearScorer(Scorer):
     """Scores of linear models from their flat parameters: weights, then the intercept.
 
+    With more than two classes those of each class come one after the other.
     A score has the same bits whatever other rows and models are asked for with it, so that a row on
     the boundary is decided the same alone and among others.
     """
 
     dtype: str = "float32"
+    decisions: int = 2
     kind: ClassVar[str] = "linear"
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, d + 1) on rows (n, d), an array or a sparse matrix."""
-        wide = np.asarray(parameters, dtype=self.dtype)
+        """(M, n) scores of M models (M, d + 1) on rows (n, d), an array or a sparse matrix.
+
+        With D > 2 decisions, (M, D, n) scores of models (M, D · (d + 1)).
+        """
+        wide = self._each(parameters)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
         found = np.empty((len(wide), X.shape[0]), dtype=self.dtype)
@@ -83,7 +89,13 @@ class LinearScorer(Scorer):
         for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
             products = self._products(rows_between(X, start, start + many), wide[:, :-1])
             np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
-        return found
+        return found if self.decisions == 2 else found.reshape(len(parameters), self.decisions, -1)
+
+    def _each(self, parameters: Array) -> Array:
+        """The weights and the intercept of each score of each model, (M or M · D, d + 1)."""
+        return np.asarray(parameters, dtype=self.dtype).reshape(
+            len(parameters) * score_count(self.decisions), self.width(parameters) + 1
+        )
 
     def _products(self, X: Any, weights: Array) -> Array:
         """(n, M) products of rows and weights (M, d), the same for a row whatever others there are."""
@@ -99,53 +111,64 @@ class LinearScorer(Scorer):
         return products
 
     def width(self, parameters: Array) -> int:
-        return parameters.shape[1] - 1
+        return parameters.shape[1] // score_count(self.decisions) - 1
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return {"dtype": self.dtype}, {}
+        several = {} if self.decisions == 2 else {"decisions": self.decisions}
+        return {"dtype": self.dtype, **several}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> LinearScorer:
-        dtype, shape = saved.description["dtype"], saved.parameters.shape
-        if dtype not in ("float32", "float64") or shape[1] < 1:
-            raise ValueError(f"its linear models are of {dtype!r} with shape {shape}")
-        return cls(dtype)
+        dtype, decisions = saved.description["dtype"], saved.description.get("decisions", 2)
+        shape = saved.parameters.shape
+        if dtype not in ("float32", "float64") or type(decisions) is not int or decisions < 2:
+            raise ValueError(f"its linear models are of {dtype!r} with {decisions!r} decisions")
+        if shape[1] < 1 or shape[1] % score_count(decisions):
+            raise ValueError(f"its linear models for {decisions} decisions have parameters {shape}")
+        return cls(dtype, decisions)
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        wide = np.asarray(parameters, dtype=self.dtype)
+        wide = self._each(parameters)
         products = graph("MatMul", graph.cast(features, self.dtype), wide[:, :-1].T)
-        return graph("Add", products, wide[:, -1])
+        found = graph("Add", products, wide[:, -1])
+        if self.decisions == 2:
+            return found
+        return graph("Reshape", found, np.array([-1, len(parameters), self.decisions]))
 
 
 class LinearFit(Descending):
     """Linear models being trained; `scores` for a batch, then `descend` its gradient."""
 
-    def __init__(self, spec: Linear, features: Any, settings: int) -> None:
+    def __init__(self, spec: Linear, features: Any, settings: int, decisions: int) -> None:
         if features.ndim != 2:
             raise ValueError(f"a linear model needs rows (n, d), got shape {features.shape}")
-        self.spec, self.scorer, self.precision = spec, LinearScorer(spec.dtype), spec.dtype
+        self.spec, self.precision = spec, spec.dtype
+        self.scorer = LinearScorer(spec.dtype, decisions)
         self.rows = _rows(features, spec.dtype)
-        self.weights = np.zeros((settings, features.shape[1] + 1), dtype=spec.dtype)
+        each, width = score_count(decisions), features.shape[1] + 1
+        self.weights = np.zeros((settings, each * width), dtype=spec.dtype)
+        self._each = self.weights.reshape(settings * each, width)  # the same numbers, a line a score
+        self._shape = (settings, -1) if decisions == 2 else (settings, decisions, -1)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._judged: tuple[Compiled, _Rows] | None = None  # a judge and its rows
 
     def scores(self, rows: Array | None) -> Array:
-        """(K, b) scores of these rows, or of all rows."""
+        """(K, b) or (K, D, b) scores of these rows, or of all rows."""
         self._batch = self.rows.batch(rows)
-        return self.rows.products(self.weights, self._batch)
+        return self.rows.products(self._each, self._batch).reshape(self._shape)
 
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
         if self._judged is None or self._judged[0] is not judge:
             self._judged = judge, _rows(judge.features, self.spec.dtype)
         others = self._judged[1]
-        return others.products(self.weights, others.batch(rows))
+        return others.products(self._each, others.batch(rows)).reshape(self._shape)
 
     def descend(self, gradient: Array) -> None:
-        """One step against the gradient with respect to the scores last given, (K, b)."""
-        by_weights = self.rows.sums(gradient, self._batch)
+        """One step against the gradient with respect to the scores last given, of their shape."""
+        by_weights = self.rows.sums(gradient.reshape(len(self._each), -1), self._batch)
         if self.spec.l2:
-            by_weights[:, :-1] += self.spec.l2 * self.weights[:, :-1]
-        self.descent.step(self.weights, by_weights)
+            by_weights[:, :-1] += self.spec.l2 * self._each[:, :-1]
+        self.descent.step(self.weights, by_weights.reshape(self.weights.shape))
         if self.spec.radius is not None:
             project_onto_norm_ball(self.weights, self.spec.radius)
 

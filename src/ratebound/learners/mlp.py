@@ -17,6 +17,7 @@ from ratebound.learners.torch import Network
 class MLP(Network):
     """A network with hidden layers of these sizes; for any other module there is `rb.Torch`.
 
+    It gives one score a row for two classes, and one for each class for more.
     Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |θ|².
 
     >>> MLP(hidden=(16, 16)).learning_rate
@@ -37,10 +38,10 @@ class MLP(Network):
             check_whole("hidden: a layer", size)
         super().__post_init__()
 
-    def network(self, features: Array) -> Any:
+    def network(self, features: Array, outputs: int = 1) -> Any:
         nn = import_torch().nn
         sizes = [features.shape[1], *self.hidden]
         layers: list[Any] = []
         for inside, outside in pairwise(sizes):
             layers += [nn.Linear(inside, outside), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
+        return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))

@@ -11,6 +11,7 @@ from ratebound.base.extras import import_torch
 from ratebound.game.trace import Trace, Values, scores_on
 from ratebound.learners._torch_scorer import TorchScorer
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_count
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,7 @@ def trace_of(
     """
     if not modules:
         raise ValueError("no snapshots were given, so there is nothing to choose from")
-    scorer = TorchScorer(modules[0])
+    scorer = TorchScorer(modules[0], score_count(compiled.decisions))
     parameters = []
     for module in modules:
         state = {**dict(module.named_parameters()), **dict(module.named_buffers())}

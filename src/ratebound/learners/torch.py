@@ -1,4 +1,4 @@
-"""Any PyTorch module that gives one score per row; K settings by stacking its parameters."""
+"""Any PyTorch module that gives one score per row, or one per class; K settings are stacked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from ratebound.learners._torch_scorer import (
     CHUNK,
     TorchScorer,
     as_tensor,
-    one_per_row,
     rounded,
+    scores_from,
     unflatten,
 )
+from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import as_dense
 
 if TYPE_CHECKING:
@@ -64,25 +65,27 @@ class Network(Stepping):
         return None if callable(self.optimizer) or self.regularizer is not None else FOLDS
 
     @abstractmethod
-    def network(self, features: Array) -> Any:
-        """The module to train on these rows, not shared with anyone."""
+    def network(self, features: Array, outputs: int = 1) -> Any:
+        """The module to train on these rows, giving so many scores each, and not shared with anyone."""
 
     def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
         torch, features = import_torch(), as_dense(rows.features, type(self).__name__)
         self.check_settings(settings)
+        outputs = score_count(rows.decisions)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = self.network(features)
+            module = self.network(features, outputs)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
-        return TorchFit(self, module, features, settings)
+        return TorchFit(self, module, features, settings, outputs)
 
 
 @dataclass(frozen=True)
 class Torch(Network):
     """A PyTorch module, or a function that makes one, giving (b,) or (b, 1) scores for (b, ...) rows.
 
-    The function takes nothing, or the number of features.
+    With D > 2 classes it gives (b, D) scores. The function takes nothing, or the number of features, or
+    that and the number of scores.
 
     Several learning rates are several settings from the same initial parameters, trained side by
     side. `optimizer` is "adam", "sgd" or, for one setting, a function from parameters to a
@@ -104,16 +107,18 @@ class Torch(Network):
             raise TypeError(f"Torch takes a module, or a function that makes one, got {self.module!r}")
         super().__post_init__()
 
-    def network(self, features: Array) -> Any:
-        """A copy of the module, or what the function makes, given the number of features if it asks."""
+    def network(self, features: Array, outputs: int = 1) -> Any:
+        """A copy of the module, or what the function makes, given what numbers it asks for."""
         make: Any = self.module
         if isinstance(make, import_torch().nn.Module):
             return copy.deepcopy(make)
-        try:
-            inspect.signature(make).bind()
-        except TypeError:
-            return copy.deepcopy(make(features.shape[1]))
-        return copy.deepcopy(make())
+        for given in ((), (features.shape[1],)):
+            try:
+                inspect.signature(make).bind(*given)
+            except TypeError:
+                continue
+            return copy.deepcopy(make(*given))
+        return copy.deepcopy(make(features.shape[1], outputs))
 
 
 class TorchFit(Descending):
@@ -121,13 +126,15 @@ class TorchFit(Descending):
 
     scorer: TorchScorer
 
-    def __init__(self, spec: Network, module: torch.nn.Module, features: Array, settings: int) -> None:
+    def __init__(
+        self, spec: Network, module: torch.nn.Module, features: Array, settings: int, outputs: int
+    ) -> None:
         torch = import_torch()
         takes_missing = getattr(module, "takes_missing", False)
         if np.isinf(features).any() or not (takes_missing or np.isfinite(features).all()):
             raise ValueError("the features X hold NaN or infinite values: fill or scale them first")
-        self.spec, self.settings = spec, settings
-        self.scorer = TorchScorer(module)
+        self.spec, self.settings, self.outputs = spec, settings, outputs
+        self.scorer = TorchScorer(module, outputs)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
         self.X = as_tensor(features).to(self.target)
@@ -185,13 +192,13 @@ class TorchFit(Descending):
         self.descent.steps = import_torch().tensor(float(self.descent.steps), device=self.target)
 
     def watched_scores(self, other: Compiled) -> Array:
-        """(K, n) scores of all rows of another compiled problem, computed where the model is."""
+        """Scores of all rows of another compiled problem, computed where the model is."""
         if self.device is None:
             return self.scorer.scores(self.parameters(), other.features)
         return self._all_scores(self._rows_of(other))
 
     def judged_scores(self, judge: Compiled, rows: Any) -> torch.Tensor:
-        """(K, b) scores of these rows of another problem, as the model would give them if deployed."""
+        """Scores of these rows of another problem, as the model would give them if deployed."""
         torch, X = import_torch(), self._rows_of(judge)
         self.module.eval()  # or they would move its running statistics
         with torch.no_grad():
@@ -207,7 +214,7 @@ class TorchFit(Descending):
         return self._watched[id(other)][1]
 
     def scores(self, rows: Any) -> torch.Tensor:
-        """(K, b) scores of these rows, detached; the graph is kept for `descend`."""
+        """(K, b) or (K, D, b) scores of these rows, detached; the graph is kept for `descend`."""
         if rows is None:
             self._scores = self._forward(self.X)
         else:
@@ -217,15 +224,15 @@ class TorchFit(Descending):
 
     def _forward(self, batch: torch.Tensor) -> torch.Tensor:
         if self.settings == 1:
-            return one_per_row(self.module(batch), len(batch))[None]
-        return one_per_row(self._stacked(self._state(), batch), len(batch), self.settings)
+            return scores_from(self.module(batch), len(batch), self.outputs)[None]
+        return scores_from(self._stacked(self._state(), batch), len(batch), self.outputs, self.settings)
 
     def _state(self) -> dict[str, Any]:
         """Views of every setting's parameters by name, (K, ...)."""
         return unflatten(self.flat, self.shapes)
 
     def descend(self, gradient: torch.Tensor) -> None:
-        """One step against the gradient with respect to the scores last given, (K, b)."""
+        """One step against the gradient with respect to the scores last given, of their shape."""
         torch = import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
@@ -266,7 +273,7 @@ class TorchFit(Descending):
         return found
 
     def all_scores(self) -> Array:
-        """(K, n) scores of all rows, as the deployed model gives them."""
+        """(K, n) or (K, D, n) scores of all rows, as the deployed model gives them."""
         if self.device is None:
             return self.scorer.scores(self.parameters(), self.X.numpy())
         return self._all_scores(self.X)
@@ -279,13 +286,13 @@ class TorchFit(Descending):
             score = self._forward if self.scorer.in_double is None else self._in_double
             parts = [score(rows) for rows in X.split(CHUNK)]
         self.module.train()
-        found: Array = torch.cat(parts, dim=1).cpu().numpy()
+        found: Array = torch.cat(parts, dim=-1).cpu().numpy()
         return found
 
     def _in_double(self, rows: torch.Tensor) -> torch.Tensor:
         state = {name: part.double() for name, part in self._state().items()}
-        scores = one_per_row(self._wide(state, rows.double()), len(rows), self.settings)
-        return rounded(scores, self.parameters())
+        wide = self._wide(state, rows.double())
+        return rounded(scores_from(wide, len(rows), self.outputs, self.settings), self.parameters())
 
     @cached_property
     def _wide(self) -> Stacked:

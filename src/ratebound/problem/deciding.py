@@ -7,13 +7,16 @@ are (M, n) or (M, D, n), so the number of axes tells the two apart; decisions ar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ratebound.base.arrays import namespace
 from ratebound.base.types import Array
 
 
-def decided(scores: Array) -> Array:
-    """The decisions (M, n) of M models, from their scores (M, n) or (M, D, n).
+def decided(scores: Any) -> Array:
+    """The decisions (M, n) of M models, from their scores (M, n) or (M, D, n), these tensors too.
 
     >>> decided(np.array([[-0.5, 0.0, 2.0]]))
     array([[0, 1, 1]])
@@ -23,7 +26,18 @@ def decided(scores: Array) -> Array:
     if scores.ndim == 2:
         return (scores >= 0).astype(int)
     last = scores.shape[1] - 1
-    return last - scores[:, ::-1].argmax(axis=1)
+    from_last = scores[:, ::-1] if namespace(scores) is np else scores.flip(1)
+    found: Array = last - from_last.argmax(1)
+    return found
+
+
+def score_count(decisions: int) -> int:
+    """How many scores a row has: one for two decisions, else one for each.
+
+    >>> [score_count(decisions) for decisions in (2, 3, 10)]
+    [1, 3, 10]
+    """
+    return 1 if decisions <= 2 else decisions
 
 
 def decided_at(scores: Array, at: Array | float) -> Array:
