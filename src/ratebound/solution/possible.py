@@ -1,7 +1,7 @@
 """What any classifier at all could do on these rows, by linear programming.
 
-A classifier that saw everything, the labels too, could say yes to any share of the rows in each cell,
-and as far as the rates can tell, none can do more. So each cell is a choice between yes and no, made
+A classifier that saw everything, the labels too, could decide any share of the rows in each cell in any
+way, and as far as the rates can tell, none can do more. So each cell is a choice between decisions, made
 with weights that sum to 1, and the programs of `base/linear_program.py` say what is the least violation
 and the least objective that any classifier has. Where rates are taken at several thresholds, the shares
 at each are left free of the others: then what is impossible still is, but what is possible may not be.
@@ -30,20 +30,22 @@ class LeastPrice:
 
 @dataclass(frozen=True, eq=False)
 class AnyClassifier:
-    """All that classifiers could do: for every cell a no and a yes, and what each of them adds."""
+    """All that classifiers could do: for every cell each of D decisions, and what it adds."""
 
-    objectives: Array  # (2k,)
-    violations: Array  # (2k, m) in units
-    groups: Array  # (2k,) the cell
+    objectives: Array  # (k * D,)
+    violations: Array  # (k * D, m) in units
+    groups: Array  # (k * D,) the cell
     scale: Array  # (m,) the units
 
     @staticmethod
     def on(compiled: Compiled) -> AnyClassifier:
         """All that classifiers could do on the rows of a compiled problem."""
-        weights = np.tile(compiled.cell_weight, len(compiled.blocks))
-        yes = (compiled.matrix * weights).T
-        values = np.concatenate([np.zeros_like(yes), yes])
-        groups = np.tile(np.arange(len(yes)), 2)
+        blocks, others = len(compiled.blocks), compiled.decisions - 1
+        weights = np.tile(compiled.cell_weight, blocks * others)
+        added = (compiled.matrix * weights).T  # by all decisions but the first, block after block
+        cells = np.arange(blocks * compiled.cell_count)
+        values = np.concatenate([np.zeros((len(cells), added.shape[1])), added])
+        groups = np.append(cells, np.repeat(cells.reshape(blocks, 1, -1), others, axis=1))
         values[groups == 0] += compiled.offset
         scale = compiled.scale[1:]
         return AnyClassifier(values[:, 0], values[:, 1:] / scale, groups, scale)
