@@ -49,6 +49,16 @@ def by_group():
     return rb.thresholds(problem, TABLE["x"], people, known=["group"])
 
 
+THREE = np.array(["low", "mid", "high"])[np.digitize(TABLE["x"], [-0.5, 0.5])]
+WIDE = np.stack([-TABLE["x"], -np.abs(TABLE["x"]), TABLE["x"]])  # a score for each
+
+
+def offsets_by_group():
+    people = rb.Population(None, THREE, columns={"group": GROUP}, classes=("low", "mid", "high"))
+    problem = rb.Problem("error_rate()", ['positive_rate(group == "a", of="mid") <= 0.3'])
+    return rb.thresholds(problem, WIDE, people, known=["group"])
+
+
 def nearest():
     from sklearn.naive_bayes import GaussianNB
 
@@ -64,6 +74,7 @@ MAKERS = {
     "chain": lambda: trained(rb.Torch(chain)),
     "lattice": lambda: trained(rb.Lattice(lattices=2, rank=2, keypoints=3, categorical=[1]), "codes"),
     "by group": by_group,
+    "offsets by group": offsets_by_group,
     "oracle": nearest,
 }
 
@@ -73,10 +84,13 @@ def saved(request, tmp_path_factory):
     """A file, its document and its tensors, and rows to decide on."""
     if request.param in ("chain", "lattice"):
         pytest.importorskip("torch", reason="PyTorch is not installed")
-    mixture = replace(MAKERS[request.param](), calibration=Calibration(1.0, 0.5, "here", 10))
+    mixture = MAKERS[request.param]()
+    intercept = 0.5 if len(mixture.classes) == 2 else (0.0, 0.5, -0.5)
+    mixture = replace(mixture, calibration=Calibration(1.0, intercept, "here", 10))
     path = mixture.save(tmp_path_factory.mktemp(request.param) / "model.safetensors")
-    rows = {"by group": TABLE["x"], "oracle": TABLE["x"][:, None]}.get(request.param, TABLE)
-    return path, *opened(path), rows, {"group": GROUP} if request.param == "by group" else None
+    given = {"by group": TABLE["x"], "offsets by group": WIDE.T, "oracle": TABLE["x"][:, None]}
+    known = {"group": GROUP} if request.param.endswith("by group") else None
+    return path, *opened(path), given.get(request.param, TABLE), known
 
 
 def opened(path):

@@ -56,9 +56,9 @@ def determinize(
 
     "best" is the member with the lowest objective among those that keep every constraint there, and
     where none does, the one `best_iterate` would rank first; "vote" says yes where the mixture's
-    probability of yes is at least one half. Either may break promises that the mixture keeps: print
-    what comes back to see which. The areas of `roc_auc` are taken at the thresholds their budgets
-    allow on these rows.
+    probability of yes is at least one half, and of several classes decides the likeliest. Either may
+    break promises that the mixture keeps: print what comes back to see which. The areas of `roc_auc`
+    are taken at the thresholds their budgets allow on these rows.
 
     >>> import ratebound as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
@@ -126,7 +126,7 @@ def _members(mixture: Mixture, compiled: Compiled) -> tuple[Array, Array]:
 
 
 def _scores(mixture: Mixture, compiled: Compiled) -> Array:
-    """Scores (M, n) of the members on all rows."""
+    """Scores (M, n) or (M, D, n) of the members on all rows."""
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")

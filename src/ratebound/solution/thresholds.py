@@ -167,7 +167,7 @@ def known_groups(
 def _column(name: str, compiled: Compiled) -> list[Any]:
     """A known column of all rows, which may be anything but the label."""
     found: list[Any] = []
-    beside_labels: set[tuple[Any, bool]] = set()
+    beside_labels: set[tuple[Any, int]] = set()
     for on, population in compiled.populations.items():
         try:
             values = population.plain_column(name)
@@ -176,7 +176,8 @@ def _column(name: str, compiled: Compiled) -> list[Any]:
         found += values
         if population.y is not None:
             beside_labels |= set(zip(values, population.y.tolist(), strict=True))
-    if len(beside_labels) == 2 and all(len(set(part)) == 2 for part in zip(*beside_labels, strict=True)):
+    pairs = len(beside_labels)
+    if pairs > 1 and all(len(set(part)) == pairs for part in zip(*beside_labels, strict=True)):
         raise ValueError(
             f"known: column {name!r} equals the label on every row, which is not known when deciding: "
             "leave it out"
