@@ -11,6 +11,7 @@ import ratebound as rb
 PUBLIC = {
     "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
         ratio where""",
+    "objectives": "g_mean h_mean kl_divergence largest smallest",
     "rates": """accuracy accuracy_of churn confusion coverage error_rate f_score
         false_discovery_rate
         false_negative_rate false_negatives false_omission_rate false_positive_rate false_positives

@@ -31,6 +31,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.alike import equal
+from ratebound.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
 from ratebound.rates.expressions import Area, Constraint, Expression, Range, Ratio
 from ratebound.rates.goals import (
     accurate_coverage,
@@ -222,9 +223,13 @@ __all__ = [
     "false_omission_rate",
     "false_positive_rate",
     "false_positives",
+    "g_mean",
     "goal",
+    "h_mean",
     "inspect",
     "jaccard",
+    "kl_divergence",
+    "largest",
     "last_iterate",
     "limited_churn",
     "load",
@@ -258,6 +263,7 @@ __all__ = [
     "rows_needed",
     "select",
     "shrink",
+    "smallest",
     "statistical_parity",
     "steering_examples",
     "thresholds",

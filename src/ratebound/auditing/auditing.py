@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing._goals import goal_interval
 from ratebound.auditing._groups import groups
 from ratebound.auditing._intervals import Interval, area, clopper_pearson
 from ratebound.auditing._ratios import measured_ratio
@@ -14,7 +15,7 @@ from ratebound.auditing._score import score_interval
 from ratebound.auditing._strata import strata
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
-from ratebound.auditing.report import Audit, Measured, Objective, Promise, Unit, Verdict
+from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit, Verdict
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array
@@ -138,16 +139,28 @@ def measured(
         _promise(promise, float(violations[own[0]]), float(compiled.scale[1 + own[0]]), decided, level)
         for promise, own in zip(problem.constraints, compiled.parts, strict=True)
     ]
-    return _objective(problem, objective, decided, level), promises
+    return _objective(compiled, objective, decided, level), promises
 
 
-def _objective(problem: Problem, objective: float, decided: Decided, level: float) -> Objective:
+def _objective(compiled: Compiled, objective: float, decided: Decided, level: float) -> Objective:
     """The objective in its own sense, and its interval."""
+    problem, goal = compiled.problem, compiled.goal
     metric, value = problem.objective, problem.shown(objective)
-    assert isinstance(metric, Expression)
-    _, _, interval, method = _sum(metric, Expression(), decided, level)
+
+    def of_part(part: Expression | Ratio, level: float) -> tuple[Interval | None, Method]:
+        if isinstance(part, Ratio):
+            return measured_ratio(part, 0.0, decided, level)[0][2:]
+        return _sum(part, Expression(), decided, level)[2:]
+
+    if isinstance(metric, Expression | Ratio):
+        interval, method = of_part(metric, level)
+        sides = [metric] if isinstance(metric, Expression) else [metric.numerator, metric.denominator]
+    else:
+        assert goal is not None
+        interval = goal_interval(metric, goal, level, lambda part, level: of_part(part, level)[0])
+        sides, method = list(goal.pieces), "score" if interval is not None else "none"
     low, high = _around(value, interval)
-    rows = rows_behind(decided, metric.rates)
+    rows = rows_behind(decided, tuple(rate for side in sides for rate in side.rates))
     return Objective(str(metric), value, low, high, rows, method, problem.sense)
 
 
@@ -160,8 +173,7 @@ def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
                 f"a rate is taken at={name!r}, a threshold the model has not learned; it has "
                 f"{', '.join(map(repr, given)) or 'none'}: train it on this problem, or write a number"
             )
-    objectives, violations = compiled.evaluate(decided.scores, given)
-    return float(decided.weights @ objectives), decided.weights @ violations
+    return compiled.expected(decided.weights, decided.scores, given)
 
 
 def _promise(

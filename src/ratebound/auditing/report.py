@@ -15,7 +15,7 @@ from ratebound.auditing.wording import as_text, summary
 from ratebound.base.markup import document
 from ratebound.base.writing import write_whole
 from ratebound.game.trace import Trace
-from ratebound.problem.problem import Sense
+from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price

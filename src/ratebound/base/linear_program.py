@@ -73,6 +73,51 @@ def best_program(f: Array, H: Array, least: LeastViolation, groups: Array, room:
     return solve(f, H.T, granted(least) + room, groups)
 
 
+@dataclass(frozen=True, eq=False)
+class Lowest:
+    """The third program, solved: what minimises the largest of several sums."""
+
+    vertex: Vertex
+    least: float  # the largest of the sums
+    shares: Array  # (J,) of the sums in the dual, summing to 1
+    prices: Array  # (m,) of the constraints, per unit
+
+
+def largest_program(
+    F: Array, constants: Array, H: Array, least: LeastViolation, groups: Array
+) -> Lowest:
+    """min max_j (Fᵀp + constants)_j with Hᵀp <= t*, for sums `F` (k, J): one more variable for the max.
+
+    A single sum needs none, and is the second program.
+    """
+    if F.shape[1] == 1:
+        vertex = best_program(F[:, 0], H, least, groups)
+        value = float(weights_of(vertex, groups) @ F[:, 0] + constants[0])
+        return Lowest(vertex, value, np.ones(1), vertex.prices)
+    lowest, highest = (np.empty((int(groups.max()) + 1, F.shape[1])) for _ in range(2))
+    lowest.fill(np.inf)
+    highest.fill(-np.inf)
+    np.minimum.at(lowest, groups, F)
+    np.maximum.at(highest, groups, F)
+    # Below what the largest sum ever is, so that it has prices wherever it ends.
+    floor, top = (
+        float((lowest.sum(axis=0) + constants).max()),
+        float((highest.sum(axis=0) + constants).max()),
+    )
+    most = 2 * max(top - floor, 1e-6)
+    floor -= most / 2
+    m = H.shape[1]
+    room = np.concatenate([granted(least) - TOLERANCE / 2, floor - constants])
+    elastic = np.concatenate([np.zeros(m), np.ones(F.shape[1])])
+    vertex = least_program(np.hstack([H, F]), room, elastic, most, groups)
+    weights = weights_of(vertex, groups)
+    prices = vertex.prices[m:]
+    total = float(prices.sum())
+    shares = prices / total if total > 0 else np.full(len(prices), 1 / len(prices))
+    value = float((weights @ F + constants).max())
+    return Lowest(vertex, value, shares, vertex.prices[:m] / (total or 1.0))
+
+
 def prices_of(vertex: Vertex, relaxed: Callable[[Array], Vertex]) -> Array:
     """What relaxing each constraint alone is worth (m,), per unit, by the second program's dual.
 

@@ -96,7 +96,7 @@ class Search:
         """Whether thresholds move: the other solutions use iterates as they were played, and known
         groups have thresholds anyway."""
         chosen = self.known is None and self.solve in (shrink, best_iterate)
-        return chosen and bool(self.everyone.constraints)
+        return chosen and (bool(self.everyone.constraints) or self.everyone.goal is not None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ratebound.base.types import Array
 from ratebound.game._folding import Folded
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
-from ratebound.game.trace import Trace, Values, joined, on_frontier
+from ratebound.game.trace import Trace, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
@@ -66,12 +66,10 @@ class Keeper:
         if not len(sound):
             return
         thresholds = {name: learned[sound, j] for j, name in enumerate(self.compiled.learnable)}
-        objectives, violations = self.compiled.evaluate(scores[sound], thresholds)
+        objectives, violations, pieces = self.compiled.measure(scores[sound], thresholds)
         others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
-            name: Values(
-                *other.evaluate(self._watched_scores(other)[sound], thresholds), other.scale[1:]
-            )
+            name: values_of(other, self._watched_scores(other)[sound], thresholds)
             for name, other in others.items()
         }
         if self.judge is not None:
@@ -95,6 +93,7 @@ class Keeper:
             seed=int(self.seed),
             data=self.compiled.digest,
             folds=None if self.folds is None else self.folds.models(every).only(sound),
+            pieces=pieces,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
+from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.ranking import rank
-from ratebound.game.threshold_program import Policy, best_policy, thresholds_of
-from ratebound.game.trace import Trace, Values, joined, judged_on
+from ratebound.game.threshold_program import Policy, thresholds_of
+from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
 
@@ -78,19 +80,21 @@ class Ranked:
 
     def tightened(self, margins: Array) -> Ranked:
         """The same where `margins` (m,) to spare are asked of every constraint: no order changes."""
-        compiled, moved = self.compiled.tightened(margins), np.concatenate([[0.0], margins])
+        compiled = self.compiled.tightened(margins)
+        rows = compiled.whole or compiled
+        moved = rows.offset - (self.compiled.whole or self.compiled).offset
         return replace(
             self,
             compiled=compiled,
             whole=replace(self.whole, violations=self.whole.violations + margins),
             own=replace(self.own, violations=self.own.violations + margins),
-            rankings=[r.tightened(compiled, moved) for r in self.rankings],
+            rankings=[r.tightened(rows, moved) for r in self.rankings],
         )
 
     @cached_property
     def policy(self) -> Policy:
         """The best mixture of these iterates at any thresholds."""
-        return best_policy(self.rankings)
+        return best_of_thresholds(self.rankings, self.compiled.goal)
 
     def moved(self, watch: Mapping[str, Compiled]) -> list[Trace]:
         """What the best mixture of the iterates, at thresholds other than 0, is made of."""
@@ -100,12 +104,12 @@ class Ranked:
         if not len(elsewhere):
             return []
         moved = _at(self.own.only(used.model[elsewhere]), at[elsewhere])
-        values = {
-            name: Values(*rows.evaluate(*_shifted(moved, rows)), rows.scale[1:])
-            for name, rows in watch.items()
+        there = {name: values_of(rows, *_shifted(moved, rows)) for name, rows in watch.items()}
+        here = values_of(self.compiled, *_shifted(moved, self.compiled))
+        own: dict[str, Any] = {
+            name: getattr(here, name) for name in ("objectives", "violations", "pieces")
         }
-        objectives, violations = self.compiled.evaluate(*_shifted(moved, self.compiled))
-        return [replace(moved, objectives=objectives, violations=violations, watched=values)]
+        return [replace(moved, **own, watched=there)]
 
     def _finite(self, at: Array, model: Array) -> Array:
         """Thresholds of models, those at infinity put beyond all scores that were seen."""
@@ -149,7 +153,7 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
     everyone = np.zeros(len(compiled.cells), dtype=int)
     candidates = offsets_of if several else rank
     rankings = [
-        candidates(compiled, row, everyone, apart(row), offset)
+        candidates(compiled.whole or compiled, row, everyone, apart(row), offset)
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
     return Ranked(compiled, whole, own, rankings)
@@ -178,9 +182,10 @@ def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
 
     Learned thresholds move along with the scores, so that none of it changes.
     """
-    yes = compiled.decided_weight(decided(scores))
-    at_zero = (compiled.blocks[0].net @ yes.T).T
-    values: Array = np.column_stack([own.objectives, own.violations]) - at_zero
+    rows = compiled.whole or compiled
+    at_zero = (rows.blocks[0].net @ rows.decided_weight(decided(scores)).T).T
+    known = [own.objectives, own.violations, *([] if own.pieces is None else [own.pieces])]
+    values: Array = np.column_stack(known) - at_zero
     return values
 
 

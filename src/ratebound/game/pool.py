@@ -1,7 +1,9 @@
 """What the best mixture is chosen from, as numbers alone: enough to say what other bounds would cost.
 
 Models and rows are not needed for that, so a pool is small and outlives both. It holds more than the
-candidates kept: thresholds that would be used at other bounds, which no one has asked for yet.
+candidates kept: thresholds that would be used at other bounds, which no one has asked for yet. Where
+the objective is no sum of rates, its tangent at the best mixture stands for it: right for prices at the
+bounds there are, and not for others.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from ratebound.base.linear_program import mixture_prices
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
+from ratebound.game.goal_programs import best_goal_mixture
 from ratebound.game.threshold_program import Columns, Policy, columns_around, policy_prices
 from ratebound.game.trace import Trace
 
@@ -39,6 +42,11 @@ class Pool:
 
 def pool_of_candidates(trace: Trace) -> Pool:
     """The candidates of a trace."""
+    if trace.goal is not None:
+        assert trace.pieces is not None
+        solved = best_goal_mixture(trace.goal, trace.pieces, trace.violations, trace.scale)[2]
+        alone, objectives = np.zeros(len(trace), dtype=int), trace.pieces @ solved.weights
+        return Pool(objectives, trace.violations, alone, trace.scale, solved.prices)
     return Pool(
         trace.objectives,
         trace.violations,
@@ -51,6 +59,11 @@ def pool_of_candidates(trace: Trace) -> Pool:
 def pool_of_thresholds(rankings: Sequence[Candidates], policy: Policy) -> Pool:
     """The best policy's thresholds, and those around and between them."""
     columns: Columns = columns_around(rankings, policy)
+    if policy.solved is not None:
+        m = len(policy.least.violations)
+        violations, pieces = np.split(columns.values[:, 1:], [m], axis=1)
+        objectives, scale = pieces @ policy.solved.weights, rankings[0].compiled.scale[1 : 1 + m]
+        return Pool(objectives, violations, columns.group, scale, policy.solved.prices)
     return Pool(
         columns.values[:, 0],
         columns.values[:, 1:],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -21,6 +22,7 @@ from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.progress import bar
 from ratebound.game.rules import Folds, Keep, Rules, Stop
+from ratebound.game.staging import in_stages
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 
@@ -61,6 +63,9 @@ def play(
     the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
     ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
 
+    An objective that is no sum of rates is trained for in three such games, one after the other (see
+    ``docs/goals_beyond_sums.md``).
+
     `progress` shows a bar on a terminal, and lines elsewhere if it is True. An interrupt from the
     keyboard ends the game and returns the trace so far. All arguments are checked, even those the
     learner ignores. To continue from a model, pass ``learner.starting_at(trace.parameters[-1])`` as the
@@ -70,6 +75,20 @@ def play(
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
     others, folds = _judges(compiled, judge, watch, seed)
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
+    if compiled.goal is not None:
+        linear = partial(
+            play,
+            learner=learner,
+            player=player,
+            rounds=rounds,
+            epochs=epochs,
+            batch_size=batch_size,
+            rules=rules,
+            keep=keep,
+            seed=seed,
+            progress=progress,
+        )
+        return in_stages(compiled, dict(watch or {}), others if folds is None else judge, stop, linear)
     player, watched = learner.player if player is None else player, dict(watch or {})
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)

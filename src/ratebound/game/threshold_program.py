@@ -41,6 +41,7 @@ from ratebound.base.linear_program import (
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
+from ratebound.problem.reductions.goal import Solved
 
 FIRST = 256  # columns to begin with, in all
 AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
@@ -71,19 +72,20 @@ class Policy:
     weights: Array  # (k,) > 0, summing to 1 in every group
     least: LeastViolation
     gap: float = 0.0  # by how much a policy of other columns may be better, at most
+    solved: Solved | None = None  # how the objective was made best, where it is no sum of rates
 
 
 def policy_prices(rankings: Sequence[Candidates], policy: Policy) -> Array:
     """What `linear_program.mixture_prices` says of mixtures, of the best policy."""
     compiled, least, m = rankings[0].compiled, policy.least, len(policy.least.violations)
-    begun = _begin(rankings).plus(policy.columns)
+    begun = begin(rankings).plus(policy.columns)
 
     def relaxed(room: Array) -> Vertex:
         def program(columns: Columns) -> Vertex:
-            f, H = columns.values[:, 0], _in_units(rankings, columns)
+            f, H = columns.values[:, 0], in_units(rankings, columns)
             return best_program(f, H, least, columns.group, room)
 
-        return _generate(rankings, begun, program, weight=1.0)[1]
+        return generate(rankings, begun, program, weight=1.0)[1]
 
     try:
         if least.violation > 0 or least.unsolved:
@@ -96,16 +98,16 @@ def policy_prices(rankings: Sequence[Candidates], policy: Policy) -> Array:
 def best_policy(rankings: Sequence[Candidates]) -> Policy:
     """The best policy of all; where none is feasible, the best of those with the least violation."""
     m = len(rankings[0].compiled.constraints)
-    columns, weights, least = _least(rankings, _begin(rankings), np.zeros(m), np.ones(m))
+    columns, weights, least = least_over_columns(rankings, begin(rankings), np.zeros(m), np.ones(m))
 
     def program(columns: Columns) -> Vertex:
-        return best_program(columns.values[:, 0], _in_units(rankings, columns), least, columns.group)
+        return best_program(columns.values[:, 0], in_units(rankings, columns), least, columns.group)
 
     gap = np.inf
     if not least.unsolved:
         try:
-            columns, vertex, gap = _generate(rankings, columns, program, weight=1.0, prove=True)
-            H = _in_units(rankings, columns)
+            columns, vertex, gap = generate(rankings, columns, program, weight=1.0, prove=True)
+            H = in_units(rankings, columns)
             weights = polished(vertex, H, least.violation, granted(least), columns.group)
         except Unsolved as error:  # what violates least is still at hand
             least = replace(least, unsolved=str(error))
@@ -115,27 +117,31 @@ def best_policy(rankings: Sequence[Candidates]) -> Policy:
 
 def least_of_policies(rankings: Sequence[Candidates], room: Array, elastic: Array) -> LeastViolation:
     """What `linear_program.least_violation` says of mixtures, of all policies."""
-    return _least(rankings, _begin(rankings), room, elastic)[2]
+    extra = len(rankings[0].compiled.constraints) - len(room)  # the pieces of a goal, after the promises
+    free = np.append(room, np.full(extra, np.inf)), np.append(elastic, np.zeros(extra))
+    found = least_over_columns(rankings, begin(rankings), *free)[2]
+    m = len(room)
+    return replace(found, prices=found.prices[:m], violations=found.violations[:m])
 
 
-def _least(
+def least_over_columns(
     rankings: Sequence[Candidates], columns: Columns, room: Array, elastic: Array
 ) -> tuple[Columns, Array, LeastViolation]:
     """Columns and weights of a policy with the least worst violation, and what that is."""
     plain = _plain(rankings)
-    alone = _in_units(rankings, plain).sum(axis=0)
+    alone = in_units(rankings, plain).sum(axis=0)
     over = float(worst_violation(np.where(elastic > 0, alone - room, 0.0)))
 
     def program(columns: Columns) -> Vertex:
-        return least_program(_in_units(rankings, columns), room, elastic, max(1.0, over), columns.group)
+        return least_program(in_units(rankings, columns), room, elastic, max(1.0, over), columns.group)
 
     try:
         enough = TOLERANCE / 2 / max(1.0, over)
-        columns, vertex, _ = _generate(rankings, columns, program, enough=enough)
+        columns, vertex, _ = generate(rankings, columns, program, enough=enough)
     except Unsolved as error:
         least = LeastViolation(over, np.zeros(len(room)), alone, str(error))
         return plain, np.ones(len(plain.group)), least
-    least = judged(vertex, _in_units(rankings, columns), room, elastic, columns.group)
+    least = judged(vertex, in_units(rankings, columns), room, elastic, columns.group)
     return columns, weights_of(vertex, columns.group), least
 
 
@@ -146,16 +152,16 @@ def _plain(rankings: Sequence[Candidates]) -> Columns:
     likes = _cheapest(rankings, np.eye(1 + len(rankings[0].compiled.constraints))[0], False)[:2]
     options = [_columns(rankings, *chosen) for chosen in [*((no_model, c) for c in constant), likes]]
     f = np.array([columns.values[:, 0].sum() for columns in options])
-    H = np.stack([_in_units(rankings, columns).sum(axis=0) for columns in options])
+    H = np.stack([in_units(rankings, columns).sum(axis=0) for columns in options])
     return options[best_candidate(f, H)]
 
 
-def _in_units(rankings: Sequence[Candidates], columns: Columns) -> Array:
+def in_units(rankings: Sequence[Candidates], columns: Columns) -> Array:
     """What columns add to the constraints (k, m), in the units in which violations are compared."""
     return np.asarray(columns.values[:, 1:] / rankings[0].compiled.scale[1:])
 
 
-def _generate(
+def generate(
     rankings: Sequence[Candidates],
     columns: Columns,
     program: Callable[[Columns], Vertex],
@@ -175,7 +181,7 @@ def _generate(
             return columns, vertex, np.inf
         prices = np.append(weight, vertex.prices / rankings[0].compiled.scale[1:])
         model, candidate, cost, bound = _cheapest(rankings, prices, proving)
-        size = prices @ np.abs(columns.values).max(axis=0)
+        size = np.abs(prices) @ np.abs(columns.values).max(axis=0)
         held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
         found = list(zip(model.tolist(), candidate.tolist(), strict=True))
         helps = (cost < vertex.sums - SOLVER * size) & [pair not in held for pair in found]
@@ -236,13 +242,13 @@ def columns_around(rankings: Sequence[Candidates], policy: Policy) -> Columns:
     for model in np.unique(used.model).tolist():
         near = rankings[model].near(used.candidate[used.model == model])
         pairs |= {(model, each) for each in near.tolist()}
-    spread = _begin(rankings, AROUND)
+    spread = begin(rankings, AROUND)
     pairs -= set(zip(spread.model.tolist(), spread.candidate.tolist(), strict=True))
     model, candidate = np.array(sorted(pairs), dtype=int).reshape(-1, 2).T
     return spread.plus(_columns(rankings, model, candidate)) if len(pairs) else spread
 
 
-def _begin(rankings: Sequence[Candidates], columns: int = FIRST) -> Columns:
+def begin(rankings: Sequence[Candidates], columns: int = FIRST) -> Columns:
     """One decision for everyone, and a few rules that lie between, in each group."""
     inner = columns // (len(rankings) * rankings[0].groups)
     model, candidate = [], []

@@ -19,6 +19,7 @@ from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
+from ratebound.problem.reductions.goal import Goal
 from ratebound.rates.expressions import Constraint
 
 AT_ONCE = 2**24  # scores held at a time where candidates are judged
@@ -48,10 +49,22 @@ class Values:
     objectives: Array  # (N,)
     violations: Array  # (N, m), feasible where <= 0
     scale: Array | float = 1.0  # (m,) the units in which violations are compared, as of a trace
+    pieces: Array | None = None  # (N, q) of which a goal is a function, if the objective is no sum
 
     def only(self, chosen: Array) -> Values:
         """The values of only these candidates."""
-        return replace(self, objectives=self.objectives[chosen], violations=self.violations[chosen])
+        return replace(
+            self,
+            objectives=self.objectives[chosen],
+            violations=self.violations[chosen],
+            pieces=None if self.pieces is None else self.pieces[chosen],
+        )
+
+
+def values_of(rows: Compiled, scores: Array, thresholds: dict[str, Array]) -> Values:
+    """The exact values on some rows of candidates with these scores there."""
+    objectives, violations, pieces = rows.measure(scores, thresholds)
+    return Values(objectives, violations, rows.scale[1:], pieces)
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,10 @@ class Trace:
     seed: int | None = None  # of the training
     data: str | None = None  # the digest of the training rows
     folds: FoldModels | None = None  # where candidates were cross-fitted, the models without each fold
+    goal: Goal | None = (
+        None  # where the objective is no sum of rates: which function of the pieces it is
+    )
+    pieces: Array | None = None  # (N, q) what the goal is a function of
 
     def __len__(self) -> int:
         return len(self.objectives)
@@ -93,6 +110,12 @@ class Trace:
         0 where there are no constraints.
         """
         return worst_of(self.violations, self.scale)
+
+    def objective_of(self, weights: Array, values: Values | Trace) -> float:
+        """The objective of a mixture with `weights` (N,), where the candidates have these values."""
+        if self.goal is None:
+            return float(weights @ values.objectives)
+        return float(self.goal.value(weights @ values.pieces))
 
     @property
     def interrupted(self) -> bool:
@@ -131,6 +154,7 @@ class Trace:
             at=None if self.at is None else self.at[chosen],
             answered=None if self.answered is None else self.answered[chosen],
             folds=None if self.folds is None else self.folds.only(chosen),
+            pieces=None if self.pieces is None else self.pieces[chosen],
         )
 
     def scores(self, compiled: Compiled) -> Array:
@@ -156,6 +180,7 @@ def joined(traces: Sequence[Trace]) -> Trace:
             values,
             objectives=join(t.watched[name].objectives for t in traces),
             violations=join(t.watched[name].violations for t in traces),
+            pieces=None if values.pieces is None else join(t.watched[name].pieces for t in traces),
         )
         for name, values in first.watched.items()
     }
@@ -166,6 +191,7 @@ def joined(traces: Sequence[Trace]) -> Trace:
         thresholds={name: join(t.thresholds[name] for t in traces) for name in first.thresholds},
         at=None if first.at is None else join(t.at for t in traces),
         answered=None,  # of one game; pieces of it are joined before it is known
+        pieces=None if first.pieces is None else join(t.pieces for t in traces),
         folds=joined_models([t.folds for t in traces], [len(t) for t in traces]),
     )
 
@@ -181,22 +207,25 @@ def beside(trace: Trace, other: Trace) -> Trace:
         or trace.thresholds.keys() != other.thresholds.keys()
     ):
         return trace
-    scorer, parameters = trace.scorer.beside(other.scorer, other.parameters)
     multipliers = np.zeros((len(other), trace.multipliers.shape[1]))
     multipliers[:, 0] = 1.0
-    folds = other.folds
-    if folds is not None:
-        flat = folds.parameters.reshape(-1, parameters.shape[1])
-        renamed = trace.scorer.beside(other.scorer, flat)[1].reshape(folds.parameters.shape)
-        folds = replace(folds, parameters=renamed)
-    placed = replace(
-        other,
-        parameters=parameters,
-        multipliers=multipliers,
-        setting=np.full(len(other), NO_SETTING),
-        folds=folds,
-    )
-    return joined([replace(trace, scorer=scorer), placed])
+    placed = replace(other, multipliers=multipliers, setting=np.full(len(other), NO_SETTING))
+    return pooled([trace, placed])
+
+
+def pooled(traces: Sequence[Trace]) -> Trace:
+    """The candidates of several games on the same problem, by models of one kind."""
+    first, *others = traces
+    for other in others:
+        scorer, parameters = first.scorer.beside(other.scorer, other.parameters)
+        folds = other.folds
+        if folds is not None:
+            flat = folds.parameters.reshape(-1, parameters.shape[1])
+            renamed = first.scorer.beside(other.scorer, flat)[1].reshape(folds.parameters.shape)
+            folds = replace(folds, parameters=renamed)
+        placed = replace(other, parameters=parameters, folds=folds)
+        first = joined([replace(first, scorer=scorer), placed])
+    return first
 
 
 def judged_on(trace: Trace, compiled: Compiled) -> Trace:
@@ -208,7 +237,7 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     many = max(1, AT_ONCE // len(compiled.cells))
     starts = range(0, len(trace), many)
     judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
-    objectives, violations, thresholds = zip(*judged, strict=True)
+    objectives, violations, pieces, thresholds = zip(*judged, strict=True)
     return replace(
         trace,
         problem=compiled.problem,
@@ -218,15 +247,17 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
         thresholds={name: np.concatenate([one[name] for one in thresholds]) for name in thresholds[0]},
         watched={},
         scale=compiled.scale[1:],
+        goal=compiled.goal,
+        pieces=None if pieces[0] is None else np.concatenate(pieces),
     )
 
 
-def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, dict[str, Array]]:
-    """Objectives (N,), violations (N, m) and learned thresholds (N,) of candidates on other rows."""
+def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | None, dict[str, Array]]:
+    """Objectives (N,), violations (N, m), pieces and learned thresholds (N,) on other rows."""
     scores = trace.scores(compiled)
     known = compiled.spend_budgets(scores, compiled.budgets)
     thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
-    return *compiled.evaluate(scores, thresholds), thresholds
+    return *compiled.measure(scores, thresholds), thresholds
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:

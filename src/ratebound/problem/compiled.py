@@ -20,6 +20,7 @@ from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.reductions.goal import Goal
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import Classes
 from ratebound.rates.rate import FIRST
@@ -69,6 +70,8 @@ class Compiled:
     budgets: dict[str, tuple[int, float]]  # learnable threshold -> slice of negatives, allowed share
     classes: Classes  # (D,) what may be decided; of two, no and then yes
     targets: Array  # (T, D) bool: the decisions that are free of each cost
+    goal: Goal | None = None  # the objective, where it is no sum: a function of pieces, which are sums
+    whole: Compiled | None = None  # whose constraints are these and then the pieces, where there are any
 
     def __repr__(self) -> str:
         return (
@@ -180,7 +183,9 @@ class Compiled:
 
     def tightened(self, margins: Array) -> Compiled:
         """The same rows and words, with `margins` (m,) to spare asked of every constraint."""
-        return replace(self, offset=self.offset + np.concatenate([[0.0], margins]))
+        moved = np.concatenate([[0.0], margins, np.zeros(len(self.offset) - 1 - len(margins))])
+        whole = None if self.whole is None else self.whole.tightened(margins)
+        return replace(self, offset=self.offset + moved, whole=whole)
 
     def unpacked(self, cells: Any) -> Array:
         """Membership of `cells` as (len(cells), slices) zeros and ones."""
@@ -229,6 +234,26 @@ class Compiled:
         by_slice = coefficients.reshape((-1, self.slice_count))
         return self.spread(by_slice).reshape(coefficients.shape[0], -1)
 
+    def measure(
+        self, scores: Any, thresholds: Mapping[str, Any] | None = None
+    ) -> tuple[Array, Array, Array | None]:
+        """Objectives (K,), violations (K, m) and, if there are any, pieces (K, q) of scores (K, n)."""
+        if self.whole is None:
+            return *self.evaluate(scores, thresholds), None
+        _, values = self.whole.evaluate(scores, thresholds)
+        violations, pieces = np.split(values, [len(self.constraints)], axis=-1)
+        if self.goal is None:  # a linear problem on the way to a goal
+            return replace(self, whole=None).evaluate(scores, thresholds)[0], violations, pieces
+        return self.goal.value(pieces), violations, pieces
+
+    def expected(
+        self, weights: Array, scores: Any, thresholds: Mapping[str, Any] | None = None
+    ) -> tuple[float, Array]:
+        """The objective and violations (m,) of a mixture, by the `weights` (K,) of scores (K, n)."""
+        objectives, violations, pieces = self.measure(scores, thresholds)
+        value = weights @ objectives if self.goal is None else self.goal.value(weights @ pieces)
+        return float(value), weights @ violations
+
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
         """The exact objective and violations (m,) of scores, where a score >= 0 means yes.
 
@@ -239,6 +264,8 @@ class Compiled:
         are stacked in order, or a mapping from names. Learnable thresholds are given by name; those of
         `roc_auc` are otherwise set to what their budgets allow.
         """
+        if self.goal is not None:
+            return self.measure(scores, thresholds)[:2]
         stacked = self._stack(scores)
         single = stacked.ndim == (1 if self.decisions <= 2 else 2)
         stacked = stacked[None] if single else stacked

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +31,9 @@ from ratebound.problem.frames import some
 from ratebound.problem.masks import NoSuchValue, masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.reductions.chain import goal_of
+from ratebound.problem.reductions.goal import linear_at, whole_of
+from ratebound.problem.reductions.limits import coin, least_sum
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression
@@ -72,6 +76,8 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         populations = {name: each.among(classes) for name, each in populations.items()}
     totals = {name: population.total_weight for name, population in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), totals)
+    if not isinstance(problem.objective, Expression):
+        return _with_goal(problem, populations, first, classes)
     book = _Book(populations, totals, 1 + len(problem.demands), first, classes)
     if len(classes) > 2:
         _check_areas(problem, classes)
@@ -121,6 +127,31 @@ def _check_areas(problem: Problem, classes: Classes) -> None:
                 f"{constraint}: an area is that of two classes, and there are {len(classes)}: bound "
                 f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
             )
+
+
+def _with_goal(
+    problem: Problem, populations: dict[str, Population], first: str, classes: Classes
+) -> Compiled:
+    """A problem whose objective is no sum: its pieces, and the linear problem to start with."""
+    goal = goal_of(problem, classes)
+    assert goal is not None
+    try:
+        whole = compile_on(whole_of(problem, goal), populations, first)
+    except ValueError as error:
+        said = str(error).partition(" (in the ")
+        raise type(error)(f"{said[0]} (in {problem.objective} or a promise)") from None
+    promises = len(problem.demands)
+    goal = goal.checked(partial(least_sum, whole, promises))
+    linear = compile_on(linear_at(problem, goal, goal.weights(coin(whole)[1 + promises :])), populations)
+    return replace(linear, problem=problem, goal=goal, whole=whole)
+
+
+def at_weights(compiled: Compiled, weights: Array) -> Compiled:
+    """The linear problem at weights (q,) of the pieces of a goal; margins stay as they are."""
+    assert compiled.goal is not None
+    linear = compile_on(linear_at(compiled.problem, compiled.goal, weights), compiled.populations)
+    offset = np.append(linear.offset[:1], compiled.offset[1:])
+    return replace(linear, offset=offset, whole=compiled.whole)
 
 
 class _Book:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Range, SingleMetric
+from ratebound.rates.expressions import Constraint, Expression, Metric, Range
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
@@ -16,7 +17,6 @@ from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_objective
 
 Promises = Iterable["Promise | Range | str | Promises"]
-Sense = Literal["minimize", "maximize"]
 
 
 @dataclass(frozen=True, init=False)
@@ -149,12 +149,10 @@ class Problem:
 def _objective(sense: Sense, given: Any) -> Metric:
     if isinstance(given, str):
         given = parse_objective(given)
-    if isinstance(given, SingleMetric):
-        raise TypeError(
-            f"{given} cannot be an objective: minimise a sum of rates, as in -rb.recall(), and "
-            f"bound it instead, as in {given} >= 0.8"
-        )
-    if not isinstance(given, Expression) or not given.terms:
+    if not isinstance(given, Metric):
+        raise TypeError(f"{sense} takes an expression of rates, got {given!r}")
+    check_objective(sense, given)
+    if not given.rates:
         raise TypeError(f"{sense} takes an expression of rates, got {given!r}")
     return given
 

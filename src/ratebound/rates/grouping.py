@@ -29,6 +29,16 @@ from ratebound.rates.subsets import (
     where,
 )
 
+RESERVED = (
+    "abs",
+    "column",
+    "missing",
+    "smallest",
+    "largest",
+    "g_mean",
+    "h_mean",
+    "kl_divergence",
+)  # words of the language that are in no table
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it
 BUILT_IN: set[str] = set()  # the names that stay ours, once all of them are defined
 Named = Name | Column | Subset | Mapping[str, Any]
@@ -55,7 +65,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
     ValueError: there is a rate called 'recall' already: choose another name
     """
     plain = isinstance(name, str) and name.isidentifier() and name.isascii()
-    if not plain or keyword.iskeyword(name) or name in ("abs", "column", "missing"):
+    if not plain or keyword.iskeyword(name) or name in RESERVED:
         raise ValueError(
             f"a rate or goal is called by a plain word such as share_of_loans, got {name!r}"
         )

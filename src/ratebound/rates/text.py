@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.spelling import nearest
+from ratebound.rates import beyond_sums
+from ratebound.rates.beyond_sums import CURVES, EXTREMES
 from ratebound.rates.expressions import Constraint, Expression, Metric, Range, as_expression
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
@@ -107,7 +109,7 @@ class _Reader:
     def promise(self) -> Promise | Range:
         node = self.tree
         called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id not in (*KINDS, "abs"):
+        if isinstance(called, ast.Name) and called.id not in (*KINDS, *CURVES, *EXTREMES, "abs"):
             return self.goal(cast(ast.Call, node), called.id)
         return self.constraint()
 
@@ -197,23 +199,32 @@ class _Reader:
 
     def rate(self, node: ast.Call) -> Metric:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in EXTREMES:
+            parts = [self.operand(argument) for argument in node.args]
+            if self.keywords(node):
+                self.fail(node, f"{name} takes rates, as in {name}(recall(), accuracy())")
+            return cast(Metric, self.guarded(node, getattr(beyond_sums, name), *parts))
         if name in GOALS:
             self.fail(node, "a goal stands alone: it is not compared with anything")
-        if name not in KINDS:
+        if name not in (*KINDS, *CURVES):
             self.fail(
                 node,
-                f"no such rate{nearest(name, KINDS)} There are {', '.join(KINDS)}. A ratio of your own "
-                "is defined first, by rb.ratio, also before rb.load of a model that keeps it",
+                f"no such rate{nearest(name, [*KINDS, *CURVES, *EXTREMES])} There are "
+                f"{', '.join([*KINDS, *CURVES, *EXTREMES])}. A ratio of your own is defined first, by "
+                "rb.ratio, also before rb.load of a model that keeps it",
             )
         options: dict[str, Any] = {}
+        own = ("target",) if name == "kl_divergence" else KINDS[name].own if name in KINDS else ()
         subsets = [self.subset(argument) for argument in node.args]
         for word, value in self.keywords(node):
-            if word in OPTIONS or word in KINDS[name].own:
+            if word in OPTIONS or word in own:
                 options[word] = self.value(value, f"{word}=")
             elif isinstance(value, ast.BoolOp | ast.Compare):
                 self.fail(node, f"among other conditions equality is written ==, as in {word} == ...")
             else:
                 subsets.append(self.matches(Column(word), value))
+        if name in CURVES:
+            return cast(Metric, self.guarded(node, getattr(beyond_sums, name), *subsets, **options))
         return cast(Metric, self.guarded(node, say, name, *subsets, **options))
 
     def keywords(self, node: ast.Call) -> list[tuple[str, ast.expr]]:

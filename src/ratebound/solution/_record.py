@@ -11,7 +11,7 @@ from ratebound.base.types import Array
 from ratebound.game.pool import Pool
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._pricing import all_prices
 from ratebound.solution.certificate import Certificate
@@ -54,7 +54,9 @@ class Record:
     @property
     def priced(self) -> tuple[Price, ...]:
         """What its promises cost, computed where there is a pool to do so."""
-        return self.prices if self.pool is None else all_prices(self.pool, self.problem)
+        if self.pool is None or not isinstance(self.problem.objective, Expression):
+            return self.prices
+        return all_prices(self.pool, self.problem)
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data; `from_json` is the way back."""
@@ -64,7 +66,8 @@ class Record:
         status = {"feasible": self.status.feasible, "violation": self.status.violation, **places}
         return {
             **to_plain(self.problem),
-            "status": status | {"message": self.status.message, "confidence": self.status.confidence},
+            "status": status
+            | {name: getattr(self.status, name) for name in ("message", "confidence", "reached")},
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
@@ -115,4 +118,5 @@ def _status(data: dict[str, Any], constraints: tuple[Constraint, ...]) -> Status
     confidence = data.get("confidence")  # files of before it was said have none
     if confidence is not None and not 0.0 <= float(confidence) <= 1.0:
         raise ValueError(f"the confidence in its status is {confidence!r}")
-    return Status(flag(data["feasible"]), violation, broken, conflict, message, confidence)
+    said = str(data.get("reached", ""))
+    return Status(flag(data["feasible"]), violation, broken, conflict, message, confidence, said)

@@ -80,7 +80,7 @@ def determinize(
         raise TypeError(f"determinize takes a rb.Mixture and what rb.compile gives, got {given}")
     scale = compiled.scale[1:]
     if method == "best":
-        objectives, violations = _members(mixture, compiled)
+        objectives, violations = compiled.evaluate(*_members(mixture, compiled))
         worst = worst_violation(violations, scale)
         model = member(mixture, best_by_rank(objectives, worst))
     elif method == "vote":
@@ -106,8 +106,7 @@ def _voting(mixture: Mixture) -> Mixture:
 def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     """What a mixture does on the rows of `compiled`: the expectation over members, or their vote."""
     if mixture.decider.draw is not None:
-        objectives, violations = _members(mixture, compiled)
-        return Outcome(float(mixture.weights @ objectives), mixture.weights @ violations)
+        return Outcome(*compiled.expected(mixture.weights, *_members(mixture, compiled)))
     learned = [name for name in compiled.learnable if name not in compiled.budgets]
     if learned:
         raise ValueError(
@@ -119,10 +118,10 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     return Outcome(float(objective), violations)
 
 
-def _members(mixture: Mixture, compiled: Compiled) -> tuple[Array, Array]:
-    """Objectives (M,) and violations (M, m) of the members."""
+def _members(mixture: Mixture, compiled: Compiled) -> tuple[Array, dict[str, Array]]:
+    """Scores (M, n) of the members, and the thresholds they have learned."""
     learned = {n: values for n, values in mixture.thresholds.items() if n not in compiled.budgets}
-    return compiled.evaluate(_scores(mixture, compiled), learned)
+    return _scores(mixture, compiled), learned
 
 
 def _scores(mixture: Mixture, compiled: Compiled) -> Array:

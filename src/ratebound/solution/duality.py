@@ -69,6 +69,11 @@ def duality_gap(trace: Trace) -> DualityGap:
             "duality_gap needs iterates that are best answers to their multipliers, and this trace is "
             "of a model that descends step by step: play with rb.Oracle(estimator)"
         )
+    if trace.goal is not None:
+        raise ValueError(
+            f"duality_gap is of sums of rates, and {trace.problem.objective} is none: the status of "
+            "rb.shrink(trace) says how far it is from the best mixture of the candidates"
+        )
     values = np.column_stack([trace.objectives, trace.violations / trace.scale])
     multipliers = np.column_stack([trace.multipliers[:, 0], trace.multipliers[:, 1:] * trace.scale])
     bounds = lower_bounds(values, multipliers)

@@ -26,7 +26,7 @@ from ratebound.solution.calibration import Calibration, fit_calibration
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.price import Price
-from ratebound.solution.status import Status, status_of
+from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
 
 
@@ -200,7 +200,7 @@ class Mixture:
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
         scores = self.mean_scores(population.X) if scores is None else scores
-        errors_only = not self.constraints and self.problem.cost == error_rate()
+        errors_only = not self.constraints and self.problem == Problem(error_rate())
         found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
         return replace(self, calibration=found)
 
@@ -311,10 +311,11 @@ class Mixture:
         return f"row {row} has no score: its features hold NaN or infinite values"
 
 
-def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
+def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None = None) -> Mixture:
     """The candidates of `trace` mixed with `weights` (N,).
 
-    `unsolved` is what the solver said where it failed to find better weights, for the status.
+    `unsolved` is what the solver said where it failed to find better weights, for the status; `gap` how
+    far the goal is from the best of any mixture, where that is known.
     """
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
@@ -327,11 +328,15 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "") -> Mixture:
     scorer, parameters = trace.scorer.kept(models)
     violations = p @ members.violations
     settings = members.settings
-    values = {"train": Values(members.objectives, members.violations), **members.watched}
+    values: dict[str, Values | Trace] = {"train": members, **members.watched}
+    objectives = {name: trace.objective_of(p, one) for name, one in values.items()}
+    status = status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved)
+    if gap is not None:
+        status = replace(status, reached=reached(trace.problem, objectives["train"], gap, ITERATES))
     record = Record(
         problem=trace.problem,
-        status=status_of(trace.constraints, violations, trace.violations, trace.scale, unsolved),
-        objectives={name: float(p @ one.objectives) for name, one in values.items()},
+        status=status,
+        objectives=objectives,
         violations={name: p @ one.violations for name, one in values.items()},
         setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
         seed=trace.seed,

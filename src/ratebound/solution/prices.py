@@ -11,7 +11,7 @@ from ratebound.game.pool import Pool
 from ratebound.game.trace import Trace
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution._pricing import price_in
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
@@ -73,6 +73,11 @@ def find(problem: Problem, constraint: Constraint | str) -> int:
     >>> find(Problem("error_rate()", ["recall() >= 0.9", "precision() >= 0.8"]), "precision() >= .8")
     1
     """
+    if not isinstance(problem.objective, Expression):
+        raise ValueError(
+            f"prices are of sums of rates, and {problem.objective} is none: solve with each bound, or "
+            "read what the next unit costs in prices_ of a fitted estimator"
+        )
     promises = problem.constraints
     named = [i for i, promise in enumerate(promises) if str(constraint) in (str(promise), promise.name)]
     if named:

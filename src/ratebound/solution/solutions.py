@@ -9,6 +9,7 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture
 from ratebound.base.types import Array
+from ratebound.game.goal_programs import best_goal_mixture
 from ratebound.game.trace import Trace, Values, check_trace, worst_of
 from ratebound.solution.mixture import Mixture, mixture
 
@@ -58,9 +59,14 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
 def shrink(trace: Trace) -> Mixture:
     """The best mixture of at most m+1 candidates: the m-stochastic solution.
 
-    Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one.
+    Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one. By an objective
+    that is no sum of rates it is the best mixture too, and the status says how sure that is.
     """
     check_trace("shrink", trace)
+    if trace.goal is not None:
+        assert trace.pieces is not None
+        best = best_goal_mixture(trace.goal, trace.pieces, trace.violations, trace.scale)
+        return mixture(trace, best[0], best[1].unsolved, best[2].gap)
     weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
     return mixture(trace, weights, least.unsolved)
 

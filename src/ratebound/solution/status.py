@@ -11,6 +11,7 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, kept, least_violation, worst_violation
 from ratebound.base.types import Array
+from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.solution.advice import NAMED, Program, Search, advise, broken_by
 
@@ -27,9 +28,10 @@ class Status:
     conflict: tuple[Constraint, ...]  # that no mixture of the candidates can keep together
     message: str
     confidence: float | None = None  # that all hold on new rows, about; None where that was not asked
+    reached: str = ""  # what is reached of a goal that is no sum of rates, and how far from the best
 
     def __str__(self) -> str:
-        return self.message
+        return f"{self.message.removesuffix('.')}. {self.reached}" if self.reached else self.message
 
 
 ITERATES = Search(
@@ -39,6 +41,15 @@ ITERATES = Search(
     " A mixture of the iterates keeps all of them: use rb.shrink.",
     "rb.shrink",
 )
+
+
+def reached(problem: Problem, objective: float, gap: float, search: Search) -> str:
+    """What a solution reaches of a goal, and how far that is from the best, in words."""
+    value = f"{problem.objective} is {problem.shown(objective):.4f}"
+    if not np.isfinite(gap):
+        return f"{value}; how far that is from the best is not known."
+    side = "below" if problem.sense == "maximize" else "above"
+    return f"{value}, at most {max(gap, 1e-9):.1g} {side} the best of {search.by}."
 
 
 def status_of(

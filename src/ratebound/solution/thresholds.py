@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
+from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.game.moving import apart
 from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
@@ -18,7 +19,6 @@ from ratebound.game.ranking import rank
 from ratebound.game.scorer import Scorer
 from ratebound.game.threshold_program import (
     Policy,
-    best_policy,
     least_of_policies,
     thresholds_of,
 )
@@ -38,7 +38,7 @@ from ratebound.solution.advice import Search
 from ratebound.solution.deciders import Draw
 from ratebound.solution.given_scores import GivenScorer, GivenScores, stacked_scores
 from ratebound.solution.mixture import Members, Mixture
-from ratebound.solution.status import status_in
+from ratebound.solution.status import reached, status_in
 
 FEW = 20  # groups that are never too many
 PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
@@ -100,17 +100,20 @@ def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixt
     columns, groups, group = known_groups(known, compiled)
     base = _base(scores, compiled, list(compiled.populations))
     rankings = _ranked(compiled, base, group)
-    return _mixture(compiled, base, columns, groups, rankings, best_policy(rankings))
+    return _mixture(
+        compiled, base, columns, groups, rankings, best_of_thresholds(rankings, compiled.goal)
+    )
 
 
 def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
     """What `thresholds_on` chooses from, and would at other bounds, and the price of each constraint."""
     group = known_groups(known, compiled)[2]
     rankings = _ranked(compiled, _base(scores, compiled, list(compiled.populations)), group)
-    return pool_of_thresholds(rankings, best_policy(rankings))
+    return pool_of_thresholds(rankings, best_of_thresholds(rankings, compiled.goal))
 
 
 def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
+    compiled = compiled.whole or compiled
     if base.scores.ndim == 2:
         return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
     work = PROOFS // (len(base.scores) * (1 + int(group.max())))
@@ -287,19 +290,26 @@ def _mixture(
     at = thresholds_of(rankings, chosen)
     scorer, parameters = base.scorer.kept(base.parameters[used])
     found = weights @ chosen.values[members].sum(axis=1)
+    objective, violations = float(found[0]), found[1 : 1 + len(compiled.constraints)]
     settings = np.unique(base.settings[used])
+    search = SCORES if base.scores.ndim == 2 else SEARCHED
+    status = status_in(
+        search,
+        compiled.constraints,
+        violations,
+        partial(least_of_policies, rankings),
+        compiled.scale[1:],
+        policy.least.unsolved,
+    )
+    if policy.solved is not None:
+        assert compiled.goal is not None
+        objective = float(compiled.goal.value(found[1 + len(violations) :]))
+        status = replace(status, reached=reached(compiled.problem, objective, policy.solved.gap, search))
     record = Record(
         problem=compiled.problem,
-        status=status_in(
-            SCORES if base.scores.ndim == 2 else SEARCHED,
-            compiled.constraints,
-            found[1:],
-            partial(least_of_policies, rankings),
-            compiled.scale[1:],
-            policy.least.unsolved,
-        ),
-        objectives={FIRST: float(found[0])},
-        violations={FIRST: found[1:]},
+        status=status,
+        objectives={FIRST: objective},
+        violations={FIRST: violations},
         setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         data=compiled.digest,
         gap=None if base.scores.ndim == 2 else policy.gap,

@@ -1,0 +1,76 @@
+"""Training for a goal that is no sum of rates: a few games, each on the linear problem at a point.
+
+The first point is that of decisions by chance. After each game the best mixture of all candidates so far
+is found exactly, and the goal's tangent there is the next game's objective: for a ratio that is one step
+of Dinkelbach's method, for the worst of several groups the prices of the groups. Candidates of all games
+are pooled, so that no game is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+
+from ratebound.game.goal_programs import best_goal_mixture
+from ratebound.game.rules import Folds, Stop
+from ratebound.game.trace import Trace, Values, pooled
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import at_weights
+from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.reductions.limits import coin
+
+STAGES = 3  # games; a fourth was never better by as much as another seed makes a difference
+
+
+def in_stages(
+    compiled: Compiled,
+    watch: Mapping[str, Compiled],
+    judge: Compiled | Folds | None,
+    stop: Stop,
+    play: Callable[..., Trace],
+) -> Trace:
+    """The candidates of several games on the way to a goal, judged by it; `play` plays linear ones."""
+    goal, started = compiled.goal, time.monotonic()
+    assert goal is not None
+    stages: list[Trace] = []
+    assert compiled.whole is not None
+    weights = goal.weights(coin(compiled.whole)[1 + len(compiled.constraints) :])
+    for stage in range(STAGES):
+        given = {name: at_weights(rows, weights) for name, rows in watch.items()}
+        judging = at_weights(judge, weights) if isinstance(judge, Compiled) else judge
+        left = None if stop.max_time is None else stop.max_time - (time.monotonic() - started)
+        own = None if left is None else max(left / (STAGES - stage), 1e-3)
+        ending = replace(stop, max_time=own, when=deepcopy(stop.when))
+        played = play(at_weights(compiled, weights), watch=given, judge=judging, stop=ending)
+        stages.append(_after(stages, _by_goal(played, compiled, goal)))
+        pool = pooled(stages)
+        if played.interrupted:
+            break
+        assert pool.pieces is not None
+        weights = best_goal_mixture(goal, pool.pieces, pool.violations, pool.scale)[2].weights
+    return replace(pool, ended=stages[-1].ended)
+
+
+def _by_goal(trace: Trace, compiled: Compiled, goal: Goal) -> Trace:
+    """A trace of a linear problem with the objectives of the goal itself."""
+
+    def judged(values: Values) -> Values:
+        assert values.pieces is not None
+        return replace(values, objectives=goal.value(values.pieces))
+
+    assert trace.pieces is not None
+    return replace(
+        trace,
+        problem=compiled.problem,
+        goal=goal,
+        objectives=goal.value(trace.pieces),
+        watched={name: judged(values) for name, values in trace.watched.items()},
+    )
+
+
+def _after(stages: list[Trace], found: Trace) -> Trace:
+    """A trace whose rounds are counted on from those before it."""
+    done = max((int(each.round.max()) for each in stages), default=0)
+    return replace(found, round=found.round + done)

@@ -1,0 +1,154 @@
+"""A convex function of a few rates as a goal: Kelley's cutting planes.
+
+To be minimised is a convex f(x) of the pieces x: minus a geometric or harmonic mean of recalls, or the
+divergence of shares from those aimed at. A tangent of f lies below f everywhere, so for any points x_k
+
+    min_x f(x)  >=  min_x max_k  f(x_k) + f'(x_k) · (x - x_k),
+
+a linear program with one more variable, the height of the highest tangent. Its x is the next point, and
+its tangent is one more; the value of the program bounds f from below, and the best x so far from above,
+and the two meet (Kelley, 1960). The prices of the tangents sum to 1: the mean of their slopes, so
+weighted, is the slope of f at the best mixture, and with it the linear problem whose solution that is.
+
+At the edge of what rates can be, tangents may be vertical. So those of points near the edge are taken a
+little inside: they are tangents all the same, and bound f from below all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.problem import Problem
+from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved
+from ratebound.rates.beyond_sums import Curve
+from ratebound.rates.expressions import Expression
+from ratebound.rates.subsets import Value
+
+EDGE = 1e-4  # rates closer to 0 have the tangent of this
+
+
+def accepts(problem: Problem) -> bool:
+    """Whether the objective is a mean of recalls or a divergence."""
+    return isinstance(problem.objective, Curve)
+
+
+def apply(problem: Problem, classes: tuple[Value, ...]) -> Convex:
+    """The objective of a problem as a convex function of rates, to be minimised."""
+    curve = problem.objective
+    assert isinstance(curve, Curve)
+    pieces = curve.parts(classes)
+    if curve.kind != "kl_divergence":
+        return _MEANS[curve.kind](pieces)
+    if curve.target is not None:
+        return Divergence(pieces, len(pieces), np.array([curve.target, 1 - curve.target]))
+    return Divergence(pieces, 2 if len(pieces) == 3 else len(pieces) // 2, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Convex(Goal):
+    """A convex function of rates, each at least 0."""
+
+    pieces: tuple[Expression, ...]
+
+    def slope(self, pieces: Array) -> Array:
+        """Its gradient (q,) at pieces (q,) that are not at the edge."""
+        raise NotImplementedError
+
+    def inside(self, pieces: Array) -> Array:
+        """The nearest pieces (q,) that are not at the edge."""
+        return np.maximum(pieces, EDGE)
+
+    def weights(self, pieces: Array) -> Array:
+        return self.slope(self.inside(pieces))
+
+    def solved(self, program: Program, start: Array) -> Solved:
+        first = program(start[None], np.zeros(1))
+        best = Solved(
+            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.found
+        )
+        slopes, constants, point = np.empty((0, len(start))), np.empty(0), first.pieces
+        for _ in range(STEPS):
+            near = self.inside(point)
+            slope = self.slope(near)
+            slopes = np.vstack([slopes, slope])
+            constants = np.append(constants, float(self.value(near)) - slope @ near)
+            answer = program(slopes, constants)
+            point, value = answer.pieces, float(self.value(answer.pieces))
+            if value < best.value:
+                best = replace(best, pieces=point, value=value, found=answer.found)
+            best = replace(
+                best,
+                bound=max(best.bound, answer.least),
+                weights=answer.shares @ slopes,
+                prices=answer.prices,
+            )
+            if best.gap <= EXACT:
+                break
+        return best
+
+
+class GeometricMean(Convex):
+    """Minus the geometric mean."""
+
+    def value(self, pieces: Array) -> Array:
+        rates = np.maximum(pieces, 0.0)
+        return -(rates.prod(axis=-1) ** (1 / rates.shape[-1]))
+
+    def slope(self, pieces: Array) -> Array:
+        return np.asarray(self.value(pieces) / (len(pieces) * pieces))
+
+
+class HarmonicMean(Convex):
+    """Minus the harmonic mean, which is 0 where one rate is."""
+
+    def value(self, pieces: Array) -> Array:
+        rates = np.maximum(pieces, 0.0)
+        some = rates.min(axis=-1) > 0
+        inverse = (1 / np.where(rates > 0, rates, 1.0)).sum(axis=-1)
+        return np.where(some, -rates.shape[-1] / inverse, 0.0)[()]
+
+    def slope(self, pieces: Array) -> Array:
+        mean = self.value(pieces)
+        return np.asarray(-(mean**2) / (len(pieces) * pieces**2))
+
+
+_MEANS = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
+
+
+@dataclass(frozen=True, eq=False)
+class Divergence(Convex):
+    """Σ t log(t / x) of shares x that are decided from shares t that are aimed at.
+
+    It is convex in both together. The shares aimed at are given, or pieces after those decided: one for
+    each class, of two classes that of yes.
+    """
+
+    decided: int  # how many pieces are shares decided
+    aimed: Array | None
+
+    def _both(self, pieces: Array) -> tuple[Array, Array]:
+        decided = np.asarray(pieces)[..., : self.decided]
+        if self.aimed is not None:
+            return decided, np.broadcast_to(self.aimed, decided.shape)
+        aimed = np.asarray(pieces)[..., self.decided :]
+        if aimed.shape[-1] == 1:
+            aimed = np.concatenate([aimed, 1 - aimed], axis=-1)
+        return decided, aimed
+
+    def value(self, pieces: Array) -> Array:
+        decided, aimed = self._both(pieces)
+        ratio = np.where(aimed > 0, aimed, 1.0) / np.maximum(decided, EDGE**2)
+        found: Array = (aimed * np.log(np.where(aimed > 0, ratio, 1.0))).sum(axis=-1)
+        return found
+
+    def slope(self, pieces: Array) -> Array:
+        decided, aimed = self._both(pieces)
+        found = -aimed / decided
+        # What is aimed at is the same for every model, so its own slope makes no difference.
+        return np.concatenate([found, np.zeros(len(pieces) - self.decided)])
+
+    def inside(self, pieces: Array) -> Array:
+        return np.append(np.maximum(pieces[: self.decided], EDGE), pieces[self.decided :])

@@ -1,0 +1,112 @@
+"""What every reduction has: pieces, how they make the objective, and how linear programs make it best.
+
+A goal is a function of a few *pieces*, which are sums of rates; so a mixture's pieces are the mean of
+its members', though its goal is not the mean of theirs. At any point the goal is minimised like a
+weighted sum of its pieces, which is a linear problem: that is what models are trained on. Among given
+candidates the best mixture is found exactly, by programs that minimise the largest of several affine
+functions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Expression
+
+STEPS = 200  # linear programs, far more than were ever needed
+EXACT = 1e-9  # how near the best counts as the best
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What minimises the largest of some affine functions of the pieces, among all that there is."""
+
+    pieces: Array  # (q,) of it
+    least: float  # the largest of the functions there: none goes below
+    shares: Array  # (J,) the functions' prices, summing to 1: at the minimum it is their mean
+    prices: Array  # (m,) of the promises, in units of the functions
+    found: Any  # the mixture, as whoever solves the programs has it
+
+
+# Minimises the largest of J functions, slopes (J, q) @ pieces + constants (J,), under the promises.
+Program = Callable[[Array, Array], Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The best mixture by a goal, among all that the programs were about."""
+
+    pieces: Array  # (q,)
+    value: float  # of the objective, which is minimised
+    bound: float  # that no mixture of these goes below
+    weights: Array  # (q,) of the pieces in the linear problem there
+    prices: Array  # (m,) what the objective would fall by, per unit each promise is relaxed
+    found: Any
+
+    @property
+    def gap(self) -> float:
+        """How much better any other mixture of these could be, at most."""
+        return max(self.value - self.bound, 0.0)
+
+
+class Goal(ABC):
+    """An objective as a function of its pieces, to be minimised."""
+
+    pieces: tuple[Expression, ...]  # (q,) without constants
+
+    @abstractmethod
+    def value(self, pieces: Array) -> Array:
+        """The objective (...,) at pieces (..., q)."""
+
+    @abstractmethod
+    def weights(self, pieces: Array) -> Array:
+        """The weights (q,) of the pieces in the linear problem at a point (q,), to start from."""
+
+    @abstractmethod
+    def solved(self, program: Program, start: Array) -> Solved:
+        """The best there is by a sequence of linear programs, from weights (q,) of the pieces on."""
+
+    def checked(self, least: Callable[[Array, float], float]) -> Goal:
+        """Itself, once it is known to have a value; `least` is how low an affine function can be."""
+        return self
+
+
+def linear_at(problem: Problem, goal: Goal, weights: Array) -> Problem:
+    """The linear problem at weights (q,) of the pieces: the same promises, and a sum to be minimised."""
+    total = Expression()
+    for weight, piece in zip(weights.tolist(), goal.pieces, strict=True):
+        total += weight * piece
+    if not total.terms:  # nothing to gain at this point, in whichever direction
+        total = goal.pieces[0] * 1e-9
+    return Problem(total, problem.subject_to)
+
+
+def whole_of(problem: Problem, goal: Goal) -> Problem:
+    """A problem that measures all there is: violations are those of the promises, then the pieces."""
+    return Problem(goal.pieces[0], [*problem.subject_to, *(piece <= 0 for piece in goal.pieces)])
+
+
+def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Array]:
+    """The different sums (q,) without their constants, and each of J as rows (J, q) plus (J,) of them.
+
+    >>> from ratebound import recall
+    >>> gathered([recall() + 1, Expression((), 2.0), -recall()])[1:]
+    (array([[1., 0.],
+           [0., 0.],
+           [0., 1.]]), array([1., 2., 0.]))
+    """
+    bare = [Expression(each.terms) for each in sums]
+    pieces = tuple(dict.fromkeys(each for each in bare if each.terms))
+    place = {piece: index for index, piece in enumerate(pieces)}
+    rows = np.zeros((len(sums), len(pieces)))
+    for row, each in enumerate(bare):
+        if each.terms:
+            rows[row, place[each]] = 1.0
+    return pieces, rows, np.array([each.constant for each in sums])

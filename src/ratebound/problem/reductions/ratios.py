@@ -1,0 +1,157 @@
+"""The largest of several ratios as a goal: Dinkelbach's sequence of linear problems.
+
+To be minimised is  f(x) = max_i N_i(x) / D_i(x),  with N_i and D_i > 0 affine in the pieces x. One ratio
+is the case of a single i, a sum of rates has D_i = 1, and what is maximised is minimised with -N_i: so
+precision, an F-score, the worst group's recall and the worst group's precision are all of this form.
+
+For a level v ask how low  F(v) = min_x max_i (N_i(x) - v D_i(x)) / d_i  is, with any scale d_i > 0. That
+is a linear program, and F(v) < 0 exactly where some x has f(x) < v. Let v be the value of the best x so
+far, and d_i its denominators: then F(v) <= 0, and where F(v) = 0 no x is better. Otherwise the program's
+x is better, and v becomes its value. For one ratio this is Newton's method, and Dinkelbach (1967) shows
+that it converges faster than any geometric sequence; with the scales so chosen, several do (Crouzeix,
+Ferland and Schaible, 1986). Where all D_i are constants the first program is already the answer.
+
+How far from the best it ends: every x has some i with  N_i(x) - v D_i(x) >= F(v) d_i,  so  f(x) is at
+least  v + F(v) max_i d_i / D_i(x),  and D_i(x) is at least the least it can be under the promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.problem import Problem
+from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved, gathered
+from ratebound.rates.beyond_sums import Extreme
+from ratebound.rates.demands import is_even
+from ratebound.rates.expressions import Expression, Ratio
+from ratebound.rates.kinds import counted
+from ratebound.rates.rate import Rate
+
+NOTHING = 1e-12  # a denominator that is 0 up to rounding
+
+
+def accepts(problem: Problem) -> bool:
+    """Whether the objective is a ratio, or the worst of several ratios and sums."""
+    return isinstance(problem.objective, Ratio | Extreme)
+
+
+def apply(problem: Problem) -> LargestRatio:
+    """The objective of a problem as the largest of ratios, to be minimised."""
+    metric = problem.objective
+    assert isinstance(metric, Ratio | Extreme)
+    parts = metric.parts if isinstance(metric, Extreme) else (metric,)
+    sign = 1.0 if problem.sense == "minimize" else -1.0
+    above, below = [], []
+    for part in parts:
+        ratio = _as_shares(part) if isinstance(part, Ratio) else part
+        if isinstance(ratio, Ratio):
+            above.append(sign * ratio.numerator)
+            below.append(ratio.denominator)
+        else:
+            assert isinstance(ratio, Expression)
+            above.append(sign * ratio)
+            below.append(Expression((), 1.0))
+    pieces, rows, constants = gathered([*above, *below])
+    half = len(parts)
+    # Where nothing is below the line there is no ratio; such a model must not count as the best.
+    worst = np.where([isinstance(part, Ratio) for part in parts], 0.0 if sign < 0 else 1.0, np.nan)
+    return LargestRatio(
+        pieces,
+        parts=parts,
+        above=rows[:half],
+        above_constant=constants[:half],
+        below=rows[half:],
+        below_constant=constants[half:],
+        worst=worst,
+    )
+
+
+def _as_shares(ratio: Ratio) -> Ratio:
+    """The same ratio of shares of all rows, where both sides count rows of one subset."""
+    if not is_even(ratio):
+        return ratio
+
+    def share(rate: Rate) -> Rate:
+        return counted(rate, 1.0)
+
+    above, below = ratio.numerator.with_rates(share), ratio.denominator.with_rates(share)
+    return replace(ratio, numerator=above, denominator=below)
+
+
+@dataclass(frozen=True, eq=False)
+class LargestRatio(Goal):
+    """The largest of J ratios of sums of rates, to be minimised."""
+
+    pieces: tuple[Expression, ...]
+    parts: tuple[Expression | Ratio, ...]  # (J,) in the words of the problem
+    above: Array  # (J, q)
+    above_constant: Array  # (J,)
+    below: Array  # (J, q)
+    below_constant: Array  # (J,)
+    worst: Array  # (J,) what counts where a denominator is 0
+    lowest: tuple[float, ...] = ()  # (J,) the least that denominators can be, if known
+
+    def sides(self, pieces: Array) -> tuple[Array, Array]:
+        """What is above and below the line, (..., J) each."""
+        above = pieces @ self.above.T + self.above_constant
+        return above, pieces @ self.below.T + self.below_constant
+
+    def value(self, pieces: Array) -> Array:
+        above, below = self.sides(np.asarray(pieces))
+        some = below > NOTHING
+        found: Array = np.where(some, above / np.where(some, below, 1.0), self.worst).max(axis=-1)
+        return found
+
+    def _tangents(self, value: float, scale: Array) -> tuple[Array, Array]:
+        """Slopes (J, q) and constants (J,) of (N_i - v D_i) / d_i."""
+        slopes = (self.above - value * self.below) / scale[:, None]
+        return slopes, (self.above_constant - value * self.below_constant) / scale
+
+    def weights(self, pieces: Array) -> Array:
+        above, below = self.sides(pieces)
+        scale = np.maximum(below, NOTHING)
+        slopes = (self.above - (above / scale)[:, None] * self.below) / scale[:, None]
+        return np.asarray(slopes.mean(axis=0))
+
+    def solved(self, program: Program, start: Array) -> Solved:
+        first = program(start[None], np.zeros(1))
+        best = Solved(
+            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.found
+        )
+        for _ in range(STEPS):
+            _, below = self.sides(best.pieces)
+            scale = np.where(below > NOTHING, below, 1.0)
+            slopes, constants = self._tangents(best.value, scale)
+            answer = program(slopes, constants)
+            better, gain = float(self.value(answer.pieces)), max(-answer.least, 0.0)
+            at_least = np.array(self.lowest) if self.lowest else scale
+            bound = best.value - gain * float(np.max(scale / np.maximum(at_least, NOTHING)))
+            best = replace(
+                best,
+                bound=max(best.bound, bound),
+                weights=answer.shares @ slopes,
+                prices=answer.prices,
+            )
+            if better < best.value:
+                best = replace(best, pieces=answer.pieces, value=better, found=answer.found)
+            if gain <= EXACT or better >= best.value + EXACT:
+                break
+        return best
+
+    def checked(self, least: Callable[[Array, float], float]) -> LargestRatio:
+        lowest = []
+        for part, row, constant in zip(self.parts, self.below, self.below_constant, strict=True):
+            low = least(row, float(constant))
+            if low <= NOTHING:
+                assert isinstance(part, Ratio)
+                raise ValueError(
+                    f"{part}: what it divides by, {part.denominator}, can be 0 where all promises are "
+                    "kept, and then it has no value: promise that it is not, as in recall() >= 0.5 or "
+                    "positive_rate() >= 0.05"
+                )
+            lowest.append(low)
+        return replace(self, lowest=tuple(lowest))
