@@ -230,7 +230,6 @@ REFUSED = {  # why: what raises TypeError, and the hint it gives
     "threshold of truth": (lambda: recall(at=True), "only a number"),
     "slack of truth": (lambda: rb.equal(recall(), 0.5, slack=True), "only a number"),
     "area as objective": (lambda: rb.Problem(roc_auc()), "cannot be an objective"),
-    "ratio as objective": (lambda: rb.Problem(precision()), "cannot be an objective"),
     "number as objective": (lambda: rb.Problem(1), "takes an expression of rates"),
     "constant as objective": (lambda: rb.Problem(recall() * 0), "takes an expression of rates"),
     "constraint as objective": (lambda: rb.Problem(recall() >= 1), "takes an expression of rates"),

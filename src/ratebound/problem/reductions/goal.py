@@ -97,7 +97,7 @@ def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Arr
     """The different sums (q,) without their constants, and each of J as rows (J, q) plus (J,) of them.
 
     >>> from ratebound import recall
-    >>> gathered([recall() + 1, Expression((), 2.0), -recall()])[1:]
+    >>> gathered([recall() + 1, Expression((), 2.0), 2 * recall()])[1:]
     (array([[1., 0.],
            [0., 0.],
            [0., 1.]]), array([1., 2., 0.]))
