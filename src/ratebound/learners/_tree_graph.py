@@ -27,11 +27,13 @@ def running_scores(
     features: str,
     *,
     dtype: Any,
+    outputs: tuple[int, ...],
     branch: str,
     unknown_left: bool,
 ) -> str:
     """Scores (n, T + 1) of the first 0, 1, ..., T trees on `features` (n, d).
 
+    With D `outputs` there are D trees a round, one for each class, and scores are (n, rounds + 1, D).
     `branch` is how a number is compared with a threshold to go left, and `unknown_left` says whether
     a code of a category that the split does not know does.
     """
@@ -41,6 +43,8 @@ def running_scores(
     sizes = [len(tree.values) for tree in trees]
     values = np.concatenate([tree.values for tree in trees]).astype(kind)
     found = graph("Gather", values, graph("Add", leaves, np.cumsum(sizes) - sizes))  # (n, T)
+    if outputs:
+        found = graph("Reshape", found, np.array([0, -1, *outputs]))  # 0 stands for n
     first = graph("Gather", found, np.array([0]), axis=1)
     nothing = graph("Sub", first, first)
     return graph("CumSum", graph("Concat", nothing, found, axis=1), np.array(1))
@@ -135,6 +139,6 @@ def _leaves(
 
 
 def columns_of(graph: Graph, running: Sequence[str], places: Array) -> str:
-    """Scores (n, B) of models: a column of one of the running scores each, by `places` (B, 2)."""
+    """Scores (n, B) or (n, B, D) of models: a column of running scores each, by `places` (B, 2)."""
     parts = [graph("Gather", running[i], np.array([column]), axis=1) for i, column in places.tolist()]
     return parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)

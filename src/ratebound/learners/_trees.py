@@ -2,16 +2,14 @@
 
 Everything the learner needs of either library is here: its settings read off an estimator, a tree
 grown on a gradient and a curvature, the scores on the training rows, the scores of a range of trees,
-and the ensemble as bytes.
+and the ensemble as bytes. For more than two classes a round grows a tree for each of them, and scores
+are (D, n) where they are (n,) for two; scores start at 0, whatever the shares of the classes.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,36 +20,15 @@ from ratebound.base.types import Array
 from ratebound.learners._checking_lightgbm import checked_lightgbm
 from ratebound.learners._checking_xgboost import checked_xgboost
 from ratebound.learners._flat_trees import flat_lightgbm, flat_xgboost
+from ratebound.learners._recipes import Recipe, lightgbm_recipe, xgboost_recipe
 from ratebound.problem.matrices import as_dense
-
-SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How an estimator would be trained: the library's own parameters, and what is left to us."""
-
-    params: dict[str, Any]
-    rounds: int
-    patience: int | None
-    data: dict[str, Any]  # what is said of the features where the training rows are read
-    categorical: Sequence[int] = ()  # features that hold codes of categories
-
-    def on(self, categorical: Sequence[int], seed: int) -> Recipe:
-        """The recipe with the features that are codes, and the game's seed where it has none."""
-        own = [self.params[name] for name in SEEDS if name in self.params]
-        if not all(isinstance(one, Integral) for one in own):
-            raise TypeError(
-                f"random_state of the estimator must be a whole number or None, got {own[0]!r}"
-            )
-        params = self.params if own else self.params | {"seed": seed}
-        return replace(self, params=params, categorical=tuple(map(int, categorical)))
 
 
 class LightGBM:
     """One ensemble of LightGBM's."""
 
-    checked, flat = staticmethod(checked_lightgbm), staticmethod(flat_lightgbm)
+    recipe, checked = staticmethod(lightgbm_recipe), staticmethod(checked_lightgbm)
+    flat = staticmethod(flat_lightgbm)
     branch, unknown_left = "BRANCH_LEQ", False  # what goes left: numbers up to the threshold
     CLASSIFIER = "LGBMClassifier"
     takes_sparse = True
@@ -68,36 +45,6 @@ class LightGBM:
     def of_matrix(matrix: Any) -> Any:
         """A sparse matrix as the library reads it: what is not stored is 0."""
         return sparse.csr_matrix(matrix)
-
-    @staticmethod
-    def recipe(model: Any) -> Recipe:
-        """What an LGBMClassifier asks for; the library's parameters may go by any of their names."""
-        params = {name: value for name, value in model.get_params().items() if value is not None}
-        _refuse_weights(
-            params, class_weight=None, scale_pos_weight=1, is_unbalance=False, unbalance=False
-        )
-        # "dart" and "rf" rescale earlier trees: their first t are not the model of round t.
-        boosting = [params.get(name, "gbdt") for name in ("boosting", "boosting_type", "boost")]
-        _refuse("boosting_type", boosting, ("gbdt", "gbrt", "goss"))
-        linear = [params.get(name, False) for name in ("linear_tree", "linear_trees")]
-        _refuse("linear_tree", linear, (False,))  # a tree's score is read off the leaf a row falls into
-        names = ("objective", "objective_type", "application", "app", "loss")
-        _refuse("objective", [params.pop(name, "binary") for name in names], ("binary",))
-        rounds = _taken(params, "n_estimators num_iterations num_iteration num_boost_round num_round "
-                        "num_rounds nrounds num_tree num_trees n_iter max_iter")  # fmt: skip
-        patience = _taken(params, "early_stopping_round early_stopping_rounds early_stopping "
-                          "n_iter_no_change")  # fmt: skip
-        categorical = _taken(params, "categorical_feature categorical_features categorical_column "
-                             "cat_feature cat_column")  # fmt: skip
-        params.pop("importance_type", None)
-        if not params.keys() & {"verbosity", "verbose"}:
-            params["verbosity"] = -1
-        return Recipe(
-            params=params | {"objective": "none", "metric": "none"},
-            rounds=100 if rounds is None else int(rounds),
-            patience=_positive(patience),
-            data={} if categorical is None else {"categorical_feature": categorical},
-        )
 
     @staticmethod
     def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[LightGBM]:
@@ -118,11 +65,23 @@ class LightGBM:
                 f"that differ, and {least} rows on either side; lower min_child_samples, as in "
                 "LGBMClassifier(min_child_samples=5), or use more rows"
             )
+        if recipe.decisions > 2:
+            params = params | {"num_class": recipe.decisions}
         return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The axis of a row's scores: one for each class if there are more than two."""
+        each = int(self.booster.num_model_per_iteration())
+        return () if each == 1 else (each,)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none where no split is worth making: a later round may find one again."""
-        self.booster.update(fobj=lambda scores, rows: (gradient, curvature))
+        # The curvature across classes is left out of steps; as in LightGBM, this makes up for it.
+        bend = curvature.T
+        for each in self.outputs:
+            bend = bend * (each / (each - 1))
+        self.booster.update(fobj=lambda scores, rows: (gradient.T, bend))
 
     def watch(self, rows: Any) -> Any:
         """Other rows in a form whose scores are brought up to date tree by tree."""
@@ -136,7 +95,7 @@ class LightGBM:
         shown: list[Array] = []
 
         def metric(scores: Array, rows: Any) -> tuple[str, float, bool]:
-            shown.append(scores.copy())
+            shown.append(scores.T.copy())
             return "scores", 0.0, False
 
         if watched is None:
@@ -162,12 +121,13 @@ class LightGBM:
         within = {"start_iteration": first, "num_iteration": last - first}
         leaves = self.booster.predict(rows, pred_leaf=True, **within)
         leaves = leaves.reshape(rows.shape[0], -1).astype(int)
-        for tree, leaf in enumerate(leaves.T, start=first):
+        found = np.atleast_2d(scores).copy()
+        for tree, leaf in enumerate(leaves.T, start=first * len(found)):
             values = np.zeros(leaf.max(initial=0) + 1)
             for used in np.flatnonzero(np.bincount(leaf)):
                 values[used] = self.booster.get_leaf_output(tree, int(used))
-            scores = scores + values[leaf]
-        return scores
+            found[tree % len(found)] += values[leaf]
+        return found.reshape(scores.shape)
 
     def cut(self, count: int) -> LightGBM:
         """The first `count` trees alone, without the training rows."""
@@ -184,7 +144,8 @@ class LightGBM:
 class XGBoost:
     """One ensemble of XGBoost's; it scores in float32, added tree by tree as in its training."""
 
-    checked, flat = staticmethod(checked_xgboost), staticmethod(flat_xgboost)
+    recipe, checked = staticmethod(xgboost_recipe), staticmethod(checked_xgboost)
+    flat = staticmethod(flat_xgboost)
     branch, unknown_left = "BRANCH_LT", True  # numbers below the threshold, and codes it does not know
     CLASSIFIER = "XGBClassifier"
     takes_sparse = False  # what is not stored would be missing, not 0
@@ -206,29 +167,6 @@ class XGBoost:
         return as_dense(matrix, "XGBoost")
 
     @staticmethod
-    def recipe(model: Any) -> Recipe:
-        """What an XGBClassifier asks for."""
-        given = {name: value for name, value in model.get_params().items() if value is not None}
-        _refuse_weights(given, scale_pos_weight=1)
-        _refuse("booster", [given.get("booster", "gbtree")], ("gbtree",))
-        _refuse("objective", [given.get("objective", "binary:logistic")], ("binary:logistic",))
-        _refuse("base_score", [given.get("base_score", 0.5)], (0.5,))
-        if "callbacks" in given:
-            raise ValueError("callbacks of the estimator are not called: use play(..., stop=)")
-        missing = given.get("missing", math.nan)
-        if not math.isnan(missing):
-            raise ValueError(f"missing={missing} of the estimator: mark missing values as NaN instead")
-        params = {name: value for name, value in model.get_xgb_params().items() if value is not None}
-        params.pop("eval_metric", None)
-        return Recipe(
-            # The base score's margin is 0, the game's first score, and what is saved is a classifier.
-            params=params | {"objective": "binary:logistic", "base_score": 0.5},
-            rounds=int(given.get("n_estimators", 100)),
-            patience=_positive(given.get("early_stopping_rounds")),
-            data={name: given[name] for name in ("feature_types", "feature_weights") if name in given},
-        )
-
-    @staticmethod
     def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[XGBoost]:
         """Ensembles without trees, side by side on the same rows."""
         library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
@@ -241,11 +179,24 @@ class XGBoost:
             training = library.QuantileDMatrix(rows, max_bin=params.get("max_bin"), **data)
         else:
             training = library.DMatrix(rows, **data)
+        # The base score's margin is 0, the game's first score, and what is saved is a classifier.
+        kind: dict[str, Any] = {"objective": "binary:logistic", "base_score": 0.5}
+        if recipe.decisions > 2:
+            kind = {"objective": "multi:softprob", "base_score": 0.0, "num_class": recipe.decisions}
+        params = params | kind
         return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """The axis of a row's scores: one for each class if there are more than two."""
+        classes = json.loads(self.booster.save_config())["learner"]["learner_model_param"]["num_class"]
+        return () if classes == "0" else (int(classes),)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree."""
-        self.booster.boost(self.training, self.count, grad=gradient, hess=curvature)
+        # The curvature across classes is left out of steps; as in XGBoost, twice the rest bounds both.
+        bend = 2 * curvature.T if self.outputs else curvature
+        self.booster.boost(self.training, self.count, grad=gradient.T, hess=bend)
 
     def watch(self, rows: Any) -> Any:
         """Other rows in a form whose scores are brought up to date tree by tree."""
@@ -255,7 +206,7 @@ class XGBoost:
     def known_scores(self, watched: Any = None) -> Array:
         """Scores of watched rows, or the training rows, which the library keeps from tree to tree."""
         rows = self.training if watched is None else watched
-        return np.asarray(self.booster.predict(rows, output_margin=True))
+        return np.asarray(self.booster.predict(rows, output_margin=True)).T
 
     @property
     def count(self) -> int:
@@ -269,9 +220,9 @@ class XGBoost:
     def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
         """`scores` with those of the trees from `first` up to `last` added."""
         found = self.booster.inplace_predict(
-            rows, predict_type="margin", iteration_range=(first, last), base_margin=scores
+            rows, predict_type="margin", iteration_range=(first, last), base_margin=scores.T
         )
-        return np.asarray(found)
+        return np.asarray(found).T
 
     def cut(self, count: int) -> XGBoost:
         """The first `count` trees alone, without the training rows."""
@@ -296,32 +247,3 @@ class XGBoost:
 
 Trees = LightGBM | XGBoost
 LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
-
-
-def _refuse(name: str, given: Sequence[Any], known: Sequence[Any]) -> None:
-    for value in given:
-        if value not in known:
-            raise ValueError(
-                f"{name}={value!r} cannot play the game: leave it out, or set it to {known[0]!r}"
-            )
-
-
-def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:
-    """Raise for weights of classes, which would distort the rates: weights belong to the population."""
-    for name, value in neutral.items():
-        given = params.pop(name, value)
-        if given != value:
-            raise ValueError(
-                f"{name}={given!r} of the estimator is not used: weigh rows by rb.Population(..., "
-                "weights=), or say what matters as a constraint"
-            )
-
-
-def _taken(params: dict[str, Any], names: str) -> Any:
-    """The value under the last of these names that is given; all are taken out."""
-    found = [params.pop(name) for name in names.split() if name in params]
-    return found[-1] if found else None
-
-
-def _positive(patience: Any) -> int | None:
-    return int(patience) if patience and patience > 0 else None

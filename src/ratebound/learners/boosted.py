@@ -6,6 +6,7 @@ are one ensemble, and each of them is a number of trees: in training, in a mixtu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +20,9 @@ from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
 from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
+from ratebound.learners._recipes import Recipe
 from ratebound.learners._tree_graph import columns_of, running_scores
-from ratebound.learners._trees import LIBRARIES, Recipe, Trees
+from ratebound.learners._trees import LIBRARIES, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
 
@@ -80,7 +82,7 @@ class Boosted(Learner):
         """Ensembles at work on these rows, array or table; weights may move the bins of features."""
         kind = LIBRARIES[_library_of(self.model)]
         readable = _readable(rows.inputs, kind)
-        recipe = self._recipe.on(self.categorical, seed)
+        recipe = self._recipe.on(self.categorical, seed, rows.decisions)
         return BoostedFit(kind.planted(recipe, readable, rows.weights, settings))
 
     @cached_property
@@ -104,13 +106,13 @@ class BoostedScorer(Scorer):
         self.ensembles = list(ensembles)
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, 2); every tree is asked once, however many models share it."""
+        """(M, n) scores of M models (M, 2), or (M, D, n); every tree is asked once for all of them."""
         which, counts = _whole(parameters)
-        rows = _readable(X, type(self.ensembles[0]))
-        found = np.empty((len(which), rows.shape[0]))
+        rows, shape = _readable(X, type(self.ensembles[0])), self.ensembles[0].outputs
+        found = np.empty((len(which), *shape, rows.shape[0]))
         for index in np.unique(which):
             trees, passed = self.ensembles[index], 0
-            running = np.zeros(rows.shape[0], trees.dtype)
+            running = np.zeros((*shape, rows.shape[0]), trees.dtype)
             own = np.flatnonzero(which == index)
             for member in own[np.argsort(counts[own])]:
                 if counts[member] > passed:
@@ -148,10 +150,11 @@ class BoostedScorer(Scorer):
         running = []
         for trees in self.ensembles:
             flat = trees.flat(trees.to_bytes())
-            if len(flat) != trees.count:
-                raise ValueError("to_onnx cannot write ensembles of several trees a round")
+            if len(flat) != trees.count * math.prod(trees.outputs):
+                raise ValueError("to_onnx cannot write ensembles of several trees a round and class")
             how: dict[str, Any] = {"branch": trees.branch, "unknown_left": trees.unknown_left}
-            running.append(running_scores(graph, flat, features, dtype=trees.dtype, **how))
+            how |= {"dtype": trees.dtype, "outputs": trees.outputs}
+            running.append(running_scores(graph, flat, features, **how))
         return columns_of(graph, running, np.column_stack([which, counts]))
 
     @classmethod
@@ -162,6 +165,8 @@ class BoostedScorer(Scorer):
         trees = LIBRARIES[library]
         raw = [saved.arrays[f"ensemble {i}"].tobytes() for i in range(count)]
         found = cls([trees.from_bytes(trees.checked(one)) for one in raw])
+        if len({one.outputs for one in found.ensembles}) > 1:
+            raise ValueError("its ensembles are not of the same number of classes")
         check_indices(saved.parameters, [len(found.ensembles), 2**31])
         return found
 
@@ -177,11 +182,14 @@ class BoostedFit(Growing):
         self.watched: dict[int, tuple[Compiled, Any]] = {}
 
     def scores(self, rows: Array | None) -> Array:
-        """(K, n) scores of all rows."""
+        """(K, n) scores of all rows, or (K, D, n)."""
         return self.current
 
     def grow(self, gradient: Array, curvature: Array) -> None:
-        """One more tree for each setting, on the gradient and the curvature of the scores last given."""
+        """One more tree for each setting, or one for each class of each.
+
+        By the gradient and the curvature of the scores last given.
+        """
         for trees, slope, bend in zip(self.ensembles, gradient, curvature, strict=True):
             trees.grow(slope, bend)
         self._look()
