@@ -351,10 +351,12 @@ def test_a_missing_library_is_named_when_training_and_when_loading(
     [
         ("lightgbm", {"boosting_type": "dart"}, "boosting_type='dart' cannot play"),
         ("lightgbm", {"linear_tree": True}, "linear_tree=True cannot play"),
-        ("lightgbm", {"objective": "multiclass"}, "objective='multiclass' cannot play"),
+        ("lightgbm", {"objective": "regression"}, "objective='regression' cannot play"),
         ("lightgbm", {"class_weight": "balanced"}, "weigh rows by rb.Population"),
         ("lightgbm", {"scale_pos_weight": 3}, "scale_pos_weight=3 .* weigh rows by rb.Population"),
         ("xgboost", {"booster": "gblinear"}, "booster='gblinear' cannot play"),
+        ("xgboost", {"objective": "reg:logistic"}, "objective='reg:logistic' cannot play"),
+        ("xgboost", {"multi_strategy": "multi_output_tree"}, "set it to 'one_output_per_tree'"),
         ("xgboost", {"base_score": 0.2}, "base_score=0.2 cannot play"),
         ("xgboost", {"scale_pos_weight": 3}, "weigh rows by rb.Population"),
         ("xgboost", {"missing": -1.0}, "mark missing values as NaN"),

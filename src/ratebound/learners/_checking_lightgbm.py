@@ -34,8 +34,10 @@ def read_lightgbm(raw: bytes) -> tuple[dict[str, str], list[Tree], Any]:
     width = whole(lines.get("max_feature_idx"), 0, 2**31 - 2, "max_feature_idx") + 1
     demand(len(names) == len(infos) == width, f"{width} features have {len(names)} names")
     demand(all(map(RANGE.fullmatch, infos)), "feature_infos are not as LightGBM writes them")
-    for name in ("num_class", "num_tree_per_iteration"):
-        demand(lines.get(name) == "1", f"{name} is {lines.get(name)!r}, and 1 is expected")
+    each = whole(lines.get("num_class"), 1, max(1, len(blocks)), "num_class")
+    per_round = lines.get("num_tree_per_iteration")
+    fits = per_round == lines["num_class"] and each != 2 and len(blocks) % each == 0
+    demand(fits, f"{len(blocks)} trees are not {per_round!r} a round, one for each of {each} classes")
     whole(lines.get("label_index"), 0, 2**31 - 2, "label_index")
     demand(re.fullmatch("v[0-9]{1,3}", lines.get("version", "")) is not None, "it has no version")
     demand(bool(blocks), "it has no trees")

@@ -24,38 +24,51 @@ def checked_xgboost(raw: bytes) -> bytes:
     learner = document["learner"]
     given, booster = learner["learner_model_param"], learner["gradient_booster"]
     width = whole(given["num_feature"], 0, 2**31 - 1, "num_feature")
-    expected = {"num_class": "0", "num_target": "1"}
-    demand({name: given.get(name) for name in expected} == expected, "it has more than one output")
-    demand(float(str(given["base_score"]).strip("[]")) == 0.5, "its base_score is not 0.5")
+    classes = whole(given["num_class"], 0, LARGEST_CODE, "num_class")
+    one_each = classes not in (1, 2) and given.get("num_target") == "1"
+    demand(one_each, "it has not one output for each class, or one in all for two")
+    objective = _xgboost_objective(classes)
+    base = [float(each) for each in str(given["base_score"]).strip("[]").split(",")]
+    zero = len(base) == max(classes, 1) and set(base) == {0.0 if classes else 0.5}
+    demand(zero, "its base_score is not that of a score of 0")
     demand(booster["name"] == "gbtree", f"its booster is {booster['name']!r}")
-    demand(learner["objective"]["name"] == "binary:logistic", "it is not a binary classifier")
+    named = learner["objective"]["name"]
+    demand(named == objective["name"], f"it is no classifier of {classes or 2} classes, but {named!r}")
     model = booster["model"]
     trees = [_xgboost_tree(tree, index, width) for index, tree in enumerate(model["trees"])]
     bits = sum(map(_bits, trees))
     demand(bits <= 2**23 + 1000 * len(raw), "its codes of categories are far above their number")
-    info, parallel = model["tree_info"], model["gbtree_model_param"]["num_parallel_tree"]
-    demand(list(info) == [0] * len(trees), "tree_info does not fit its trees")
+    parallel = model["gbtree_model_param"]["num_parallel_tree"]
+    parallel = whole(parallel, 1, len(trees), "num_parallel_tree")
+    info = (np.arange(len(trees)) // parallel % max(classes, 1)).tolist()
+    demand(list(model["tree_info"]) == info, "tree_info does not fit its trees")
     ends = wholes(model["iteration_indptr"], 0, len(trees), "iteration_indptr")
     in_order = len(ends) > 1 and ends[0] == 0 and ends[-1] == len(trees) and (np.diff(ends) > 0).all()
-    demand(bool(in_order), "iteration_indptr does not fit its trees")
-    count = {"num_parallel_tree": str(whole(parallel, 1, len(trees), "num_parallel_tree")),
-             "num_trees": str(len(trees))}  # fmt: skip
+    in_rounds = not classes or bool((np.diff(ends) == parallel * classes).all())
+    demand(bool(in_order) and in_rounds, "iteration_indptr does not fit its trees")
+    count = {"num_parallel_tree": str(parallel), "num_trees": str(len(trees))}
     found = {
         "cats": _xgboost_categories(model.get("cats"), width),
         "gbtree_model_param": count,
         "iteration_indptr": ends.tolist(),
-        "tree_info": [0] * len(trees),
+        "tree_info": info,
         "trees": trees,
     }
     texts = {name: _texts(learner.get(name, []), width) for name in ("feature_names", "feature_types")}
-    learner_param = {"base_score": given["base_score"], "boost_from_average": "0",
-                     "num_feature": str(width), **expected}  # fmt: skip
-    objective = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
+    learner_param = {"base_score": given["base_score"], "boost_from_average": "0", "num_target": "1",
+                     "num_feature": str(width), "num_class": str(classes)}  # fmt: skip
     rebuilt = {"attributes": {}, **texts, "learner_model_param": learner_param, "objective": objective}
     rebuilt["gradient_booster"] = {"name": "gbtree", "model": found}
     version = wholes(document["version"], 0, 999, "version")
     demand(len(version) == 3, "its version is not three numbers")
     return json.dumps({"learner": rebuilt, "version": version.tolist()}, allow_nan=False).encode()
+
+
+def _xgboost_objective(classes: int) -> dict[str, Any]:
+    """What XGBoost writes of the objective of a classifier; `classes` is 0 for two."""
+    if classes:
+        return {"name": "multi:softprob", "softmax_multiclass_param": {"num_class": str(classes)}}
+    return {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
 
 
 def _xgboost_tree(given: Any, index: int, width: int) -> Tree:

@@ -77,10 +77,9 @@ class LightGBM:
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none where no split is worth making: a later round may find one again."""
-        # The curvature across classes is left out of steps; as in LightGBM, this makes up for it.
         bend = curvature.T
-        for each in self.outputs:
-            bend = bend * (each / (each - 1))
+        for each in self.outputs:  # the game counts p(1 - p) twice, LightGBM D/(D - 1) times
+            bend = bend * (each / (2 * each - 2))
         self.booster.update(fobj=lambda scores, rows: (gradient.T, bend))
 
     def watch(self, rows: Any) -> Any:
@@ -194,9 +193,7 @@ class XGBoost:
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree."""
-        # The curvature across classes is left out of steps; as in XGBoost, twice the rest bounds both.
-        bend = 2 * curvature.T if self.outputs else curvature
-        self.booster.boost(self.training, self.count, grad=gradient.T, hess=bend)
+        self.booster.boost(self.training, self.count, grad=gradient.T, hess=curvature.T)
 
     def watch(self, rows: Any) -> Any:
         """Other rows in a form whose scores are brought up to date tree by tree."""
