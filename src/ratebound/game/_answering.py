@@ -1,9 +1,9 @@
 """Rounds with an oracle: the model answers multipliers with a whole fit (Algorithms 1 and 2).
 
-At weights λ the Lagrangian, λ_0 · objective + Σ λ_i · constraint i, is a sum over the rows that are
-said yes to, of what a yes costs there. To make it least is to classify rows whose label is yes where
-that cost is negative, and whose weight is its size: any classifier that takes weights can be asked, and
-no proxy is needed.
+At weights λ the Lagrangian, λ_0 · objective + Σ λ_i · constraint i, is a sum over the rows of what their
+decisions cost, seen from the first. Of two classes, to make it least is to classify rows whose label is
+yes where a yes costs less than nothing, and whose weight is the size of that cost: any classifier that
+takes weights can be asked, and no proxy is needed. Of more, each row has a cost for each decision.
 
 An oracle need not be exact, so what counts as the answer to λ is the best, by the Lagrangian at λ, of
 the new fit and the earlier ones of its setting. The multipliers move by the violations of the answer,
@@ -62,7 +62,9 @@ class Asking(Turns):
         weights = 1.0 if self.compiled.weights is None else self.compiled.weights
         counted = np.ones((1, 1)) if self.folds is None else self.folds.factors[:, self.folds.of]
         self.fit.answer(
-            each[self.compiled.cells] * weights * factors for each in costs for factors in counted
+            (each[..., self.compiled.cells] * weights * factors).T
+            for each in costs
+            for factors in counted
         )
 
     def weighed(self) -> tuple[Array, Array]:
@@ -101,10 +103,17 @@ def _answered(best: Array, weights: Array) -> Array:
 
 
 def _costs(compiled: Compiled, weights: Array) -> Array:
-    """What a yes costs in each cell, (K, cells), when the rates have weights (K, 1+m)."""
-    costs = compiled.spread((compiled.blocks[0].net.T @ (weights / compiled.scale).T).T)
+    """What a yes costs in each cell, (K, cells), when the rates have weights (K, 1+m).
+
+    With D > 2 classes (K, D, cells): what each decision costs more than the first.
+    """
+    costs = compiled.spread_each((compiled.blocks[0].net.T @ (weights / compiled.scale).T).T)
     rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
-    return np.where(np.abs(costs) <= rounding, 0.0, costs)
+    costs = np.where(np.abs(costs) <= rounding, 0.0, costs)
+    if compiled.decisions == 2:
+        return costs
+    others = costs.reshape(len(costs), -1, compiled.cell_count)
+    return np.concatenate([np.zeros_like(others[:, :1]), others], axis=1)
 
 
 def _check(compiled: Compiled, player: Player) -> None:

@@ -29,7 +29,7 @@ class Folded:
     splits: tuple[Split, ...]  # the same in a trace: one, as there is one game
 
     def out_of_fold(self, scores: Array) -> Array:
-        """Of scores (K · (count + 1), n), those by the model that did not see the row: (K, n)."""
+        """Of scores (K · (count + 1), ..., n), by the model that did not see a row: (K, ..., n)."""
         return _out_of_fold(scores, self.count, self.of)
 
     def whole(self, values: Array) -> Array:
@@ -61,10 +61,10 @@ def folded(compiled: Compiled, count: int, seed: int) -> Folded:
 
 
 def _out_of_fold(scores: Array, count: int, of: Array) -> Array:
-    stacked = scores.reshape(-1, count + 1, scores.shape[-1])
+    stacked = scores.reshape(-1, count + 1, *scores.shape[1:])
     if namespace(scores) is np:
-        return np.take_along_axis(stacked, of[None, None], axis=1)[:, 0]
-    return stacked.gather(1, of.expand(len(stacked), 1, -1))[:, 0]
+        return np.take_along_axis(stacked, of.reshape((1,) * scores.ndim + of.shape), axis=1)[:, 0]
+    return stacked.gather(1, of.expand(len(stacked), 1, *scores.shape[1:]))[:, 0]
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,19 @@ class FoldedGame(Game):
         every = self._everyone(state)
         gradient, slopes = self._gradient(every, self._view(every, own, batch))
         moved = self._moved(state, shown, [self.folds.whole(slope) for slope in slopes])
-        return self._as_given(gradient * self._counted(batch, len(own)), scores), moved
+        return self._as_given(gradient * self._counted(batch, gradient), scores), moved
 
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
         assert isinstance(batch, FoldedBatch)
         found = super().curvature(self._everyone(state), scores, batch)
-        return (found * self._counted(batch, len(scores))).clip(min=FLATTEST)
+        return (found * self._counted(batch, found)).clip(min=FLATTEST)
 
-    def _counted(self, batch: FoldedBatch, models: int) -> Array:
-        """What each row of the batch counts for in each model, (models, b)."""
+    def _counted(self, batch: FoldedBatch, values: Array) -> Array:
+        """What each row of the batch counts for in each model, to multiply values (models, ..., b)."""
         factors = self.factors[:, batch.fold]
-        settings = models // len(factors)
-        return factors if settings == 1 else namespace(factors).concatenate([factors] * settings, 0)
+        settings = len(values) // len(factors)
+        each = factors if settings == 1 else namespace(factors).concatenate([factors] * settings, 0)
+        return each if values.ndim == 2 else each[:, None]
 
     def _everyone(self, state: GameState) -> GameState:
         """The state as every model sees it, each setting's for all its models."""

@@ -60,12 +60,15 @@ class Keeper:
         every = parameters
         if self.folds is not None:
             parameters, scores = self.folds.whole(parameters), self.folds.out_of_fold(scores)
-        finite = [np.isfinite(array).all(axis=1) for array in (scores, parameters, multipliers)]
+        finite = [
+            np.isfinite(array).reshape(len(array), -1).all(axis=1)
+            for array in (scores, parameters, multipliers)
+        ]
         sound = np.flatnonzero(np.logical_and.reduce(finite))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return
-        thresholds = {name: learned[sound, j] for j, name in enumerate(self.compiled.learnable)}
+        thresholds = self._thresholds(learned[sound])
         objectives, violations, pieces = self.compiled.measure(scores[sound], thresholds)
         others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
@@ -99,6 +102,12 @@ class Keeper:
         if self.frontier and len(self.pieces) > THIN_AFTER:
             self.pieces = [_thinned(joined(self.pieces))]
 
+    def _thresholds(self, learned: Array) -> dict[str, Array]:
+        """Learned thresholds by name: (N,) each, or (N, D - 1), of all classes but the first."""
+        names, each = self.compiled.learnable, self.compiled.decisions - 1
+        parts = learned.reshape(len(learned), len(names), each)
+        return {name: parts[:, j, 0] if each == 1 else parts[:, j] for j, name in enumerate(names)}
+
     def _watched_scores(self, other: Compiled) -> Array:
         scores = self.fit.watched_scores(other)
         return scores if self.folds is None else self.folds.whole(scores)
@@ -111,13 +120,13 @@ class Keeper:
             raise ValueError(
                 f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"
             )
-        if np.shape(scores) != (settings, rows):
-            raise ValueError(
-                f"{name}.all_scores() has shape {np.shape(scores)}, expected {settings, rows}"
-            )
+        decisions = self.compiled.decisions
+        expected = (settings, rows) if decisions == 2 else (settings, decisions, rows)
+        if np.shape(scores) != expected:
+            raise ValueError(f"{name}.all_scores() has shape {np.shape(scores)}, expected {expected}")
         few, scorer = np.arange(min(rows, FEW)), self.fit.scorer
         given = self.compiled.inputs if scorer.tables else self.compiled.features
-        deployed, trained = scorer.scores(parameters, rows_of(given, few)), scores[:, few]
+        deployed, trained = scorer.scores(parameters, rows_of(given, few)), scores[..., few]
         finite = np.isfinite(deployed) & np.isfinite(trained)
         if not np.allclose(deployed[finite], trained[finite], rtol=1e-3, atol=1e-3):
             raise ValueError(

@@ -63,7 +63,7 @@ class FoldModels:
         return replace(self, game=self.game[chosen], parameters=self.parameters[chosen])
 
     def scores(self, compiled: Compiled, scorer: Scorer, whole: Array) -> Array:
-        """Scores (N, n): out of fold on rows that were cross-fitted, of the `whole` models elsewhere."""
+        """Scores (N, ..., n): out of fold on cross-fitted rows, of the `whole` models elsewhere."""
         given = compiled.inputs if scorer.tables else compiled.features
         pieces: list[tuple[Array, Array, Array]] = []  # candidates, rows, scores
         for game in np.unique(self.game).tolist():
@@ -76,9 +76,10 @@ class FoldModels:
             if rest.any():
                 rows = np.flatnonzero(rest)
                 pieces.append((own, rows, scorer.scores(whole[own], rows_of(given, rows))))
-        found = np.empty((len(whole), len(compiled.cells)), pieces[0][2].dtype)
+        first = pieces[0][2]
+        found = np.empty((len(whole), *first.shape[1:-1], len(compiled.cells)), first.dtype)
         for own, rows, scores in pieces:
-            found[np.ix_(own, rows)] = scores
+            found[np.ix_(own, *map(range, first.shape[1:-1]), rows)] = scores
         return found
 
 

@@ -73,7 +73,7 @@ class Fit(ABC):
 
     @abstractmethod
     def all_scores(self) -> Array:
-        """Scores (K, n) of all rows, bit for bit as `scorer` gives them."""
+        """Scores (K, n) or (K, D, n) of all rows, bit for bit as `scorer` gives them."""
 
     def watched_scores(self, other: Compiled) -> Array:
         """Scores (K, n) of all rows of another compiled problem."""
@@ -140,7 +140,10 @@ class Answering(Fit):
 
     @abstractmethod
     def answer(self, costs: Iterable[Array]) -> None:
-        """Fit a model for each setting, given the cost (n,) of a yes on each row."""
+        """Fit a model for each setting, given the cost (n,) of a yes on each row.
+
+        With D > 2 classes the costs are (n, D), of each decision; only their differences matter.
+        """
 
     def settled(self, trace: Trace) -> Trace:
         """The trace with its models in the form in which they are stored."""

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.checks import check_whole
-from ratebound.base.types import Array
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
 from ratebound.game._folding import Folded, FoldedGame, folded
 from ratebound.game._keeping import JUDGE, Keeper
 from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
-from ratebound.game.learner import ANSWERS, Answering, Growing, Learner, Taking
+from ratebound.game.learner import ANSWERS, Answering, Fit, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.progress import bar
 from ratebound.game.rules import Folds, Keep, Rules, Stop
@@ -92,26 +91,18 @@ def play(
     player, watched = learner.player if player is None else player, dict(watch or {})
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)
-    fit = side_by_side.start(compiled, settings * models, seed)
-    if not isinstance(fit, learner.fit):
-        name, kind = type(learner).__name__, type(fit).__name__
-        raise TypeError(f"{name}.start gave a {kind}, where {name}.fit says rb.{learner.fit.__name__}")
+    fit = _started(side_by_side, compiled, settings * models, seed)
+    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
     if isinstance(fit, Answering):
         if epochs is not None:
             raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
         total = player.fits or rounds or learner.rounds or ANSWERS
-        keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
         asking = Asking(compiled, fit, player, total, judge=others, folds=folds)
         return _played(asking, keeper, total, 1, stop, progress)
     assert isinstance(fit, Taking)
     if player.by_fits:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
-    if learner.initial is not None:
-        if folds is not None:
-            raise ValueError(
-                "judge=rb.Folds(...): a model to start from has seen all rows: leave it out"
-            )
-        fit.restore(_as_parameters(learner.initial, fit.parameters().shape))
+    _restore(fit, learner.initial, folds)
     if isinstance(fit, Growing):
         batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
     per_epoch = 1 if batch_size is None else max(1, len(compiled.first) // batch_size)
@@ -121,8 +112,15 @@ def play(
     game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
     shown = None if others is None else Game(others, player, **how)
     turns = _turns(fit, game, shown, total, batch_size, seed)
-    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
     return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
+
+
+def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:
+    fit = learner.start(compiled, models, seed)
+    if not isinstance(fit, learner.fit):
+        name, kind = type(learner).__name__, type(fit).__name__
+        raise TypeError(f"{name}.start gave a {kind}, where {name}.fit says rb.{learner.fit.__name__}")
+    return fit
 
 
 def _turns(
@@ -220,15 +218,19 @@ def _check_numbers(seed: Any, **counts: Any) -> None:
     check_whole("seed", seed, least=0)
 
 
-def _as_parameters(initial: Any, shape: tuple[int, ...]) -> Array:
-    """Parameters to start from, for every setting."""
-    given = np.asarray(initial)
+def _restore(fit: Taking, initial: Any, folds: Folded | None) -> None:
+    """Start from parameters, the same or its own for every setting; from the fit's own if None."""
+    if initial is None:
+        return
+    if folds is not None:
+        raise ValueError("judge=rb.Folds(...): a model to start from has seen all rows: leave it out")
+    given, shape = np.asarray(initial), fit.parameters().shape
     if given.shape not in (shape, shape[1:]) or given.dtype.kind not in "buif":
         raise ValueError(
             f"initial takes the parameters of a trace, {shape[1]:,} numbers for each of {shape[0]} "
             f"settings or for all of them, got {given.dtype} of shape {given.shape}"
         )
-    return np.broadcast_to(given, shape)
+    fit.restore(np.broadcast_to(given, shape))
 
 
 def _settings(learner: Learner, player: Player) -> int:

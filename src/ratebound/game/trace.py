@@ -28,7 +28,7 @@ BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "settin
 
 
 def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
-    """(M, n) scores of M models (M, P) on all rows of a compiled problem."""
+    """(M, n) or (M, D, n) scores of M models (M, P) on all rows of a compiled problem."""
     return scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
 
 
@@ -78,7 +78,7 @@ class Trace:
     watched: dict[str, Values]  # the same on other populations
     multipliers: Array  # (N, 1+m) weight of the objective, then of each constraint
     parameters: Array  # (N, P)
-    thresholds: dict[str, Array]  # learnable thresholds, (N,) each
+    thresholds: dict[str, Array]  # learnable thresholds, (N,) each; (N, D - 1) of more than two classes
     setting: Array  # (N,) which setting each candidate comes from
     round: Array  # (N,) after how many rounds it was kept
     scorer: Scorer
@@ -158,7 +158,9 @@ class Trace:
         )
 
     def scores(self, compiled: Compiled) -> Array:
-        """(N, n) scores of its models on a compiled problem, out of fold on rows they were trained on.
+        """Scores of its models on a compiled problem, out of fold on rows they were trained on.
+
+        They are (N, n), or (N, D, n) of more than two classes.
 
         Without cross-fitting (``judge=rb.Folds()``) they are simply those of its models.
         """
@@ -234,7 +236,8 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     On rows they were cross-fitted on, the values are out of fold.
     The thresholds of areas are known from the scores there; others are those that were learned.
     """
-    many = max(1, AT_ONCE // len(compiled.cells))
+    each = 1 if compiled.decisions == 2 else compiled.decisions
+    many = max(1, AT_ONCE // (each * len(compiled.cells)))
     starts = range(0, len(trace), many)
     judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
     objectives, violations, pieces, thresholds = zip(*judged, strict=True)

@@ -26,10 +26,14 @@ from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners._archives import check_archive
-from ratebound.learners.linear import LinearScorer
+from ratebound.learners._members import (
+    WeightedRows,
+    as_linear,
+    linear_scorer,
+    member_scores,
+    weighted_rows,
+)
 from ratebound.problem.frames import as_array, frame_columns, rows_of
-
-LINEAR = LinearScorer("float64")
 
 
 @dataclass(frozen=True)
@@ -96,47 +100,52 @@ class OracleScorer(Scorer):
     """Scores of fitted estimators, known by their places: the parameters are indices (M, 1)."""
 
     members: tuple[Any, ...]  # fitted estimators, or the one decision a constant member makes
+    decisions: int = 2
     kind: ClassVar[str] = "oracle"
     tables: ClassVar[bool] = True
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M members on n rows; a member that occurs twice is asked once."""
+        """(M, n) scores of M members on n rows, or (M, D, n); one that occurs twice is asked once."""
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
-        return np.stack([_scores(self.members[index], X) for index in used])[where]
+        return np.stack([member_scores(self.members[i], X, self.decisions) for i in used])[where]
 
     def kept(self, parameters: Array) -> tuple[OracleScorer, Array]:
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
-        return OracleScorer(tuple(self.members[index] for index in used)), where[:, None]
+        return replace(self, members=tuple(self.members[index] for index in used)), where[:, None]
 
     def beside(self, other: Any, parameters: Array) -> tuple[OracleScorer, Array]:
-        return OracleScorer(self.members + other.members), parameters + len(self.members)
+        return replace(self, members=self.members + other.members), parameters + len(self.members)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, bool)}
-        constants = [each if isinstance(each, bool) else None for each in self.members]
+        fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, int)}
+        constants = [int(each) if isinstance(each, int) else None for each in self.members]
         arrays = {f"member {i}": np.frombuffer(_written(each), np.uint8) for i, each in fitted.items()}
-        return {"constants": constants}, arrays
+        return {"constants": constants, "decisions": self.decisions}, arrays
 
     @classmethod
     def read(cls, saved: Saved) -> OracleScorer:
-        constants = saved.description["constants"]
-        if not all(constant in (None, True, False) for constant in constants):
-            raise ValueError("its constant members decide neither yes nor no")
+        constants, decisions = saved.description["constants"], saved.description["decisions"]
+        if not isinstance(decisions, int) or decisions < 2:
+            raise ValueError(f"its members decide between {decisions!r} classes")
+        known = (None, *range(decisions))
+        if not all(constant in known for constant in constants):
+            raise ValueError("its constant members decide for classes there are not")
         check_indices(saved.parameters, [len(constants)])
         members = [
-            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else bool(each)
+            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else int(each)
             for i, each in enumerate(constants)
         ]
-        return cls(tuple(members))
+        return cls(tuple(members), decisions)
 
 
 class OracleFit(Answering):
-    """An estimator fitted anew each round; `answer` takes what a yes costs and keeps the fits."""
+    """An estimator fitted anew each round; `answer` takes what decisions cost and keeps the fits."""
 
     def __init__(self, spec: Oracle, rows: Rows, settings: int, seed: int) -> None:
         from sklearn.base import clone
 
         self.spec, self.settings, self.row_weights = spec, settings, rows.weights
+        self.decisions = rows.decisions
         self.tolerance = spec.tolerance
         inputs = rows.inputs
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
@@ -159,22 +168,23 @@ class OracleFit(Answering):
         earlier = self.members[-self.settings :] or [None] * self.settings
         fits = Parallel(n_jobs=self.spec.n_jobs if self.settings > 1 else 1)(
             delayed(_fitted)(
-                _beginning(self.prototype, before),
+                self.prototype,
+                before,
                 self.X,
-                cost,
-                self.row_weights,
+                weighted_rows(cost, self.row_weights),
                 self.weight_argument,
                 round,
             )
             for before, cost in zip(earlier, costs, strict=True)
         )
-        linear, scores = zip(*(_as_linear(fit, self.X) for fit in fits), strict=True)
+        found = [as_linear(fit, self.X, self.decisions) for fit in fits]
+        linear, scores = zip(*found, strict=True)
         self._scores = np.stack(scores)
         if not np.isfinite(self._scores).all():
             raise ValueError(f"round {round}: {_name(self.prototype)} gives NaN or infinite scores")
         self.members += fits
         self.linear += linear
-        self.scorer = OracleScorer(tuple(self.members))
+        self.scorer = OracleScorer(tuple(self.members), self.decisions)
 
     def parameters(self) -> Array:
         """Where the latest members are found, (K, 1)."""
@@ -191,10 +201,28 @@ class OracleFit(Answering):
         numbers, folds = np.stack(flat), trace.folds
         if folds is not None:
             folds = replace(folds, parameters=numbers[folds.parameters[..., 0]])
-        return replace(trace, scorer=LINEAR, parameters=numbers[trace.parameters[:, 0]], folds=folds)
+        scorer, parameters = linear_scorer(self.decisions), numbers[trace.parameters[:, 0]]
+        return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
 
 
-def _beginning(prototype: Any, earlier: Any) -> Any:
+def _fitted(
+    prototype: Any, earlier: Any, X: Any, asked: WeightedRows, weight_argument: str, round: int
+) -> Any:
+    """A fresh estimator fitted to weighted rows, or the one decision that is best on all of them."""
+    labels = np.unique(asked.labels)
+    if len(labels) < 2:
+        return int(labels[0]) if len(labels) else 0
+    estimator = _beginning(prototype, earlier, labels)
+    if not np.array_equal(asked.rows, np.arange(X.shape[0])):
+        X = rows_of(X, asked.rows)
+    try:
+        return estimator.fit(X, asked.labels, **{weight_argument: asked.weights})
+    except Exception as error:  # anyone's estimator may raise anything; say in which round it was
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
+
+
+def _beginning(prototype: Any, earlier: Any, labels: Array) -> Any:
     """A fresh estimator to fit; a logistic regression goes on from where the `earlier` one ended.
 
     Its optimum is the same from any start. Others may not be so: forests would add trees.
@@ -203,60 +231,11 @@ def _beginning(prototype: Any, earlier: Any) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     fresh = clone(prototype)
-    if type(fresh) is LogisticRegression and type(earlier) is LogisticRegression:
+    alike = type(fresh) is LogisticRegression and type(earlier) is LogisticRegression
+    if alike and np.array_equal(earlier.classes_, labels):
         fresh.set_params(warm_start=True)
         fresh.coef_, fresh.intercept_ = earlier.coef_, earlier.intercept_
     return fresh
-
-
-def _fitted(
-    estimator: Any, X: Any, cost: Array, row_weights: Array | None, weight_argument: str, round: int
-) -> Any:
-    """The estimator fitted to say yes where the cost is below 0, or the one decision to make everywhere.
-
-    Its weights sum to those of the rows, so that even to a regularised model a row of weight 2 is two.
-    """
-    rows = np.flatnonzero(cost)
-    labels = cost[rows] < 0
-    if labels.all() or not labels.any():  # the same decision is best everywhere
-        return bool(labels.any())
-    if len(rows) < len(cost):
-        X = rows_of(X, rows)
-    weights = np.abs(cost[rows]) / np.abs(cost).max()  # equal ones are 1 to the last bit
-    weights *= (len(rows) if row_weights is None else row_weights[rows].sum()) / weights.sum()
-    try:
-        return estimator.fit(X, labels.astype(int), **{weight_argument: weights})
-    except Exception as error:  # anyone's estimator may raise anything; say in which round it was
-        kind = ValueError if isinstance(error, ValueError) else RuntimeError
-        raise kind(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
-
-
-def _scores(member: Any, X: Any) -> Array:
-    """(n,) scores of a member, yes where they are at least 0."""
-    if isinstance(member, bool):
-        return np.full(X.shape[0], 1.0 if member else -1.0)
-    if hasattr(member, "decision_function"):
-        return np.asarray(member.decision_function(X), dtype=float)
-    if hasattr(member, "predict_proba"):
-        return np.asarray(member.predict_proba(X), dtype=float)[:, 1] - 0.5
-    return np.asarray(member.predict(X), dtype=float) - 0.5
-
-
-def _as_linear(member: Any, X: Any) -> tuple[Array | None, Array]:
-    """Weights and intercept (d + 1,) of a member whose score is w · x + b, else None; and its scores."""
-    scores = _scores(member, X)
-    if frame_columns(X) or X.ndim != 2 or X.dtype.kind not in "buif":
-        return None, scores
-    weights = np.ravel(getattr(member, "coef_", ()))
-    intercept = np.ravel(getattr(member, "intercept_", ()))
-    if isinstance(member, bool):
-        weights, intercept = np.zeros(X.shape[1]), scores[:1]
-    elif len(weights) != X.shape[1] or len(intercept) != 1 or not hasattr(member, "decision_function"):
-        return None, scores
-    flat = np.append(weights, intercept).astype(float)
-    linear = LINEAR.scores(flat[None], X)[0]
-    same = np.allclose(linear, scores, rtol=1e-4, atol=1e-4)
-    return (flat, linear) if same else (None, scores)
 
 
 def _fix_chance(estimator: Any, seed: int) -> None:
