@@ -72,16 +72,22 @@ def member_scores(member: Any, X: Any, decisions: int) -> Array:
 def _each_class(member: Any, X: Any, decisions: int) -> Array:
     """Scores (D, n); classes that an estimator saw no row of are never the largest."""
     seen = _seen(member)
-    if hasattr(member, "decision_function"):
+    if hasattr(member, "decision_function") and not _in_pairs(member):
         found = np.asarray(member.decision_function(X), dtype=float)
         if found.ndim == 1:
             found = np.column_stack([-found, found])
-        if found.shape[1] == len(seen):  # not those of pairs of classes, as an SVC may give
+        if found.shape[1] == len(seen):
             return _placed(found.T, seen, found.mean(axis=1) - 1, decisions)
     if hasattr(member, "predict_proba"):
         odds = np.asarray(member.predict_proba(X), dtype=float)
         return _placed(np.log(odds.T.clip(min=FAINTEST)), seen, np.log(FAINTEST), decisions)
     return np.where(np.arange(decisions)[:, None] == member.predict(X), 1.0, -1.0)
+
+
+def _in_pairs(member: Any) -> bool:
+    """Whether it scores pairs of classes, as an SVC can; three classes have as many pairs."""
+    given = member.get_params() if hasattr(member, "get_params") else {}
+    return any(v == "ovo" for name, v in given.items() if name.endswith("decision_function_shape"))
 
 
 def _placed(found: Array, seen: Array, otherwise: Any, decisions: int) -> Array:
