@@ -187,3 +187,29 @@ def test_ensembles_of_different_classes_are_refused():
 )
 def test_the_rows_say_how_many_classes_there_are(library, given):
     assert grown(library, rounds=1, **given).all_scores().shape == (1, D, N)
+
+
+@both
+@pytest.mark.parametrize("categorical", [(), (4,)], ids=["numbers", "codes"])
+def test_graphs_have_the_scores_of_the_library_to_the_last_bit(library, categorical):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    from ratebound.solution._graph import GraphBuilder
+
+    fit = grown(library, settings=2, categorical=categorical, rounds=4)
+    parameters = np.array([[0.0, 4.0], [1.0, 1.0], [0.0, 0.0]])
+    graph = GraphBuilder(frozenset())
+    features = graph.input("features", "float64", X.shape[1])
+    graph.output("scores", fit.scorer.to_graph(graph, parameters, features), "float64", 3, D)
+    session = runtime.InferenceSession(graph.model({}).SerializeToString())
+    (found,) = session.run(None, {"features": X})
+    np.testing.assert_array_equal(found.transpose(1, 2, 0), fit.scorer.scores(parameters, X))
+
+
+def test_several_trees_for_a_class_are_not_written():
+    pytest.importorskip("onnx")
+    from ratebound.solution._graph import GraphBuilder
+
+    fit = grown("xgboost", rounds=1, num_parallel_tree=2)
+    with pytest.raises(ValueError, match="several trees a round and class"):
+        fit.scorer.to_graph(GraphBuilder(frozenset()), fit.parameters(), "features")
