@@ -196,9 +196,9 @@ def test_pipes_and_devices_are_no_files(tmp_path):
         [{"layer": "Linear", "in": 3, "out": 7, "bias": False}],
         [{"layer": "ReLU"}],
         [{"layer": "Lattices", "features": [{"kind": "Categorical", "size": 2**40, "order": []}],
-          "subsets": [[0]], "output_bounds": None}],
+          "subsets": [[0]], "output_bounds": None, "outputs": 1}],
         [{"layer": "Lattices", "features": [{"kind": "Numeric", "keypoints": [0, 1], "sign": 0}],
-          "subsets": [[0] * 60], "output_bounds": None}],
+          "subsets": [[0] * 60], "output_bounds": None, "outputs": 1}],
     ],
 )  # fmt: skip
 def test_layers_that_are_not_there_are_never_made(tmp_path, monkeypatch, layers):

@@ -15,12 +15,13 @@ from ratebound.game.scorer import Graph
 
 
 def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) -> str:
-    """Scores (M, n, 1) of M models (M, P) on `features` (n, d)."""
+    """Scores (M, n, outputs) of M models (M, P) on `features` (n, d)."""
     from ratebound.learners._interpolation import coefficients
     from ratebound.learners._torch_scorer import as_tensor, unflatten
 
-    members = len(parameters)
-    state = unflatten(as_tensor(parameters), {name: p.shape for name, p in module.named_parameters()})
+    members = len(parameters) * module.outputs  # each output is computed like a member of its own
+    shapes = {name: p.shape for name, p in module.named_parameters()}
+    state = module.alone(unflatten(as_tensor(parameters), shapes))
     lattices, rank = module.subsets.shape
     table = coefficients(state["vertices"]).numpy()
     table = table.reshape(members, lattices, *table.shape[1:])
@@ -44,6 +45,8 @@ def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) 
     scores = graph("ReduceMean", sums, np.array([1]), keepdims=0)  # (M, 1, n)
     if "bias" in state:
         scores = graph("Add", scores, state["bias"].numpy()[:, None, None])
+    if module.outputs > 1:
+        scores = graph("Reshape", scores, np.array([len(parameters), module.outputs, -1]))
     return graph("Transpose", scores, perm=[0, 2, 1])
 
 

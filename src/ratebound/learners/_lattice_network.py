@@ -4,7 +4,8 @@ Each feature goes through a calibrator of its own, shared by all lattices: a pie
 of a number, or a value for each category, in [0, 1], with a value of its own for a missing feature.
 A lattice is a table of values at the corners of a cube over some of the features, interpolated between.
 The score is the mean of the lattices, plus a bias. Where calibrators and lattices are monotone, so is
-the score; that is a matter of pairs of parameters, which `project` puts in order.
+the score; that is a matter of pairs of parameters, which `project` puts in order. Several outputs are as
+many such ensembles over the same subsets of features, whose parameters have an axis for the output.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ Feature = Numeric | Categorical
 class Lattices(nn.Module):
     """Scores (b,) of rows (b, F), NaN where a value is missing; unknown categories count as missing.
 
+    With several outputs the scores are (b, outputs).
+
     >>> features = [Numeric((0.0, 1.0, 4.0), sign=1), Categorical(3)]
     >>> model = Lattices(features, subsets=[[0, 1]])
     >>> model(torch.tensor([[0.5, 2.0], [torch.nan, 7.0]])).shape
@@ -87,8 +90,10 @@ class Lattices(nn.Module):
         features: Sequence[Feature],
         subsets: Sequence[Sequence[int]],
         output_bounds: tuple[float, float] | None = None,
+        outputs: int = 1,
     ) -> None:
         super().__init__()
+        self.outputs = outputs
         self.features, self.output_bounds = tuple(features), output_bounds
         self.chosen = tuple(tuple(map(int, subset)) for subset in subsets)
         self.rank = len(self.chosen[0])
@@ -146,14 +151,15 @@ class Lattices(nn.Module):
         rank = (torch.arange(k) / (used - 1)).clamp(max=1.0)
         values = torch.where(self.sign < 0, 1 - rank, rank)
         missing = torch.full((len(values), 1), 0.5)
-        self.number_values = nn.Parameter(torch.cat([values, missing], 1))
-        self.category_values = nn.Parameter(torch.rand(int((self.sizes + 1).sum())))
+        each = () if self.outputs == 1 else (self.outputs,)
+        self.number_values = nn.Parameter(torch.cat([values, missing], 1).expand(*each, -1, -1).clone())
+        self.category_values = nn.Parameter(torch.rand(*each, int((self.sizes + 1).sum())))
         corners = torch.arange(2**self.rank)[:, None] >> torch.arange(self.rank) & 1
         slopes = self.monotone.float() / self.rank
-        vertices = (corners - 0.5) @ slopes + NOISE * torch.randn(2**self.rank, len(self.chosen))
-        self.vertices = nn.Parameter(vertices)
+        noise = torch.randn(*each, 2**self.rank, len(self.chosen))
+        self.vertices = nn.Parameter((corners - 0.5) @ slopes + NOISE * noise)
         if self.output_bounds is None:
-            self.bias = nn.Parameter(torch.zeros(()))
+            self.bias = nn.Parameter(torch.zeros(each))
         with torch.no_grad():
             if self.output_bounds is not None:
                 self.vertices.add_(sum(self.output_bounds) / 2)
@@ -163,8 +169,8 @@ class Lattices(nn.Module):
         return self.stacked({name: p[None] for name, p in self.named_parameters()}, rows)[0]
 
     def stacked(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """Scores (K, b) of rows (b, F) under K parameters of each name, (K, ...)."""
-        width = len(self.features)
+        """Scores (K, b) or (K, b, outputs) of rows (b, F) under K parameters of each name, (K, ...)."""
+        models, state, width = len(state["vertices"]), self.alone(state), len(self.features)
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(
                 f"expected rows of {width} features, as trained on, got {tuple(rows.shape)}"
@@ -174,7 +180,12 @@ class Lattices(nn.Module):
         settings = torch.arange(len(state["vertices"]), device=rows.device)
         subsets = (self.subsets + width * settings[:, None, None]).flatten(0, 1)
         scores = interpolate(inputs, table, subsets, len(self.chosen))
-        return scores + state["bias"][:, None] if "bias" in state else scores
+        scores = scores + state["bias"][:, None] if "bias" in state else scores
+        return scores if self.outputs == 1 else scores.unflatten(0, (models, -1)).transpose(1, 2)
+
+    def alone(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """K parameters of each name (K, ...) as those of K times `outputs` models of one output."""
+        return state if self.outputs == 1 else {name: p.flatten(0, 1) for name, p in state.items()}
 
     def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """(K, F, b) of the features, numbers first; in [0, 1] once projected."""
@@ -201,6 +212,13 @@ class Lattices(nn.Module):
     @torch.no_grad()
     def project(self, state: Mapping[str, Tensor]) -> None:
         """Move K parameters of each name (K, ...) to the nearest of the promised shape, in place."""
+        own = [state]
+        if self.outputs > 1:
+            own = [{name: p[:, output] for name, p in state.items()} for output in range(self.outputs)]
+        for one in own:
+            self._project(one)
+
+    def _project(self, state: Mapping[str, Tensor]) -> None:
         numbers, categories = state["number_values"], state["category_values"]
         vertices = state["vertices"]
         if len(self.signed):
@@ -221,6 +239,7 @@ class Lattices(nn.Module):
 
     def is_monotone(self, state: Mapping[str, Tensor]) -> bool:
         """Whether K parameters of each name have the promised shape, without any tolerance."""
+        state = self.alone(state)
         numbers, categories = state["number_values"], state["category_values"]
         vertices = state["vertices"]
         rises = (numbers[..., :-1].diff(dim=-1) * self.sign).masked_fill(self.filler[:, 1:], 0.0)
@@ -238,19 +257,21 @@ class Lattices(nn.Module):
         """Values of keypoints and categories, one more per feature for missing, vertices and bias."""
         calibrators = sum(1 + (f.size if isinstance(f, Categorical) else len(f.keypoints))
                           for f in self.features)  # fmt: skip
-        return calibrators + self.vertices.numel() + (self.output_bounds is None)
+        biases = self.outputs * (self.output_bounds is None)
+        return self.outputs * calibrators + self.vertices.numel() + biases
 
     @property
     def constraint_count(self) -> int:
         """Pairs of parameters that are kept in order; the bounds of calibrators are not counted."""
         calibrators = sum(len(f.order) if isinstance(f, Categorical) else
                           (f.sign != 0) * (len(f.keypoints) - 1) for f in self.features)  # fmt: skip
-        return calibrators + int(self.monotone.sum()) * 2 ** (self.rank - 1)
+        return self.outputs * (calibrators + int(self.monotone.sum()) * 2 ** (self.rank - 1))
 
     def describe(self) -> dict[str, Any]:
         """Everything but the parameters, as plain data; `built` makes the module from it."""
         features = [{"kind": type(f).__name__, **asdict(f)} for f in self.features]
-        return {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
+        said = {"features": features, "subsets": self.chosen, "output_bounds": self.output_bounds}
+        return {**said, "outputs": self.outputs}
 
 
 def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -263,6 +284,7 @@ def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
     """
     features = described(description)
     subsets, bounds = description["subsets"], description["output_bounds"]
+    outputs = description["outputs"]
     keypoints = [len(f.keypoints) for f in features if isinstance(f, Numeric)]
     sizes = [f.size for f in features if isinstance(f, Categorical)]
     rank = len(subsets[0]) if subsets else 0
@@ -270,12 +292,14 @@ def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
         1 <= rank <= MOST
         and all(len(subset) == rank for subset in subsets)
         and all(type(i) is int and 0 <= i < len(features) for subset in subsets for i in subset)
+        and type(outputs) is int
+        and outputs >= 1
         and (bounds is None or (len(bounds) == 2 and -math.inf < bounds[0] < bounds[1] < math.inf))
     )
     if not fits:
         raise ValueError("its lattices do not fit its features")
     values = len(keypoints) * (max(keypoints, default=2) + 1) + sum(sizes) + len(sizes)
-    return len(features), 1, values + 2**rank * len(subsets) + (bounds is None)
+    return len(features), outputs, outputs * (values + 2**rank * len(subsets) + (bounds is None))
 
 
 def built(description: Mapping[str, Any]) -> Lattices:
@@ -284,8 +308,9 @@ def built(description: Mapping[str, Any]) -> Lattices:
     >>> built(Lattices([Numeric((0.0, 1.0))], [[0]]).describe()).features
     (Numeric(keypoints=(0.0, 1.0), sign=0),)
     """
-    bounds = description["output_bounds"]
-    return Lattices(described(description), description["subsets"], bounds and (bounds[0], bounds[1]))
+    bounds, outputs = description["output_bounds"], description["outputs"]
+    features, subsets = described(description), description["subsets"]
+    return Lattices(features, subsets, bounds and (bounds[0], bounds[1]), outputs)
 
 
 def described(description: Mapping[str, Any]) -> list[Feature]:

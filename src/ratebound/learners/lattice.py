@@ -37,7 +37,8 @@ class Lattice(Network):
     being equal; after every step the parameters are moved to the nearest that keep this. A missing
     value may score anything. `output_bounds` keep scores between two numbers. `keypoints` are how many
     places a calibrator may bend at. Several learning rates, of the calibrators, are several settings,
-    trained side by side; values of lattices take steps ten times as long.
+    trained side by side; values of lattices take steps ten times as long. With more than two classes
+    there is such an ensemble for each, and nothing can be monotone: the largest score decides.
 
     >>> import ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -119,10 +120,10 @@ class Lattice(Network):
         """The module that is trained, its keypoints placed by these rows."""
         from ratebound.learners._lattice_network import Lattices
 
-        if outputs > 1:
+        if outputs > 1 and (any(self.monotone.values()) or any(self.orders.values())):
             raise ValueError(
-                f"rb.Lattice has one score a row, and {outputs} classes need one for each: use "
-                "rb.Linear, rb.MLP or rb.Boosted"
+                f"monotone and orders promise how one score moves, and of {outputs} classes the largest "
+                "score decides: leave them out, or make it two classes"
             )
         if features.ndim != 2:
             raise ValueError(f"a lattice model needs rows (n, d), got shape {features.shape}")
@@ -141,9 +142,8 @@ class Lattice(Network):
                 f"rb.Lattice(lattices={-(-width // self.rank)}, ...) or more"
             )
         subsets = random_subsets(width, self.lattices, min(self.rank, width), self.seed)
-        return Lattices(
-            [self._feature(i, features[:, i]) for i in range(width)], subsets, self.output_bounds
-        )
+        own = [self._feature(i, features[:, i]) for i in range(width)]
+        return Lattices(own, subsets, self.output_bounds, outputs)
 
     def _feature(self, index: int, values: Array) -> Feature:
         from ratebound.learners._lattice_network import Categorical, Numeric
@@ -180,7 +180,10 @@ def check_monotone(model: Any) -> bool:
 
 @dataclass(frozen=True)
 class Calibrator:
-    """What M models make of one feature, in [0, 1]: at its keypoints, or of each category."""
+    """What M models make of one feature, in [0, 1]: at its keypoints, or of each category.
+
+    With D > 2 classes each model has D of them, one after the other: M · D in all.
+    """
 
     at: Array  # (k,) keypoints or codes
     values: Array  # (M, k)
@@ -190,7 +193,8 @@ class Calibrator:
 
 def calibrators(model: Any) -> list[Calibrator]:
     """The calibrator of each feature of a lattice model: a mixture, a fitted estimator or the module."""
-    module, state = _parameters_of(model)
+    module, given = _parameters_of(model)
+    state = module.alone(given)
     numbers, categories = state["number_values"].numpy(), state["category_values"].numpy()
     found: dict[int, Calibrator] = {}
     for row, index in enumerate(module.numbers):
