@@ -15,6 +15,7 @@ from ratebound.game.trace import Trace, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
+from ratebound.rates.kinds import TWO
 
 FEW = 32  # rows on which a fit is compared with its scorer
 JUDGE = "judge"  # what a trace calls the judge's rows among those watched
@@ -97,6 +98,7 @@ class Keeper:
             data=self.compiled.digest,
             folds=None if self.folds is None else self.folds.models(every).only(sound),
             pieces=pieces,
+            classes=TWO if self.compiled.decisions == 2 else self.compiled.classes,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

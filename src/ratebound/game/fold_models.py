@@ -79,7 +79,7 @@ class FoldModels:
         first = pieces[0][2]
         found = np.empty((len(whole), *first.shape[1:-1], len(compiled.cells)), first.dtype)
         for own, rows, scores in pieces:
-            found[np.ix_(own, *map(range, first.shape[1:-1]), rows)] = scores
+            found[np.ix_(own, *map(np.arange, first.shape[1:-1]), rows)] = scores
         return found
 
 

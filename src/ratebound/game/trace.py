@@ -21,6 +21,7 @@ from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import TWO, Classes
 
 AT_ONCE = 2**24  # scores held at a time where candidates are judged
 NO_SETTING = -1  # of a candidate that comes from no setting of the game
@@ -99,6 +100,7 @@ class Trace:
         None  # where the objective is no sum of rates: which function of the pieces it is
     )
     pieces: Array | None = None  # (N, q) what the goal is a function of
+    classes: Classes = TWO  # what they decide among; whoever knows the names of two gives them later
 
     def __len__(self) -> int:
         return len(self.objectives)

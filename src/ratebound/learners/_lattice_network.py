@@ -181,7 +181,7 @@ class Lattices(nn.Module):
         subsets = (self.subsets + width * settings[:, None, None]).flatten(0, 1)
         scores = interpolate(inputs, table, subsets, len(self.chosen))
         scores = scores + state["bias"][:, None] if "bias" in state else scores
-        return scores if self.outputs == 1 else scores.unflatten(0, (models, -1)).transpose(1, 2)
+        return scores if self.outputs == 1 else scores.view(models, self.outputs, -1).transpose(1, 2)
 
     def alone(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """K parameters of each name (K, ...) as those of K times `outputs` models of one output."""

@@ -342,7 +342,8 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None 
         seed=trace.seed,
         data=trace.data,
     )
-    return Mixture(Members(p, parameters, scorer, members.thresholds), deciding, record)
+    own = Members(p, parameters, scorer, members.thresholds)
+    return Mixture(own, deciding, record, trace.classes)
 
 
 def member(whole: Mixture, index: int) -> Mixture:
