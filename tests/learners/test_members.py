@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from ratebound.learners._members import member_scores, weighted_rows
+from ratebound.learners._members import as_linear, member_scores, weighted_rows
+from ratebound.learners.linear import LinearScorer
 
 D = 4
 rng = np.random.default_rng(0)
@@ -138,3 +139,31 @@ def test_a_class_decides_alone():
 def test_regressors_are_refused_for_several_classes():
     with pytest.raises(TypeError, match=r"LinearRegression has no classes_ .* need a classifier"):
         member_scores(LinearRegression().fit(X, Y), X, D)
+
+
+# --- linear members ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [(0, 1, 2, 3), (0, 2, 3), (1, 3)], ids=["all", "three", "two"])
+@pytest.mark.parametrize("name", ["logistic", "svc", "ridge"])
+def test_linear_members_are_numbers_with_the_same_scores(name, kept):
+    seen = np.isin(Y, kept)
+    member = ANY[name].fit(X[seen], Y[seen])
+    flat, scores = as_linear(member, X, D)
+    assert flat is not None
+    np.testing.assert_allclose(scores, member_scores(member, X, D), atol=1e-9)
+    np.testing.assert_array_equal(scores, LinearScorer("float64", D).scores(flat[None], X)[0])
+
+
+@pytest.mark.parametrize("name", ["forest", "pairs", "pipeline", "bayes"])
+def test_other_members_are_not(name):
+    member = ANY[name].fit(X, Y)
+    flat, scores = as_linear(member, X, D)
+    assert flat is None
+    np.testing.assert_array_equal(scores, member_scores(member, X, D))
+
+
+def test_a_class_that_decides_alone_is_linear_too():
+    flat, scores = as_linear(3, X, D)
+    assert (scores.argmax(axis=0) == 3).all()
+    assert np.count_nonzero(flat) == D

@@ -17,6 +17,7 @@ from ratebound.game.fold_models import FoldModels, joined_models
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_count
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
@@ -238,8 +239,7 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     On rows they were cross-fitted on, the values are out of fold.
     The thresholds of areas are known from the scores there; others are those that were learned.
     """
-    each = 1 if compiled.decisions == 2 else compiled.decisions
-    many = max(1, AT_ONCE // (each * len(compiled.cells)))
+    many = max(1, AT_ONCE // (score_count(compiled.decisions) * len(compiled.cells)))
     starts = range(0, len(trace), many)
     judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
     objectives, violations, pieces, thresholds = zip(*judged, strict=True)

@@ -109,13 +109,13 @@ def _seen(member: Any) -> Array:
 
 def linear_scorer(decisions: int) -> LinearScorer:
     """The scorer of members that are kept as their numbers."""
-    return LinearScorer("float64")
+    return LinearScorer("float64", decisions)
 
 
 def as_linear(member: Any, X: Any, decisions: int) -> tuple[Array | None, Array]:
     """The parameters of a member whose scores are w · x + b, else None; and its scores."""
     scores = member_scores(member, X, decisions)
-    if decisions > 2 or frame_columns(X) or X.ndim != 2 or X.dtype.kind not in "buif":
+    if frame_columns(X) or X.ndim != 2 or X.dtype.kind not in "buif":
         return None, scores
     forms = _forms(member, X.shape[1], scores, decisions)
     if forms is None:

@@ -12,6 +12,7 @@ from ratebound.game.trace import Trace, Values, scores_on
 from ratebound.learners._torch_scorer import TorchScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
+from ratebound.rates.kinds import TWO
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,7 @@ def trace_of(
     }
     unknown = np.full((len(stacked), 1 + len(compiled.constraints)), np.nan)
     return Trace(
+        classes=TWO if compiled.decisions == 2 else compiled.classes,
         problem=compiled.problem,
         constraints=compiled.constraints,
         objectives=values["train"].objectives,
