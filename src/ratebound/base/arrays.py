@@ -78,9 +78,9 @@ def tally_kinds(
         found = np.bincount(places.ravel(), each, models * count * size).astype(example.dtype)
         found = found * weight if alike else found
     else:
-        each = xp.as_tensor(weight, dtype=example.dtype, device=places.device).expand(places.shape)
-        found = xp.zeros(models, count * size, dtype=example.dtype, device=places.device)
-        found = found.scatter_add_(1, places, each)
+        how: Any = {"dtype": example.dtype, "device": places.device}
+        each = xp.full(places.shape, weight, **how) if alike else as_like(weight, example).expand(models, -1)
+        found = xp.zeros(models, count * size, **how).scatter_add_(1, places, each)
     return found.reshape(models, count, size)
 
 
