@@ -53,6 +53,7 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet cooper-optim fairlearn  # peers to compare with
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/several_classes.py
 	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/adult.py

@@ -173,3 +173,59 @@ def test_scores_kept_on_the_device_are_those_that_are_deployed(kind, settings):
         fit.descend(torch.randn_like(fit.scores(None)) / 4000)
     differ = fit.all_scores() != fit.scorer.scores(fit.parameters(), X)
     assert differ.mean() < 1e-3
+
+
+SEVERAL = [f"class {i}" for i in range(5)]
+
+
+def several_classes(groups):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, 4000)
+    X = (np.eye(5)[labels] @ rng.normal(size=(5, 8)) + rng.normal(size=(4000, 8))).astype(np.float32)
+    columns = {f"g{i}": rng.random(4000) < 0.2 for i in range(groups)}
+    promises = [rb.recall(of=SEVERAL[i % 5], **{f"g{i}": True}) >= 0.7 for i in range(groups)]
+    learned = [
+        rb.recall(of=SEVERAL[0], at="low") >= 0.9,
+        rb.positive_rate(of=SEVERAL[0], at="low") <= 0.3,
+    ]
+    people = rb.Population(X, np.array(SEVERAL)[labels], columns=columns, weights=rng.random(4000))
+    return rb.compile(rb.Problem(rb.error_rate(), [*promises, *learned]), people)
+
+
+@pytest.mark.parametrize("proxy", ["logistic", "hinge", "sigmoid"])
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("groups", [3, 40])
+def test_several_classes_play_the_same_rounds_as_in_numpy(groups, player, proxy, monkeypatch):
+    monkeypatch.setattr("ratebound.game._costs.DENSE_ON_GPU", 2**14)
+    problem, ends = several_classes(groups), []
+    rows = np.random.default_rng(1).integers(0, 4000, size=(30, 256))
+    for device in (None, "cuda"):
+        fit = rb.MLP((4,), [0.01] * 2, device=device).start(problem, 2, 0)
+        game = rb.Game(problem, player, settings=2, device=fit.device, rules=rb.Rules(proxy=proxy))
+        state = game.start(fit.all_scores(), rounds=50)
+        for batch in rows:
+            batch = game.on_device(batch)
+            gradient, state = game.round(state, fit.scores(batch), game.batch(batch, 4000 / 256))
+            fit.descend(gradient)
+        ends.append((np.asarray(torch.as_tensor(state.multipliers.weights).cpu()), fit.parameters()))
+    np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("judge", [None, rb.Folds(3)], ids=["no judge", "folds"])
+@pytest.mark.parametrize("settings", [1, 3])
+def test_rounds_of_several_classes_are_replayed_as_they_were_recorded(settings, judge, monkeypatch):
+    problem, traces = several_classes(3), []
+    for recorded in (True, False):
+        if not recorded:
+            monkeypatch.setattr("ratebound.learners.torch.TorchFit.recordable", False)
+        learner = rb.MLP((4,), [0.01] * settings, device="cuda")
+        traces.append(
+            rb.play(problem, learner, rounds=60, batch_size=256, keep=rb.Keep(20), judge=judge)
+        )
+    one, other = traces
+    np.testing.assert_allclose(one.parameters, other.parameters, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(one.multipliers, other.multipliers, rtol=0.02, atol=0.02)
+    objectives, violations = problem.evaluate(one.scores(problem), one.thresholds)
+    np.testing.assert_allclose(one.objectives, objectives, atol=0.005)
+    np.testing.assert_allclose(one.violations, violations, atol=0.02)
