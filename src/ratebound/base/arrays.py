@@ -66,9 +66,7 @@ def tally(values: Array, index: Array, size: int) -> Array:
     return zeros.index_add_(1, index, values)
 
 
-def tally_kinds(
-    kinds: Array, count: int, index: Array, size: int, weight: Array | float, example: Array
-) -> Array:
+def tally_kinds(kinds: Array, count: int, index: Array, size: int, weight: Any, example: Array) -> Array:
     """Weights (b,), or one for all, by kind (K, b) and where each belongs (b,): (K, count, size)."""
     xp, models = namespace(kinds), len(kinds)
     places, alike = index + size * kinds, isinstance(weight, float)
@@ -78,9 +76,9 @@ def tally_kinds(
         found = np.bincount(places.ravel(), each, models * count * size).astype(example.dtype)
         found = found * weight if alike else found
     else:
-        how: Any = {"dtype": example.dtype, "device": places.device}
-        each = xp.full(places.shape, weight, **how) if alike else as_like(weight, example).expand(models, -1)
-        found = xp.zeros(models, count * size, **how).scatter_add_(1, places, each)
+        kind: Any = {"dtype": example.dtype, "device": places.device}
+        each = xp.full(places.shape, weight, **kind) if alike else weight.expand(models, -1)
+        found = xp.zeros(models, count * size, **kind).scatter_add_(1, places, each)
     return found.reshape(models, count, size)
 
 
