@@ -110,7 +110,8 @@ TABLES = {"adult": adult, "bank": bank, "compas": compas, "synthetic": synthetic
 
 def judged(truth, chances):
     """The objective and the worst violation of decisions that are yes with these chances (n,)."""
-    yes = truth.per_slice(truth.yes_weight(chances[None]))
+    weighed = chances if truth.weights is None else chances * truth.weights
+    yes = truth.per_slice(np.bincount(truth.cells, weighed, truth.cell_count)[None])
     values = truth.offset + (truth.blocks[0].net @ yes.T)[:, 0]
     return values[0], values[1:].max()
 

@@ -12,7 +12,7 @@ PUBLIC = {
     "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
         ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
-    "rates": """accuracy accuracy_of churn confusion coverage error_rate f_score
+    "rates": """accuracy accuracy_of churn confusion cost coverage error_rate f_score
         false_discovery_rate
         false_negative_rate false_negatives false_omission_rate false_positive_rate false_positives
         jaccard loss_only_churn losses negative_predictive_value negative_rate positive_rate

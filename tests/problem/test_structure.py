@@ -82,7 +82,9 @@ def test_offset_and_matrix_give_the_values(populations, name):
 
     each = [np.ones(len(p)) if p.weights is None else p.weights for p in populations.values()]
     weights = np.concatenate(each)
-    np.testing.assert_allclose(compiled.cell_weight, np.bincount(compiled.cells, weights))
+    np.testing.assert_allclose(
+        compiled.cell_weight(compiled.blocks[0]), np.bincount(compiled.cells, weights)
+    )
     for scores in np.random.default_rng(6).normal(size=(3, n)):
         yes = np.bincount(compiled.cells, weights * (scores >= 0), compiled.cell_count)
         values = compiled.offset + compiled.matrix @ yes

@@ -14,6 +14,7 @@ from the best at the multipliers tried.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -59,13 +60,8 @@ class Asking(Turns):
         if len(self.answers):
             self.multipliers = self.player.after(self.multipliers, self.answers)
         costs = _costs(self.compiled, self.multipliers.weights)
-        weights = 1.0 if self.compiled.weights is None else self.compiled.weights
         counted = np.ones((1, 1)) if self.folds is None else self.folds.factors[:, self.folds.of]
-        self.fit.answer(
-            (each[..., self.compiled.cells] * weights * factors).T
-            for each in costs
-            for factors in counted
-        )
+        self.fit.answer((each * factors).T for each in costs for factors in counted)
 
     def weighed(self) -> tuple[Array, Array]:
         """Weights whose product with the values of a trace is the Lagrangian."""
@@ -102,14 +98,28 @@ def _answered(best: Array, weights: Array) -> Array:
     return np.column_stack([np.bincount(best, each, len(weights)) for each in rounds])
 
 
-def _costs(compiled: Compiled, weights: Array) -> Array:
-    """What a yes costs in each cell, (K, cells), when the rates have weights (K, 1+m).
+def _costs(compiled: Compiled, weights: Array) -> Iterator[Array]:
+    """What a yes costs on each row, (n,) for each of K, when the rates have weights (K, 1+m).
 
-    With D > 2 classes (K, D, cells): what each decision costs more than the first.
+    With D > 2 classes (D, n): what each decision costs more than the first.
     """
-    costs = compiled.spread_each((compiled.blocks[0].net.T @ (weights / compiled.scale).T).T)
-    rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
-    costs = np.where(np.abs(costs) <= rounding, 0.0, costs)
+    by_cell, counted = [], []
+    for block in compiled.at_zero:
+        costs = compiled.spread_each((block.net.T @ (weights / compiled.scale).T).T)
+        rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
+        by_cell.append(_decisions(compiled, np.where(np.abs(costs) <= rounding, 0.0, costs)))
+        own = compiled.weights_in(block)
+        counted.append(1.0 if own is None else own)
+    for setting in range(len(weights)):  # one at a time: there are far more rows than cells
+        each = [
+            costs[setting][..., compiled.cells] * own
+            for costs, own in zip(by_cell, counted, strict=True)
+        ]
+        yield each[0] if len(each) == 1 else np.sum(each, axis=0)
+
+
+def _decisions(compiled: Compiled, costs: Array) -> Array:
+    """Costs of yeses as they are (K, cells); of several classes (K, D, cells), with the first one's."""
     if compiled.decisions == 2:
         return costs
     others = costs.reshape(len(costs), -1, compiled.cell_count)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.compiled import CHUNK, Block, Compiled
 
 
 def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbiased: bool) -> Array:
@@ -25,9 +25,10 @@ def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbia
 
     `largest_proxy` is the largest value of the proxy that is shown, None where decisions are.
     """
-    most = _heaviest_batch(compiled) if unbiased else compiled.slice_weight
     low, high = compiled.offset.copy(), compiled.offset.copy()
     for block in compiled.blocks:
+        weight = compiled.slice_weight(block)
+        most = _heaviest_batch(compiled, block) if unbiased else weight
         if largest_proxy is None:
             each = [part * most for part in _parts(block.net, compiled.slice_count)]
             low += functools.reduce(lambda a, b: a.minimum(b), each, 0 * each[0]).sum(axis=1)
@@ -36,7 +37,7 @@ def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbia
         # The costs count from 0 up, and `net` from what they come to where every decision is 0.
         costs = _parts(block.costs, compiled.slice_count)
         for part, target in zip(costs, compiled.targets, strict=True):
-            counted = 0.0 if target[0] else part @ compiled.slice_weight
+            counted = 0.0 if target[0] else part @ weight
             low += (part * (largest_proxy * most)).minimum(0).sum(axis=1) - counted
             high += (part * (largest_proxy * most)).maximum(0).sum(axis=1) - counted
     sizes: Array = np.maximum(abs(low), abs(high)) / compiled.scale
@@ -48,14 +49,15 @@ def _parts(matrix: Any, size: int) -> list[Any]:
     return [matrix[:, start : start + size] for start in range(0, matrix.shape[1], size)]
 
 
-def _heaviest_batch(compiled: Compiled) -> Array:
+def _heaviest_batch(compiled: Compiled, block: Block) -> Array:
     """(slices,) the largest total an unbiased estimate can give each slice.
 
     A batch that holds nothing but a slice's heaviest row takes it for every row of its population.
     """
     lengths = [len(population) for population in compiled.populations.values()]
     sizes = np.repeat(lengths, lengths).astype(float)
-    stands_for = sizes if compiled.weights is None else sizes * compiled.weights
+    weights = compiled.weights_in(block)
+    stands_for = sizes if weights is None else sizes * weights
     by_cell = np.zeros(compiled.cell_count)
     np.maximum.at(by_cell, compiled.cells, stands_for)
     found = np.zeros(compiled.slice_count)

@@ -37,7 +37,8 @@ class Costs:
         precision = str(example.dtype).removeprefix("torch.")
         self.at = block.at if isinstance(block.at, str) else rounded_up(block.at, precision)
         self.example = example
-        self.slice_weight = as_like(compiled.slice_weight, example)
+        self.slice_weight = as_like(compiled.slice_weight(block), example)
+        self.amounts = None if block.amounts is None else as_like(block.amounts, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
         net, costs = ((scale @ m).tocsr() for m in (block.net, block.costs))

@@ -91,7 +91,7 @@ class FoldedGame(Game):
     def batch(self, rows: Array | None, share: Array | float | None = None) -> FoldedBatch:
         own = super().batch(rows, share)
         fold = self.fold if rows is None else self.fold[rows]
-        return FoldedBatch(own.cells, own.weight, own.share, fold)
+        return FoldedBatch(own.cells, own.weight, own.share, own.amounts, fold)
 
     def round(
         self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None

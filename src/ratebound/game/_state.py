@@ -19,6 +19,12 @@ class Batch:
     cells: Array  # (b,)
     weight: Array | float  # (b,) each row's own weight, or 1
     share: Array | float  # (b,) or one number: rows of its population per row drawn
+    amounts: tuple[Array | None, ...]  # for each block (b,) what a row counts for besides, or None
+
+    def weights(self, block: int) -> Array | float:
+        """What each row counts for in a block."""
+        amounts = self.amounts[block]
+        return self.weight if amounts is None else self.weight * amounts
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ A candidate is a rule for one known group, known by its number: a threshold wher
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
@@ -24,11 +25,12 @@ class Candidates(ABC):
         """How many known groups there are."""
 
     @abstractmethod
-    def cheapest(self, prices: Array, costs: Array, prove: bool) -> tuple[Array, Array, Array]:
+    def cheapest(self, prices: Array, costs: Sequence[Array], prove: bool) -> tuple[Array, Array, Array]:
         """Each group's cheapest candidate, its cost, and a bound below which none is, (groups,) each.
 
         `prices` (1+m,) are of the objective and the constraints, and `costs` ((D - 1) * cells,) what
-        decisions other than the first cost at these. Without `prove` bounds may be infinite.
+        decisions other than the first cost at these, for each block at zero. Without `prove` bounds
+        may be infinite.
         """
 
     @abstractmethod

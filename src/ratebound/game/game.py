@@ -112,9 +112,10 @@ class Game:
             raise TypeError(
                 f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
             )
+        weights = map(self.compiled.weights_in, self.compiled.blocks)
         means = tuple(
-            self._exact_means(block, shifted)
-            for block, shifted in zip(self.blocks, self._shifted(at, first), strict=True)
+            self._exact_means(block, shifted, 1.0 if own is None else own)
+            for block, shifted, own in zip(self.blocks, self._shifted(at, first), weights, strict=True)
         )
         return GameState(multipliers, means, as_like(at, self.example))
 
@@ -142,11 +143,11 @@ class Game:
         first = self.scores.shaped(first, models)
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
-    def _exact_means(self, block: Costs, shifted: Array) -> RunningMeans:
+    def _exact_means(self, block: Costs, shifted: Array, weight: Array | float) -> RunningMeans:
         """Means to start from, of NumPy scores (K, ..., n) on all rows."""
         compiled = self.compiled
         places = CellPlaces(compiled.cells, compiled.cell_count, Exactly(compiled), np.empty(0))
-        totals = self._totals(shifted, places, 1.0 if compiled.weights is None else compiled.weights)
+        totals = self._totals(shifted, places, weight)
         exact = as_like(totals, self.example) / (block.slice_weight + (block.slice_weight == 0))
         return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
@@ -177,7 +178,9 @@ class Game:
             weight = self.row_weights if rows is None else self.row_weights[rows]
         if share is None:
             share = 1.0 if rows is None else self._share(rows)
-        return Batch(cells, weight, share)
+        amounts = (block.amounts for block in self.blocks)
+        own = tuple(a if a is None or rows is None else a[rows] for a in amounts)
+        return Batch(cells, weight, share, own)
 
     def _share(self, rows: Array) -> Array | float:
         """For each row, how many rows of its population one drawn row stands for."""
@@ -217,9 +220,10 @@ class Game:
     def _gradient(self, state: GameState, view: View) -> tuple[Array, list[Array]]:
         """The gradient of the θ-player's loss by its scores, and that by each learned threshold."""
         weights = as_like(state.multipliers.weights, self.example)
-        factor = view.batch.weight * view.batch.share
         gradient, slopes = None, []
-        for block, shifted, places in zip(self.blocks, view.shifted, view.places, strict=True):
+        seen = zip(self.blocks, view.shifted, view.places, strict=True)
+        for index, (block, shifted, places) in enumerate(seen):
+            factor = view.batch.weights(index) * view.batch.share
             slope = self._slope(block, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
             if isinstance(block.at, str):
@@ -228,10 +232,10 @@ class Game:
 
     def _look(self, state: GameState, view: View) -> Look:
         values, means = self.offset, []
-        for own, block, shifted, places in zip(
-            state.means, self.blocks, view.shifted, view.places, strict=True
-        ):
-            shown, estimates = self._estimated(own, block, places, shifted, view.batch)
+        seen = zip(state.means, self.blocks, view.shifted, view.places, strict=True)
+        for index, (own, block, shifted, places) in enumerate(seen):
+            counted = view.batch.weights(index), view.batch.share
+            shown, estimates = self._estimated(own, block, places, shifted, *counted)
             values = values + shown
             means.append(estimates)
         return Look(values, tuple(means))
@@ -244,9 +248,11 @@ class Game:
         weights = as_like(state.multipliers.weights, self.example)
         own = self.scores.shaped(self._as_scores(scores), len(weights))
         found: Array = 0.0
-        for block, shifted in zip(self.blocks, self._shifted(state.thresholds, own), strict=True):
+        seen = zip(self.blocks, self._shifted(state.thresholds, own), batch.amounts, strict=True)
+        for block, shifted, amounts in seen:
             for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
-                found = found + self.scores.curvature(proxy, shifted, costs)
+                bent = self.scores.curvature(proxy, shifted, costs)
+                found = found + (bent if amounts is None else bent * amounts)
         factor = batch.weight * batch.share
         return self._as_given((found * factor).clip(min=FLATTEST), scores)
 
@@ -268,13 +274,18 @@ class Game:
         ]
 
     def _estimated(
-        self, means: RunningMeans, block: Costs, places: Places, shifted: Array, batch: Batch
+        self,
+        means: RunningMeans,
+        block: Costs,
+        places: Places,
+        shifted: Array,
+        weight: Array | float,
+        share: Array | float,
     ) -> tuple[Array, RunningMeans]:
         """Values (K, 1+m), offset apart, as the batch shows them, and the means after it."""
         if self.rules.estimate == "unbiased":
-            totals = self._totals(shifted, places, batch.weight * batch.share)
+            totals = self._totals(shifted, places, weight * share)
         else:
-            weight = batch.weight
             sizes = places.count() if isinstance(weight, float) else places.total(weight[None])
             means = means.seen(self._totals(shifted, places, weight), sizes)
             totals = means.totals()

@@ -183,9 +183,10 @@ def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
     Learned thresholds move along with the scores, so that none of it changes.
     """
     rows = compiled.whole or compiled
-    at_zero = (rows.blocks[0].net @ rows.decided_weight(decided(scores)).T).T
     known = [own.objectives, own.violations, *([] if own.pieces is None else [own.pieces])]
-    values: Array = np.column_stack(known) - at_zero
+    values: Array = np.column_stack(known)
+    for block in rows.at_zero:
+        values = values - (block.net @ rows.decided_weight(decided(scores), block).T).T
     return values
 
 

@@ -7,6 +7,7 @@ better as the program goes on. Candidates are numbered in the order in which the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -49,7 +50,7 @@ class Offsets(Candidates):
     def groups(self) -> int:
         return len(self.rows)
 
-    def cheapest(self, prices: Array, costs: Array, prove: bool) -> tuple[Array, Array, Array]:
+    def cheapest(self, prices: Array, costs: Sequence[Array], prove: bool) -> tuple[Array, Array, Array]:
         best, bounds = [], np.full(self.groups, -np.inf)
         for group, rows in enumerate(self.searched):
             self._search(group, prices, self._costs(costs, rows))
@@ -110,12 +111,14 @@ class Offsets(Candidates):
         order = np.argsort([self.found.values[i] @ prices for i in own], kind="stable")
         return [own[i] for i in order]
 
-    def _costs(self, costs: Array, rows: Array) -> Array:
+    def _costs(self, costs: Sequence[Array], rows: Array) -> Array:
         """What each decision costs on these rows, (D, rows), the first nothing."""
-        cells, weights = self.compiled.cells[rows], self.compiled.weights
         found = np.zeros((len(self.scores), len(rows)))
-        found[1:] = costs.reshape(len(self.scores) - 1, -1)[:, cells]
-        return found if weights is None else found * weights[rows]
+        for block, own in zip(self.compiled.at_zero, costs, strict=True):
+            each = own.reshape(len(self.scores) - 1, -1)[:, self.compiled.cells[rows]]
+            weights = self.compiled.weights_in(block)
+            found[1:] += each if weights is None else each * weights[rows]
+        return found
 
     def _numbered(self, group: int, offsets: Array) -> Array:
         """The numbers (k,) of offsets (k, D), which are added where they are new."""
@@ -137,8 +140,11 @@ class Offsets(Candidates):
 
     def _values_of(self, decisions: Array) -> Array:
         """What decisions (n,) add to the objective and each constraint, (1+m,)."""
-        found = self.compiled.blocks[0].net @ self.compiled.decided_weight(decisions[None])[0]
-        return np.asarray(found)
+        found = [
+            block.net @ self.compiled.decided_weight(decisions[None], block)[0]
+            for block in self.compiled.at_zero
+        ]
+        return np.sum(found, axis=0)
 
 
 def offsets_of(

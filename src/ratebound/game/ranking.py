@@ -5,6 +5,7 @@ What a threshold costs is then a cumulative sum, so the cheapest of all threshol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +29,7 @@ class Ranking(Candidates):
     compiled: Compiled
     scores: Array  # (n,) in this order
     cell: Array  # (n,) int32: the cell of each row, in this order
-    weights: Array | None  # (n,) in this order
+    weights: tuple[Array | None, ...]  # (n,) in this order, for each block at zero
     stops: Array  # (candidates,) int32: where in this order the rows that get a yes end
     first: Array  # (groups + 1,) each group's first candidate, and the end
     starts: Array  # (groups + 1,) each group's first row in this order, and the end
@@ -38,7 +39,7 @@ class Ranking(Candidates):
     def groups(self) -> int:
         return len(self.first) - 1
 
-    def cheapest(self, prices: Array, costs: Array, prove: bool) -> tuple[Array, Array, Array]:
+    def cheapest(self, prices: Array, costs: Sequence[Array], prove: bool) -> tuple[Array, Array, Array]:
         candidates, cost = self.best(costs)
         return candidates, cost, cost.copy()
 
@@ -64,11 +65,14 @@ class Ranking(Candidates):
     def tightened(self, compiled: Compiled, margins: Array) -> Ranking:
         return replace(self, compiled=compiled, offset=self.offset + margins)
 
-    def best(self, costs: Array) -> tuple[Array, Array]:
-        """The cheapest candidate of each group and its cost, at `costs` (cells,) of a yes."""
-        each = costs[self.cell]
-        total = np.zeros(len(each) + 1)
-        np.cumsum(each if self.weights is None else each * self.weights, out=total[1:])
+    def best(self, costs: Sequence[Array]) -> tuple[Array, Array]:
+        """Each group's cheapest candidate and its cost, at the costs (cells,) of a yes in each block."""
+        each = [
+            own[self.cell] if weights is None else own[self.cell] * weights
+            for own, weights in zip(costs, self.weights, strict=True)
+        ]
+        total = np.zeros(len(self.cell) + 1)
+        np.cumsum(each[0] if len(each) == 1 else np.sum(each, axis=0), out=total[1:])
         passed = total[self.stops]
         if len(self.first) == 2:  # one group, as where thresholds are the same for everyone
             hit = np.array([passed.argmin()])
@@ -93,27 +97,35 @@ class Ranking(Candidates):
         follows = np.append(False, group[1:] == group[:-1])  # in a group only what is new is counted
         begins[follows] = self.stops[candidates[:-1]][follows[1:]]
         sizes = self.stops[candidates] - begins
-        totals = np.empty((len(candidates), self.compiled.slice_count))
-        step = max(1, CHUNK // self.compiled.cell_count)
-        for start in range(0, len(candidates), step):
-            part = slice(start, start + step)
-            totals[part] = self._totals(begins[part], sizes[part])
-        sums = np.cumsum(totals, axis=0)
         heads = np.flatnonzero(~follows)
-        before = (sums - totals)[np.repeat(heads, np.diff(np.append(heads, len(candidates))))]
-        return np.asarray((self.compiled.blocks[0].net @ (sums - before).T).T)
+        first = np.repeat(heads, np.diff(np.append(heads, len(candidates))))
+        values = []
+        for block, weights in zip(self.compiled.at_zero, self.weights, strict=True):
+            totals = self._totals(begins, sizes, weights)
+            sums = np.cumsum(totals, axis=0)
+            values.append((block.net @ (sums - (sums - totals)[first]).T).T)
+        return np.asarray(values[0] if len(values) == 1 else np.sum(values, axis=0))
 
     def group(self, candidates: Array) -> Array:
         """The group of each candidate."""
         return np.searchsorted(self.first, candidates, side="right") - 1
 
-    def _totals(self, begins: Array, sizes: Array) -> Array:
+    def _totals(self, begins: Array, sizes: Array, weights: Array | None) -> Array:
         """Weights per slice (k, slices) of k stretches of rows."""
+        totals = np.empty((len(sizes), self.compiled.slice_count))
+        step = max(1, CHUNK // self.compiled.cell_count)
+        for start in range(0, len(sizes), step):
+            part = slice(start, start + step)
+            totals[part] = self._some_totals(begins[part], sizes[part], weights)
+        return totals
+
+    def _some_totals(self, begins: Array, sizes: Array, weights: Array | None) -> Array:
         ends = np.cumsum(sizes)
         rows = np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)
         places = self.cell[rows] + np.repeat(np.arange(len(sizes)) * self.compiled.cell_count, sizes)
-        weights = None if self.weights is None else self.weights[rows]
-        counted = np.bincount(places, weights, len(sizes) * self.compiled.cell_count)
+        counted = np.bincount(
+            places, None if weights is None else weights[rows], len(sizes) * self.compiled.cell_count
+        )
         return self.compiled.per_slice(counted.reshape(len(sizes), -1).astype(float))
 
 
@@ -134,11 +146,12 @@ def rank(
     is_end[starts[1:] - 1] = True
     ends = np.flatnonzero(is_end).astype(np.int32)
     cut = np.searchsorted(ends, starts[:-1])  # where a group begins, with "yes to no one"
+    own = map(compiled.weights_in, compiled.at_zero)
     return Ranking(
         compiled=compiled,
         scores=scores,
         cell=compiled.cells[order],
-        weights=None if compiled.weights is None else compiled.weights[order],
+        weights=tuple(None if each is None else each[order] for each in own),
         stops=np.insert(ends + 1, cut, starts[:-1]),
         first=np.append(cut, len(ends)) + np.arange(len(starts)),
         starts=starts,

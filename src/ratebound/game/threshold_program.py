@@ -200,7 +200,7 @@ def _cheapest(
 ) -> tuple[Array, Array, Array, Array]:
     """Model, candidate and cost of each group's cheapest column at these prices, and a bound for all."""
     compiled = rankings[0].compiled
-    costs = compiled.spread_each((prices @ compiled.blocks[0].net)[None])[0]
+    costs = [compiled.spread_each((prices @ block.net)[None])[0] for block in compiled.at_zero]
     for index, ranking in enumerate(rankings):
         other, lower, least = ranking.cheapest(prices, costs, prove)
         lower[0] += prices @ ranking.offset  # which the columns of the first group carry

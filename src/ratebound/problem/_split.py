@@ -27,8 +27,10 @@ from scipy import sparse
 from ratebound.base.types import Array
 from ratebound.problem.compiled import CHUNK, Block, bit
 from ratebound.problem.masks import patterns
+from ratebound.rates.subsets import Name
 
 Entry = tuple[int, int, int, float]  # row, target, slice, coefficient
+Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 Target = tuple[bool, ...]  # whether each decision lies in it
 
 
@@ -52,21 +54,21 @@ class _Found:
 
 
 def split(
-    nets: dict[float | str, sparse.csr_array], membership: Array, slice_count: int, decisions: int
+    nets: dict[Key, sparse.csr_array], membership: Array, slice_count: int, decisions: int
 ) -> Divided:
-    """Blocks with costs for each threshold's coefficients, and membership with new slices."""
+    """Blocks with costs for the coefficients at each key, and membership with new slices."""
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
     found = _Found(slice_count, two)
-    entries = {at: _split_rows(net, membership, decisions - 1, found) for at, net in nets.items()}
+    entries = {key: _split_rows(net, membership, decisions - 1, found) for key, net in nets.items()}
     if found.masks:
         membership = _widened(membership, slice_count, list(found.masks))
     total, blocks = slice_count + len(found.masks), []
-    for at, net in nets.items():
-        costs = _matrix(entries[at], net.shape[0], len(found.targets), total)
+    for key, net in nets.items():
+        costs = _matrix(entries[key], net.shape[0], len(found.targets), total)
         entered, shape = net.tocoo(), (net.shape[0], (decisions - 1) * total)
         moved = entered.col // slice_count * total + entered.col % slice_count
         widened = sparse.csr_array((entered.data, (entered.row, moved)), shape=shape)
-        blocks.append(Block(at, widened, costs))
+        blocks.append(Block(key[0], widened, costs))
     targets = np.array(list(found.targets), dtype=bool).reshape(-1, decisions)
     return Divided(tuple(blocks), membership, total, targets)
 

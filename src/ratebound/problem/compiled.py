@@ -35,7 +35,9 @@ ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The coefficients of decisions at one threshold; most problems have one block, at 0.
+    """The coefficients of decisions at one threshold, and of one column's amounts where costs are such.
+
+    Most problems have one block, at 0 and without amounts.
 
     Matrices are sparse, one row for the objective and each constraint. Let there be D decisions, S
     slices and T targets. A row of data that lies in a slice and is decided d > 0 adds what `net` has in
@@ -48,6 +50,7 @@ class Block:
     at: float | str  # a number, or the name of a threshold that is learned
     net: Any  # (1+m, (D - 1) * S) CSR
     costs: Any  # (1+m, T * S) CSR; not negative once summed per row
+    amounts: Array | None = None  # (n,) what each row counts for besides its weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,17 +167,33 @@ class Compiled:
     @cached_property
     def digest(self) -> str:
         """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
-        return digest_of([*(p.X for p in self.populations.values()), self.cells, self.weights])
+        amounts = [block.amounts for block in self.blocks]
+        return digest_of([*(p.X for p in self.populations.values()), self.cells, self.weights, *amounts])
 
-    @cached_property
-    def cell_weight(self) -> Array:
-        """Weight of the rows in each cell."""
-        return np.bincount(self.cells, self.weights, minlength=self.cell_count).astype(float)
+    def weights_in(self, block: Block) -> Array | None:
+        """What each row (n,) counts for in a block, weight times amount; None where each counts once."""
+        if block.amounts is None or self.weights is None:
+            return self.weights if block.amounts is None else block.amounts
+        return self.weights * block.amounts
 
-    @cached_property
-    def slice_weight(self) -> Array:
-        """Weight of the rows in each slice."""
-        return self.per_slice(self.cell_weight[None])[0]
+    def cell_weight(self, block: Block) -> Array:
+        """What the rows in each cell count for in a block."""
+        return np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float)
+
+    @property
+    def column_weight(self) -> Array:
+        """What the rows in the cell of each column of `matrix` count for."""
+        others = self.decisions - 1
+        return np.concatenate([np.tile(self.cell_weight(block), others) for block in self.blocks])
+
+    def slice_weight(self, block: Block) -> Array:
+        """What the rows in each slice count for in a block."""
+        return self.per_slice(self.cell_weight(block)[None])[0]
+
+    @property
+    def at_zero(self) -> tuple[Block, ...]:
+        """The blocks of the decisions themselves: several where some rates count amounts."""
+        return tuple(block for block in self.blocks if block.at == self.blocks[0].at)
 
     @property
     def learnable(self) -> tuple[str, ...]:
@@ -277,18 +296,17 @@ class Compiled:
         values = np.tile(self.offset, (len(stacked), 1))
         for block in self.blocks:
             at = self._threshold(block.at, known, stacked.dtype)
-            values += (block.net @ self.decided_weight(decided_at(stacked, at)).T).T
+            values += (block.net @ self.decided_weight(decided_at(stacked, at), block).T).T
         return (values[0, 0], values[0, 1:]) if single else (values[:, 0], values[:, 1:])
 
-    def decided_weight(self, decided: Array) -> Array:
-        """Weight of the rows decided 1, 2, ... in each slice, (K, (D - 1) * slices).
+    def decided_weight(self, decided: Array, block: Block) -> Array:
+        """What the rows decided 1, 2, ... in each slice count for in a block, (K, (D - 1) * slices).
 
         `decided` are the decisions (K, n).
         """
-        size, others = self.cell_count, self.decisions - 1
+        size, others, weights = self.cell_count, self.decisions - 1, self.weights_in(block)
         counted = [
-            np.bincount(self.cells + row * size, self.weights, (others + 1) * size)[size:]
-            for row in decided
+            np.bincount(self.cells + row * size, weights, (others + 1) * size)[size:] for row in decided
         ]
         per_cell = np.array(counted, dtype=float).reshape(len(decided) * others, size)
         return self.per_slice(per_cell).reshape(len(decided), -1)

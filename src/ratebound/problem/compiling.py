@@ -24,7 +24,8 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem._split import split
+from ratebound.problem._split import Key, split
+from ratebound.problem.amounts import amounts_where, read_amounts
 from ratebound.problem.compiled import CHUNK, Compiled
 from ratebound.problem.counts import counting
 from ratebound.problem.frames import some
@@ -37,9 +38,11 @@ from ratebound.problem.reductions.limits import coin, least_sum
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression
-from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, place_of
+from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, is_cost, place_of
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import Label, Subset, value_text
+from ratebound.rates.subsets import Label, Name, Subset, value_text
+
+PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
@@ -86,7 +89,9 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
-    divided = split(book.net(), membership, len(book.slices), len(classes))
+    nets = book.net()
+    divided = split(nets, membership, len(book.slices), len(classes))
+    columns = [column for _, column in nets]
     return Compiled(
         problem=problem,
         populations=populations,
@@ -94,9 +99,12 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         cells=cells,
         membership=divided.membership,
         slice_count=divided.slice_count,
-        blocks=divided.blocks,
+        blocks=tuple(
+            replace(block, amounts=book.stacked(column))
+            for block, column in zip(divided.blocks, columns, strict=True)
+        ),
         offset=book.offset,
-        scale=book.scale,
+        scale=np.where(book.scale > 0, book.scale, 1.0),
         weights=_stacked_weights(populations),
         budgets=_budgets(problem, book),
         classes=classes,
@@ -167,16 +175,17 @@ class _Book:
     ) -> None:
         self.populations, self.totals, self.first, self.classes = populations, totals, first, classes
         self.offset = np.zeros(rows)
-        self.scale = np.ones(rows)
+        self.scale = np.zeros(rows)
         self.slices: dict[tuple[str, Subset], int] = {}
         self.bits: list[Array] = []  # a slice's mask each, packed
-        # For each threshold: row, decision and slice -> coefficient.
-        self.entries: dict[float | str, dict[tuple[int, int, int], float]] = {0.0: defaultdict(float)}
+        # For each threshold and column of amounts: row, decision and slice -> coefficient.
+        self.entries: dict[Key, dict[tuple[int, int, int], float]] = {PLAIN: defaultdict(float)}
+        self.amounts: dict[tuple[str, Name], Array] = {}  # of populations and columns that costs name
         masks = {name: masker(population) for name, population in populations.items()}
         self.mask: Callable[[str, Subset], Array] = lru_cache(maxsize=4)(
             lambda name, subset: masks[name](subset)
         )
-        self.weigh: Callable[[str, Subset], float] = lru_cache(maxsize=None)(self._weigh)
+        self.weigh: Callable[[str, Subset, Name | None], float] = lru_cache(maxsize=None)(self._weigh)
         self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(
             lambda rate: atoms(rate, classes)
         )
@@ -206,42 +215,59 @@ class _Book:
                 f"with {len(self.classes)} classes there is no one score to compare with {at}: name the "
                 f'threshold, as in at="cautious", and an offset for each class is learned'
             )
-        entries = self.entries.setdefault(at, defaultdict(float))
+        largest = 0.0  # the most that it can be, if it is a cost
         for atom in self.atoms(rate):
             among = rate.subset if per_row else atom.over
             if among is None:
                 assert rate.per is not None  # every other count says so by now
                 share = coefficient * (rate.per / self.totals[name])
-                self.scale[row] = max(self.scale[row], rate.per)
             else:
-                over = self.weigh(name, among)
+                over = self.weigh(name, among, None)
                 if over <= 0:
                     raise NoRows(
                         f"no row (or no weight) where {_words(among)}, so this rate does not "
                         "exist here: widen the group, or leave the constraint out"
                     )
                 share = coefficient / over
+            share *= atom.factor
             if atom.predicted is not YES:
-                self.offset[row] += share * self.weigh(name, atom.given)
+                self.offset[row] += share * self.weigh(name, atom.given, atom.amounts)
             if atom.predicted is not ANY:
                 sign = 1.0 if atom.predicted is YES else -1.0
-                self._enter_decision(row, entries, atom, name, sign * share)
+                self._enter_decision(row, at, atom, name, sign * share)
+            if is_cost(rate):
+                largest += abs(share / coefficient) * self.weigh(name, atom.given, atom.amounts)
+        self.scale[row] = max(self.scale[row], largest if is_cost(rate) else max(1.0, rate.per or 1.0))
 
-    def _enter_decision(
-        self, row: int, entries: dict[tuple[int, int, int], float], atom: Atom, name: str, share: float
-    ) -> None:
+    def _enter_decision(self, row: int, at: float | str, atom: Atom, name: str, share: float) -> None:
         """Enter what a decision for the atom's class counts; the first is what the others leave."""
+        entries = self.entries.setdefault((at, atom.amounts), defaultdict(float))
         decision, index = place_of(atom.of, self.classes), self._slice(name, atom.given)
         if decision > 0:
             entries[row, decision, index] += share
             return
-        self.offset[row] += share * self.weigh(name, atom.given)
+        self.offset[row] += share * self.weigh(name, atom.given, atom.amounts)
         for other in range(1, len(self.classes)):
             entries[row, other, index] -= share
 
-    def _weigh(self, name: str, subset: Subset) -> float:
+    def _weigh(self, name: str, subset: Subset, column: Name | None) -> float:
+        """The weight of a subset's rows, or with a column of amounts what they are worth."""
         mask, weights = self.mask(name, subset), self.populations[name].weights
-        return float(mask.sum() if weights is None else weights[mask].sum())
+        if column is None:
+            return float(mask.sum() if weights is None else weights[mask].sum())
+        if (name, column) not in self.amounts:
+            self.amounts[name, column] = read_amounts(self.populations[name], column)
+        inside = mask if weights is None else mask & (weights > 0)
+        worth = amounts_where(self.amounts[name, column], inside, column)
+        return float(worth.sum() if weights is None else weights @ worth)
+
+    def stacked(self, column: Name | None) -> Array | None:
+        """The amounts (n,) of all rows in a column, 0 where no cost speaks of them."""
+        if column is None:
+            return None
+        sizes = ((name, len(population)) for name, population in self.populations.items())
+        parts = [self.amounts.get((name, column), np.zeros(rows)) for name, rows in sizes]
+        return np.nan_to_num(np.concatenate(parts))
 
     def _slice(self, name: str, subset: Subset) -> int:
         key = (name, subset)
@@ -250,18 +276,18 @@ class _Book:
             self.bits.append(np.packbits(self.mask(name, subset)))
         return self.slices[key]
 
-    def net(self) -> dict[float | str, sparse.csr_array]:
-        """Coefficients of decisions per slice, (1+m, (D - 1) * slices) for each threshold."""
+    def net(self) -> dict[Key, sparse.csr_array]:
+        """Coefficients of decisions per slice, (1+m, (D - 1) * slices) for each key."""
         shape, found = (len(self.offset), (len(self.classes) - 1) * len(self.slices)), {}
-        for at, entries in self.entries.items():
-            if entries or at == 0.0:
+        for key, entries in self.entries.items():
+            if entries or key == PLAIN:
                 row, decision, index = np.array(list(entries), dtype=np.int64).reshape(-1, 3).T
                 column = (decision - 1) * len(self.slices) + index
                 matrix = sparse.csr_array((list(entries.values()), (row, column)), shape=shape)
                 matrix.eliminate_zeros()
-                found[at] = matrix
-        if len(found) > 1 and not found[0.0].nnz:
-            del found[0.0]
+                found[key] = matrix
+        if len(found) > 1 and not found[PLAIN].nnz:
+            del found[PLAIN]
         return found
 
     def cells(self) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from ratebound.rates.beyond_sums import Sense, check_objective
+from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
 from ratebound.rates.expressions import Constraint, Expression, Metric, Range
 from ratebound.rates.grouping import Goal, Promise
@@ -116,13 +117,14 @@ class Problem:
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """Every column that a condition or a goal speaks of, once.
+        """Every column that a condition, a cost or a goal speaks of, once.
 
         >>> Problem("error_rate()", ["recall(age < 40) >= 0.9", "equal_odds(sex, ratio=0.9)"]).columns
         ('age', 'sex')
         """
         goals = [name for goal in self.subject_to if isinstance(goal, Goal) for name in goal.columns]
-        return tuple(dict.fromkeys([*(n for r in self.rates for n in columns_in(r.subset)), *goals]))
+        own = (name for r in self.rates for name in (*columns_in(r.subset), *cost_columns(r)))
+        return tuple(dict.fromkeys([*own, *goals]))
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:

@@ -15,9 +15,9 @@ from ratebound.base.spelling import closest
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Decision, Label, Subset, Value, value_text
+from ratebound.rates.subsets import Decision, Label, Name, Subset, Value, value_text
 
-Unit = Literal["share", "count", "ratio", "area"]
+Unit = Literal["share", "count", "cost", "ratio", "area"]
 Speaks = Literal["one class", "two classes", "every class", "no class"]
 Classes = tuple[Value, ...]  # what may be decided, in order; of two, no and then yes
 YES, NO, ANY = True, False, None
@@ -30,13 +30,16 @@ class Atom:
     """Weight of the rows in `given` that get the decision `predicted`, over the weight of `over`.
 
     `predicted` YES counts rows that are called `of`, NO those that are called otherwise, and ANY all.
-    `of` is None for the positive one of two classes. `over` None means a count, not a share.
+    `of` is None for the positive one of two classes. `over` None means a count, not a share. A row
+    counts `factor` times, and where `amounts` names a column as often as that says too.
     """
 
     predicted: bool | None
     given: Subset
     over: Subset | None
     of: Value | None = None
+    factor: float = 1.0
+    amounts: Name | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class OneClass:
 Counts = Callable[[Subset, OneClass], tuple[Atom, ...]]
 # The numerator and the denominator of a ratio, said of everyone, by the options of its own.
 Sides = Callable[[Mapping[str, Value]], tuple[Expression, Expression]]
+# The atoms of a kind with what each of them costs.
+Prices = Callable[[tuple[Atom, ...], Mapping[str, Value]], tuple[Atom, ...]]
 # The options that only one kind takes, once checked, without those left at their defaults.
 Own = Callable[[Mapping[str, Any]], dict[str, Value]]
 
@@ -65,7 +70,8 @@ class Kind:
     unit: Unit
     labels: bool  # whether it needs labels
     versus: bool  # whether it needs the decisions of an existing model
-    counts: Counts | None = None  # of shares and counts
+    counts: Counts | None = None  # of shares, counts and costs
+    prices: Prices | None = None  # of costs
     sides: Sides | None = None  # above and below the line, of ratios
     same_as: str = ""  # the kind that this is another name of
     own: tuple[str, ...] = ()  # the names of the options that it alone takes
@@ -79,7 +85,8 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
-        return (*classes, *self.own, *versus, "on", "at", *(("per",) if self.unit == "count" else ()))
+        per = ("per",) if self.unit in ("count", "cost") else ()
+        return (*classes, *self.own, *versus, "on", "at", *per)
 
 
 KINDS: dict[str, Kind] = {}  # every kind by its name
@@ -109,18 +116,20 @@ def metric_of(rate: Rate) -> Metric:
 
 
 def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
-    """What a share or a count counts where these are the classes.
+    """What a share, a count or a cost counts where these are the classes.
 
     >>> atoms(Rate("recall", of="cat"), ("bird", "cat", "dog"))[0].given
     the label is "cat"
     """
-    kind = KINDS[rate.kind]
+    kind, own = KINDS[rate.kind], dict(rate.own)
     assert kind.counts is not None, f"{rate} is no sum of rows"
     if kind.speaks == "every class":
         return tuple(atom for each in reversed(classes) for atom in _of_class(rate, each, each, classes))
-    if kind.speaks == "two classes":
-        own = dict(rate.own)
+    if "predicted" in own:
         return _of_class(rate, own["label"], own["predicted"], classes)
+    if own.keys() == {"column"} and rate.of is None and len(classes) > 2:  # of any error
+        each = (_of_class(rate, each, each, classes) for each in reversed(classes))
+        return tuple(missed for missed, _ in each)
     of = rate.of if kind.speaks == "one class" else classes[-1]
     if of is None:
         if len(classes) > 2:
@@ -141,6 +150,11 @@ def _of_class(
     shown = label_of(label, classes), _decides(rate, label, classes)
     agreed = _agreed(rate, classes)
     found = counts(rate.subset, OneClass(*shown, agreed))
+    prices = KINDS[rate.kind].prices
+    if prices is not None:
+        found = prices(found, dict(rate.own))
+    if is_count(rate):
+        found = tuple(replace(atom, over=None) for atom in found)
     if len(classes) > 2:
         return tuple(
             atom if atom.predicted is ANY else replace(atom, of=classes[place_of(decision, classes)])
@@ -215,8 +229,13 @@ def counted_over(rate: Rate, classes: Classes = TWO) -> tuple[Subset, ...]:
 
 
 def is_count(rate: Rate) -> bool:
-    """Whether `rate` is a number of rows, not a share of some."""
-    return KINDS[rate.kind].unit == "count"
+    """Whether `rate` is a total of so many rows, not a share or a mean of some."""
+    return KINDS[rate.kind].unit == "count" or (is_cost(rate) and rate.per is not None)
+
+
+def is_cost(rate: Rate) -> bool:
+    """Whether `rate` is in the unit of its costs, such as money."""
+    return KINDS[rate.kind].unit == "cost"
 
 
 def counted(rate: Rate, per: float) -> Rate:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+from ratebound.rates.costs import OWN, check_costs, priced
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import (
@@ -83,6 +84,10 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
             f"{rate.kind}: versus= takes the column with the existing model's decisions, got None"
         )
     rate = rate if rate.of is None else replace(rate, of=plain_value(rate.of))
+    if rate.of is not None and "predicted" in dict(rate.own):
+        raise TypeError(
+            f"{rate.kind}: with label= and predicted= the classes are said, so leave out of="
+        )
     for option, value in (("on", rate.on), ("versus", rate.versus)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
@@ -104,7 +109,8 @@ def _function(kind: Kind, details: str = "") -> Any:
         return say(kind.name, *subset, **words)
 
     KINDS[kind.name] = kind
-    call = 'versus="live"' if kind.versus else "per=6000" if kind.unit == "count" else 'sex="Female"'
+    calls = {"count": "per=6000", "cost": 'column="amount"'}
+    call = 'versus="live"' if kind.versus else calls.get(kind.unit, 'sex="Female"')
     call = 'label="cat", predicted="dog"' if kind.speaks == "two classes" else call
     printed = f"{kind.name}({call.replace('sex=', 'sex == ')}{', bins=10' * (kind.unit == 'area')})"
     same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
@@ -226,6 +232,16 @@ true_positives = _rate("true_positives", lambda s, c: (Atom(YES, s & c.label, No
 false_positives = _rate("false_positives", lambda s, c: (Atom(YES, s & ~c.label, None),), "Number of negative rows the model says yes to.")
 true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, None),), "Number of negative rows the model says no to.")
 false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.")
+cost: RateFunction[Expression] = _function(
+    Kind("cost", "Mean of what the model's errors cost, over all rows.", "cost", labels=True, versus=False, counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)), prices=priced, own=OWN, check_own=check_costs),
+    """
+
+    `false_negative` and `false_positive` are numbers, 1 where one is left out, or columns with what that
+    error costs on each row. With `column` they are multiplied with the row's own amount there. With
+    ``per=1000`` it is the total of every thousand rows of the population, not the mean. With more than
+    two classes they are the errors `of` one class, or those of one `label` that are `predicted` to be
+    another class; `column` alone is of every error.""",
+)
 
 churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class")
 loss_only_churn = _rate("loss_only_churn", lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),), "Of the rows the existing model gets right, the share the new one gets wrong.", speaks="every class")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
-from ratebound.rates.kinds import is_count
+from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.rate import Rate
 
 ROUNDING = 1e-9
@@ -72,9 +73,13 @@ def _range(constraint: Constraint) -> tuple[str, float, float, float]:
 
 def _most(rate: Rate) -> float:
     """The most that a rate can be."""
+    each = 1.0
+    if is_cost(rate):
+        most = largest_cost(rate)
+        each = math.inf if most is None else most
     if not is_count(rate):
-        return 1.0
-    return math.inf if rate.per is None else float(rate.per)
+        return each
+    return math.inf if rate.per is None else each * float(rate.per)
 
 
 def _hint(constraint: Constraint) -> str:

@@ -55,7 +55,7 @@ def _decisions(compiled: Compiled) -> tuple[Array, Array]:
     Where rates are taken at several thresholds, the shares at each are left free of the others.
     """
     others, cells = compiled.decisions - 1, compiled.cell_count
-    each = (compiled.matrix.reshape(-1, cells) * compiled.cell_weight).reshape(
+    each = (compiled.matrix * compiled.column_weight).reshape(
         len(compiled.offset), len(compiled.blocks), others, cells
     )
     added = np.moveaxis(each, (2, 1, 3, 0), (0, 1, 2, 3)).reshape(others, -1, len(compiled.offset))

@@ -1,0 +1,47 @@
+"""Columns of amounts: what an error on each row costs, in money say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.frames import distinct, some
+from ratebound.problem.population import Population
+from ratebound.problem.values import read_values
+from ratebound.rates.subsets import Name, column_text
+
+
+def read_amounts(population: Population, name: Name) -> Array:
+    """The amounts (n,) in a column, NaN where a row has none; no number of it is below 0.
+
+    >>> read_amounts(Population(None, columns={"loan": [100, None, 50]}), "loan")
+    array([100.,  nan,  50.])
+    """
+    column = read_values(population.column(name))
+    if column.kinds != {"numbers"}:
+        held = " and ".join(sorted(column.kinds)) or "no value in any row"
+        shown = f": it holds {some(distinct(column.values))}" if column.kinds else ""
+        raise ValueError(f"column {name!r} is to say what an error costs, and has {held}{shown}")
+    values = column.values.astype(float)
+    amounts: Array = values if column.codes is None else np.append(values, np.nan)[column.codes]
+    wrong = amounts[(amounts < 0) | np.isinf(amounts)]
+    if len(wrong):
+        raise ValueError(
+            f"column {name!r} is to say what an error costs, and holds {wrong[0]:g}: costs are finite "
+            "and not below 0"
+        )
+    if not (amounts > 0).any():
+        raise ValueError(f"column {name!r} is 0 in every row, so that no error costs anything")
+    return amounts
+
+
+def amounts_where(amounts: Array, inside: Array, name: Name) -> Array:
+    """The amounts of the rows `inside` (n,), and 0 of all others; raises where one of them has none."""
+    found = np.where(inside, amounts, 0.0)
+    if lacking := int(np.isnan(found).sum()):
+        raise ValueError(
+            f"column {name!r} has no value in {lacking:,} of the {int(inside.sum()):,} rows whose "
+            "errors it prices: fill it in, or leave such rows out by a condition, as in "
+            f"cost(not missing({column_text(name)}), ...)"
+        )
+    return found
