@@ -102,11 +102,12 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, metavar="B")
     parser.add_argument("--player", choices=PLAYERS, default="external", help="who plays λ")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each model and batch size")
+    parser.add_argument("--repeats", type=int, default=8, help="blocks of steps per contender")
     given = parser.parse_args()
     torch.set_num_threads(1)
     rows, lines = people(np.random.default_rng(0)), []
     for name, batch in itertools.product(MODELS, given.batches):
-        times = race(contenders(name, rows, given, batch), given.seconds, 8, "cpu")
+        times = race(contenders(name, rows, given, batch), given.seconds, given.repeats, "cpu")
         free = times["free"]
         counts = [f"{times[str(m)]:.3f} ({times[str(m)] / free:.2f}x)" for m in given.constraints]
         lines.append([name, str(batch), f"{free:.3f}", *counts, f"{times['PyTorch']:.3f}"])

@@ -185,6 +185,8 @@ LAYOUTS = {  # name: device, constants to set
 
 def game_with(layout, monkeypatch, compiled, player=None, **options):
     device, constants = LAYOUTS[layout]
+    if device is not None:
+        pytest.importorskip("torch")
     for constant, value in constants.items():
         monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
     return rb.Game(compiled, player, device=device, **options)
