@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ratebound.auditing._intervals import Interval, proportion
-from ratebound.auditing._score import score_interval
-from ratebound.auditing._strata import strata
+from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.auditing.report import Measured, Method
@@ -65,7 +64,7 @@ def _by_scores(ratio: Ratio, value: float, most: float, decided: Decided, level:
         """Where the interval of ``numerator - b * denominator`` ends, below (0) or above (1)."""
         difference = ratio.numerator - b * ratio.denominator
         here = total(decided, difference) - difference.constant
-        return score_interval(here, strata(decided, difference), level)[side] + difference.constant
+        return sum_interval(here, difference, decided, level)[0][side] + difference.constant
 
     def crossing(side: int, limit: float) -> float:
         """Where that end passes 0, from `value` on; at most at `limit`."""

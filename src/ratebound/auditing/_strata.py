@@ -93,7 +93,7 @@ def strata(decided: Decided, expression: Expression) -> list[Strata]:
 
 def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
     terms = [
-        _Term(atom, at_of(rate), c * scale(decided, rate))
+        _Term(atom, at_of(rate), c * scale(decided, rate) * atom.factor)
         for rate, c in expression.terms
         if rate.population == name
         for atom in atoms(rate)

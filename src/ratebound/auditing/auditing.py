@@ -11,8 +11,7 @@ from ratebound.auditing._goals import goal_interval
 from ratebound.auditing._groups import groups
 from ratebound.auditing._intervals import Interval, area, clopper_pearson
 from ratebound.auditing._ratios import measured_ratio
-from ratebound.auditing._score import score_interval
-from ratebound.auditing._strata import strata
+from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit, Verdict
@@ -28,7 +27,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
-from ratebound.rates.kinds import atoms, is_count
+from ratebound.rates.kinds import atoms, is_cost, is_count
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label
 
@@ -228,8 +227,7 @@ def _sum(left: Expression, right: Expression, decided: Decided, level: float) ->
     exact = _exact(difference, decided, level)
     if exact is not None:
         return *values, exact, "exact"
-    found = values[0] - values[1]
-    return *values, score_interval(found, strata(decided, difference), level), "score"
+    return *values, *sum_interval(values[0] - values[1], difference, decided, level)
 
 
 def _exact(difference: Expression, decided: Decided, level: float) -> Interval | None:
@@ -237,7 +235,7 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
         return None
     ((rate, coefficient),) = difference.terms
     name = rate.population
-    if decided.populations[name].weights is not None:
+    if decided.populations[name].weights is not None or is_cost(rate):
         return None
     trials = int(decided.mask(name, over_of(atoms(rate)[0])).sum())
     successes = round(float(counted(decided, rate).sum()))
@@ -271,6 +269,8 @@ def _around(value: float | None, interval: Interval | None) -> tuple[float | Non
 def _unit(constraint: Constraint) -> Unit:
     if isinstance(constraint.left, Ratio):
         return "rate" if form_of(constraint.left) in ("proportion", "share") else "ratio"
+    if any(map(is_cost, constraint.rates)):
+        return "cost"
     return "rows" if any(map(is_count, constraint.rates)) else "rate"
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.amounts import read_amounts
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
+from ratebound.rates.kinds import Atom
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Subset
+from ratebound.rates.subsets import Name, Subset
 from ratebound.solution.deciders import Decider, Draw
 
 
@@ -52,6 +54,19 @@ class Decided:
         for scores, weight, level in zip(self.scores[name], self.weights, self.levels(at), strict=True):
             found += weight * (scores >= level)
         return found.clip(0.0, 1.0)
+
+    @cached_property
+    def amounts(self) -> Callable[[str, Name], Array]:
+        """What an error on each row costs by a column, (n,); 0 where that is not said."""
+        return lru_cache(maxsize=16)(
+            lambda name, column: np.nan_to_num(read_amounts(self.populations[name], column))
+        )
+
+    def worth(self, name: str, atom: Atom) -> Array:
+        """What each row that an atom may count adds to it, (n,), and 0 of others."""
+        inside = self.mask(name, atom.given)
+        found = inside if atom.factor == 1 else inside * atom.factor
+        return found if atom.amounts is None else found * self.amounts(name, atom.amounts)
 
     @property
     def deterministic(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import at_of, counted, over_of, scale
+from ratebound.auditing.measure import at_of, counted, largest, over_of, scale
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
 from ratebound.rates.kinds import ANY, NO, YES, atoms
@@ -60,10 +60,10 @@ def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]], drawn: boo
         over = decided.mask(name, rate.subset if per_row else over_of(atoms(rate)[0]))
         among, times = float(weight[over].sum()), 1.0 if per_row else scale(decided, rate)
         hits = counted(decided, rate)
-        value = float(weight @ hits) / among
+        value, most = float(weight @ hits) / among, largest(decided, rate)
         moved[place] = times * weight * (hits - value * over) / among
         typical = float(weight[over] @ weight[over]) / among  # a row's weight among those counted
-        imagined[place] = (times * typical / among) ** 2 * ((1 - value) ** 2 + value**2)
+        imagined[place] = (times * typical / among) ** 2 * ((most - value) ** 2 + value**2)
         if fallen is not None:
             fallen[place] = times * weight * _swing(decided, rate) / among
     found: Array = (moved @ moved.T).astype(float)
@@ -81,5 +81,5 @@ def _swing(decided: Decided, rate: Rate) -> Array:
     name = rate.population
     yes = decided.yes(name, at_of(rate))
     signs = {YES: 1.0, NO: -1.0, ANY: 0.0}
-    slope = sum(signs[atom.predicted] * decided.mask(name, atom.given) for atom in atoms(rate))
+    slope = sum(signs[atom.predicted] * decided.worth(name, atom) for atom in atoms(rate))
     return np.asarray(slope * np.sqrt(yes * (1.0 - yes)))

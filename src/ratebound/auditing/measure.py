@@ -9,19 +9,19 @@ import numpy as np
 from ratebound.auditing.decided import Decided
 from ratebound.base.types import Array
 from ratebound.rates.expressions import Expression
-from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_count
+from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_cost, is_count
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Subset
 
 
 def counted(decided: Decided, rate: Rate) -> Array:
-    """How likely each row is to be counted by the rate, (n,)."""
+    """How likely each row is to be counted by the rate, (n,); of a cost, what it is expected to cost."""
     name = rate.population
     yes = decided.yes(name, at_of(rate))
     found = np.zeros(len(yes))
     for atom in atoms(rate):
         decision = 1.0 if atom.predicted is ANY else 1.0 - yes if atom.predicted is NO else yes
-        found += decided.mask(name, atom.given) * decision
+        found += decided.worth(name, atom) * decision
     return found
 
 
@@ -37,6 +37,13 @@ def scale(decided: Decided, rate: Rate) -> float:
     if not is_count(rate):
         return 1.0
     return float(rate.per or decided.row_weights(rate.population).sum())
+
+
+def largest(decided: Decided, rate: Rate) -> float:
+    """The most that a row adds to the rate: 1, unless it is a cost."""
+    if not is_cost(rate):
+        return 1.0
+    return max(float(decided.worth(rate.population, atom).max()) for atom in atoms(rate))
 
 
 def total(decided: Decided, expression: Expression) -> float:

@@ -22,8 +22,8 @@ from ratebound.solution.price import Price
 from ratebound.tables.treatments import Treatment
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
-Unit = Literal["rate", "ratio", "rows"]
-Method = Literal["exact", "score", "weighted", "delong", "none"]
+Unit = Literal["rate", "ratio", "rows", "cost"]
+Method = Literal["exact", "score", "weighted", "delong", "normal", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 

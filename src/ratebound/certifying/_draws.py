@@ -16,8 +16,10 @@ import numpy as np
 
 from ratebound.auditing.measure import over_of
 from ratebound.base.types import Array
+from ratebound.certifying._means import unbounded
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.certifying._wealth import Range
+from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import Demand, demands
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.rates.kinds import ANY, atoms, is_count
@@ -121,7 +123,8 @@ def counted(rate: Rate, mask: Mask, yes: Array) -> Array:
     """How often each row is counted by the rate, (n,)."""
     found = np.zeros(len(yes))
     for atom in atoms(rate):
-        found += mask(atom.given) & (True if atom.predicted is ANY else yes == atom.predicted)
+        decided = mask(atom.given) & (True if atom.predicted is ANY else yes == atom.predicted)
+        found += atom.factor * decided
     return found
 
 
@@ -133,6 +136,8 @@ def _check_rates(demand: Demand) -> None:
                 f"the promise {demand.words} cannot be watched: {rate} is taken at a threshold, which "
                 "needs scores, and a monitor sees decisions. Audit it instead"
             )
+        if why := unbounded(rate):
+            raise ValueError(f"the promise {demand.words} cannot be watched: {why}. Audit it instead")
         if is_count(rate) and rate.per is None and not demand.per_row:
             raise ValueError(
                 f"the promise {demand.words} cannot be watched: say out of how many rows it counts, as "
@@ -153,7 +158,7 @@ def _parts(demand: Demand, kinds: RowKinds | None) -> list[Part]:
 def _ends(terms: list[tuple[Rate, float]], kinds: RowKinds | None) -> tuple[float, float]:
     """The least and the most that a row can add, among those that the words allow."""
     if kinds is None:
-        signed = [coefficient for _, coefficient in terms]
+        signed = [coefficient * (largest_cost(rate) or 1.0) for rate, coefficient in terms]
         return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
     inside = kinds.over(terms[0][0])
     added = sum((c * kinds.counted(rate) for rate, c in terms), np.zeros(len(inside)))[inside]

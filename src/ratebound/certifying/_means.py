@@ -16,6 +16,7 @@ from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import counted, over_of, scale
 from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
+from ratebound.rates.costs import cost_columns, largest_cost
 from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import atoms
 from ratebound.rates.rate import Rate
@@ -103,13 +104,25 @@ def _mean(
     inside = decided.mask(name, over_of(atoms(terms[0][0])[0])) & (weight > 0)
     values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
     if kinds is None:
-        least, most = (sum(end(c, 0.0) for _, c in terms) for end in (min, max))
+        worth = [c * (largest_cost(rate) or 1.0) for rate, c in terms]
+        least, most = (sum(end(c, 0.0) for c in worth) for end in (min, max))
         possible = np.linspace(least, most, 4)  # any value between them, never taken for a proportion
     else:
         possible = same_once(_value_kinds(kinds, terms)[kinds.over(terms[0][0])])
     unequal = decided.populations[name].weights is not None and np.ptp(weight[weight > 0]) > 0
     own = weight[inside] if unequal else None
     return Mean(name, tuple(terms), possible, kinds, inside, values, own, decided.deterministic)
+
+
+def unbounded(rate: Rate) -> str:
+    """Why what a row can add is not known from the words; nothing where it is."""
+    columns = cost_columns(rate)
+    if not columns:
+        return ""
+    return (
+        f"{rate} has no largest value that is known before the rows, since column {columns[0]!r} may "
+        "hold any amount"
+    )
 
 
 def _value_kinds(kinds: RowKinds, terms: Sequence[tuple[Rate, float]]) -> Array:

@@ -40,12 +40,12 @@ class RowKinds:
         return self._inside(over_of(atoms(rate)[0]))
 
     def counted(self, rate: Rate) -> Array:
-        """Which kinds of row it counts, as numbers (kinds,)."""
+        """How often it counts each kind of row, (kinds,); of a cost, what such a row costs."""
         yes = self.decisions[at_of(rate)]
         found = np.zeros(len(yes))
         for atom in atoms(rate):
             decided = True if atom.predicted is ANY else ~yes if atom.predicted is NO else yes
-            found += self._inside(atom.given) & decided
+            found += atom.factor * (self._inside(atom.given) & decided)
         return found
 
     def _inside(self, subset: Subset) -> Array:

@@ -14,7 +14,7 @@ from ratebound.auditing.decided import Decided, decide
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
 from ratebound.certifying._aim import Aim, Finding
-from ratebound.certifying._means import means
+from ratebound.certifying._means import means, unbounded
 from ratebound.certifying._tests import tested
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
@@ -165,6 +165,8 @@ def _untestable(constraint: Constraint, decided: Decided) -> str:
             "is not a certificate"
         )
     for rate in room_of(constraint).rates:
+        if why := unbounded(rate):
+            return f"{why}; rb.audit gives an interval, which is not a certificate"
         if isinstance(rate.at, str) and rate.at not in decided.thresholds:
             return (
                 f"at={rate.at!r} is no one threshold of the model: each of its members has its own, or "

@@ -13,7 +13,7 @@ from ratebound.auditing.measure import rows_behind, scale
 from ratebound.base.checks import check_number
 from ratebound.base.layout import aligned
 from ratebound.certifying._aim import Aim, bets, normal
-from ratebound.certifying._means import Mean, means, same_once
+from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._one import threshold
 from ratebound.certifying._tests import arranged, without_constants
 from ratebound.certifying.certify import missing_here, room_of
@@ -134,7 +134,9 @@ def _margins(margin: Margin | None, constraint: Constraint, decided: Decided) ->
 
 
 def _untold(constraint: Constraint) -> str:
-    return "areas under the curve are not certified" if isinstance(constraint.left, Area) else ""
+    if isinstance(constraint.left, Area):
+        return "areas under the curve are not certified"
+    return next((why for why in map(unbounded, room_of(constraint).rates) if why), "")
 
 
 def _undecided(problem: Problem, people: dict[str, Population]) -> Decided:

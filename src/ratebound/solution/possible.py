@@ -41,7 +41,9 @@ class AnyClassifier:
     def on(compiled: Compiled) -> AnyClassifier:
         """All that classifiers could do on the rows of a compiled problem."""
         blocks, others = len(compiled.blocks), compiled.decisions - 1
-        added = (compiled.matrix * compiled.column_weight).T  # by all decisions but the first, block after block
+        added = (
+            compiled.matrix * compiled.column_weight
+        ).T  # by all decisions but the first, block after block
         cells = np.arange(blocks * compiled.cell_count)
         values = np.concatenate([np.zeros((len(cells), added.shape[1])), added])
         groups = np.append(cells, np.repeat(cells.reshape(blocks, 1, -1), others, axis=1))

@@ -1,0 +1,127 @@
+"""Audits of costs: what each row costs counted by hand, intervals by simulation, and what is refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import ratebound as rb
+
+MODEL = SimpleNamespace(predict=lambda X: X[:, 0] >= 0)
+COST = "cost(false_negative=10, false_positive=1)"
+
+
+def people(n=400, seed=0, weighted=False):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    y = X[:, 0] + random.normal(size=n) > 0.5
+    columns = {"loan": random.lognormal(3, 1, n), "fee": random.integers(1, 9, n)}
+    columns["sex"] = random.choice(["F", "M"], n)
+    weights = random.choice([0.5, 1.0, 3.0], n) if weighted else None
+    return rb.Population(X, y, columns=columns, weights=weights)
+
+
+def by_hand(rows, yes, missed, false_alarm, inside=True, per=None):
+    weights = rows.row_weights
+    cost = np.where(rows.y & ~yes, missed, np.where(~rows.y & yes, false_alarm, 0.0)) * inside
+    over = weights.sum() if per is not None else (weights * inside).sum()
+    return (per or 1) * (weights @ cost) / over
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_audit_counts_what_errors_cost(weighted):
+    rows = people(weighted=weighted)
+    scores, loan, fee = rows.X[:, 0], rows.columns["loan"], rows.columns["fee"]
+    yes, women = scores >= 0, rows.columns["sex"] == "F"
+    wanted = {
+        f"{COST} <= 3": by_hand(rows, yes, 10, 1),
+        'cost(column="loan") <= 9': by_hand(rows, yes, loan, loan),
+        'cost(sex == "F", false_negative=2, column="loan") <= 9': by_hand(
+            rows, yes, 2 * loan, loan, women
+        ),
+        'cost(false_negative="loan", false_positive="fee") <= 9': by_hand(rows, yes, loan, fee),
+        'cost(sex == "F", column="loan", per=1000) <= 9999': by_hand(rows, yes, loan, loan, women, 1000),
+        "cost(false_negative=3, false_positive=0, per=50) <= 99": by_hand(rows, yes, 3, 0, per=50),
+    }
+    problem = rb.Problem('cost(column="loan")', list(wanted))
+    report = rb.audit(problem, MODEL, rows)
+    assert report.objective.value == pytest.approx(by_hand(rows, yes, loan, loan))
+    for promise, value in zip(report.promises, wanted.values(), strict=True):
+        assert promise.value == pytest.approx(value)
+        assert promise.unit == "cost"
+        assert promise.slack_low < promise.slack < promise.slack_high
+        assert promise.method == ("score" if "loan" not in promise.words else "normal")
+        assert promise.kept == (value <= promise.bound)
+
+
+@pytest.mark.parametrize("words", [COST, 'cost(column="loan")'])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(words):
+    whole = people(200_000, seed=1)
+    truth = rb.compile(rb.Problem(words), whole).evaluate(whole.X[:, 0])[0]
+    random, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        rows = whole.only(random.choice(len(whole), 300, replace=False))
+        found = rb.audit(rb.Problem(words), MODEL, rows).objective
+        held += found.low <= truth <= found.high
+    assert held >= 200 * 0.95 - 2.6 * np.sqrt(200 * 0.95 * 0.05)
+
+
+def test_the_normal_interval_is_that_of_a_mean():
+    rows = people()
+    found = rb.audit(rb.Problem('cost(column="loan")'), MODEL, rows).objective
+    cost = rows.columns["loan"] * ((rows.X[:, 0] >= 0) != rows.y)
+    reach = norm.ppf(0.975) * cost.std() / np.sqrt(len(cost))
+    assert (found.high - found.low) / 2 == pytest.approx(
+        reach, rel=0.3
+    )  # one more row that costs the most
+    assert found.high - found.low >= 2 * reach
+
+
+def test_a_ratio_of_costs_has_an_interval():
+    rows = people()
+    ratio = rb.cost(column="loan", sex="F") / rb.cost(column="loan")
+    (promise,) = rb.audit(rb.Problem("error_rate()", [ratio <= 1.2]), MODEL, rows).promises
+    assert promise.slack_low < promise.slack < promise.slack_high
+
+
+def test_what_has_a_largest_cost_is_certified_and_what_has_none_is_refused():
+    rows = people(4000)
+    problem = rb.Problem("error_rate()", [f"{COST} <= 4", 'cost(column="loan") <= 900'])
+    certificate = rb.certify(problem, MODEL, rows, confidence=0.9)
+    plain, amounts = certificate.promises
+    assert plain.holds
+    assert plain.value == pytest.approx(by_hand(rows, rows.X[:, 0] >= 0, 10, 1))
+    assert not amounts.holds
+    assert "column 'loan' may hold any amount" in amounts.why
+
+
+def test_a_false_certificate_is_as_rare_as_promised():
+    """On rows whose true cost lies just above the bound, at most one in ten certificates may hold."""
+    whole = people(200_000, seed=2)
+    truth = float(rb.compile(rb.Problem(COST), whole).evaluate(whole.X[:, 0])[0])
+    problem = rb.Problem("error_rate()", [f"{COST} <= {truth - 1e-9}"])
+    random, wrong = np.random.default_rng(0), 0
+    for _ in range(100):
+        rows = whole.only(random.choice(len(whole), 300, replace=False))
+        wrong += rb.certify(problem, MODEL, rows, confidence=0.9).promises[0].holds
+    assert wrong <= 100 * 0.1 + 2.6 * np.sqrt(100 * 0.1 * 0.9)
+
+
+def test_a_monitor_watches_costs_with_a_largest_value_alone():
+    rows = people(3000)
+    monitor = rb.Monitor(rb.Problem("error_rate()", [f"{COST} <= 0.5"]), confidence=0.9)
+    yes = rows.X[:, 0] >= 0
+    monitor.update(yes, rows.y)
+    assert len(monitor.alarms) == 1
+    assert monitor.watches[0].sides[0] == pytest.approx(by_hand(rows, yes, 10, 1))
+    with pytest.raises(ValueError, match=r"cannot be watched: .*column 'loan' may hold any amount"):
+        rb.Monitor(rb.Problem("error_rate()", ['cost(column="loan") <= 5']))
+
+
+def test_rows_needed_for_a_cost():
+    rows = people()
+    problem = rb.Problem("error_rate()", [f"{COST} <= 4", 'cost(column="loan") <= 900'])
+    found = rb.rows_needed(problem, rows, margin=0.5).promises
+    assert found[0].rows_needed > 10
+    assert "any amount" in found[1].why
