@@ -23,6 +23,7 @@ Y = _rng.choice(D, N, p=[0.1, 0.2, 0.3, 0.4])
 SEX = _rng.choice(["F", "M"], N)
 LIVE = _rng.choice(D, N)
 WEIGHTS = _rng.integers(0, 4, N).astype(float)
+AMOUNTS = _rng.choice([0.0, 0.5, 2.0, 3.0], N)
 SCORES = _rng.normal(scale=1.5, size=(K, D, N))
 MIXED = _rng.dirichlet(np.ones(8), size=K) * 5
 
@@ -48,6 +49,11 @@ PROBLEMS = {
         [(-1, "accuracy", {"on": "pool"}), (0.3, "recall", {"of": "bee"}), 0.5],
         [(1, "positive_rate", {"of": "cat", "on": "pool"}), -0.3],
     ],
+    "costs": [
+        [(1, "cost", {"column": "amount"}), 0.0],
+        [(1, "cost", {"label": "cat", "predicted": "dog", "column": "amount"}), -0.1],
+        [(1, "cost", {"column": "amount", **F}), (-0.5, "recall", {"of": "cat"}), 0.2],
+    ],
     "offsets that are learned": [
         ERROR,
         [(-1, "recall", {"of": "bee", "at": "low"}), (-0.5, "recall", {"of": "cat"}), 0.9],
@@ -59,7 +65,10 @@ OFFSETS = {"low": np.array([0.3, -0.2, 0.5]), "high": np.array([-0.4, 0.1, 0.7])
 
 
 def row_costs(rows, weights):
-    """What each decision adds to each row of a problem, {threshold: (r, D, N)}, and constants (r,)."""
+    """What each decision adds to each row of a problem, {block: (r, D, N)}, and constants (r,).
+
+    A block is a threshold, and whether rows count for their amounts: costs are bounded in each apart.
+    """
     found, constants = {}, np.zeros(len(rows))
     each = np.arange(D)[:, None]
     for r, (*terms, constant) in enumerate(rows):
@@ -68,9 +77,10 @@ def row_costs(rows, weights):
             own = words.get("on", "train") == NAMES
             own = own & (words["sex"] == SEX) if "sex" in words else own
             of = CLASSES.index(words["of"]) if "of" in words else None
-            if kind == "confusion":
-                among = own & (CLASSES.index(words["label"]) == Y)
-                hit = each == CLASSES.index(words["predicted"])
+            if "label" in words:
+                label = CLASSES.index(words["label"]) == Y
+                among = own & label if kind == "confusion" else own
+                hit = (each == CLASSES.index(words["predicted"])) & label
             else:
                 among, hit = {
                     "recall": (own & (of == Y), each == of),
@@ -79,9 +89,12 @@ def row_costs(rows, weights):
                     "accuracy": (own, each == Y),
                     "error_rate": (own, each != Y),
                     "churn": (own, each != LIVE),
+                    "cost": (own, each != Y),
                 }[kind]
             share = coefficient / weights[among].sum() * weights * among
-            table = found.setdefault(words.get("at", 0.0), np.zeros((len(rows), D, N)))
+            share = share * AMOUNTS if kind == "cost" else share
+            block = words.get("at", 0.0), kind == "cost"
+            table = found.setdefault(block, np.zeros((len(rows), D, N)))
             table[r] += share * hit
     return found, constants
 
@@ -100,7 +113,7 @@ def relaxed(rows, weights, scores, offsets, proxies):
     """Values (r,) of scores (D, N); of a row's costs, each rise is paid to miss what is cheaper."""
     tables, constants = row_costs(rows, weights)
     values = [torch.tensor(constant) for constant in constants]
-    for at, table in tables.items():
+    for (at, _), table in tables.items():
         shift = torch.zeros(D, dtype=torch.double) if at == 0.0 else offsets[at]
         for r, i in zip(*np.nonzero(np.ptp(table, axis=1) > 1e-15), strict=True):
             own = table[r, :, i]
@@ -117,15 +130,18 @@ def relaxed(rows, weights, scores, offsets, proxies):
     return torch.stack(values)
 
 
-def expected(name, weights, scores, multipliers, loss, proxy):
-    """The reference's values, and gradients by scores (D, N) and by learned offsets."""
+def expected(name, weights, scores, multipliers, loss, proxy, scale=1.0):
+    """The reference's values, and gradients by scores (D, N) and by learned offsets.
+
+    `scale` (r,) are the units that rows are played in.
+    """
     rows = PROBLEMS[name]
     leaf = torch.tensor(scores, requires_grad=True)
     offsets = {
         key: torch.tensor([0.0, *values], dtype=torch.double, requires_grad=True)
         for key, values in OFFSETS.items()
     }
-    values = relaxed(rows, weights, leaf, offsets, [loss] + [proxy] * (len(rows) - 1))
+    values = relaxed(rows, weights, leaf, offsets, [loss] + [proxy] * (len(rows) - 1)) / scale
     (values @ torch.tensor(multipliers)).backward()
     by_offset = {key: own.grad.numpy()[1:] for key, own in offsets.items() if own.grad is not None}
     return values.detach().numpy(), leaf.grad.numpy(), by_offset
@@ -134,7 +150,7 @@ def expected(name, weights, scores, multipliers, loss, proxy):
 def true_values(rows, weights, scores):
     """The exact values (r,) of scores (D, N), ties to the later class."""
     tables, values = row_costs(rows, weights)
-    for at, table in tables.items():
+    for (at, _), table in tables.items():
         shift = np.zeros(D) if at == 0.0 else np.append(0.0, OFFSETS[at])
         decided = D - 1 - (scores - shift[:, None])[::-1].argmax(axis=0)
         values = values + table[:, decided, np.arange(N)].sum(axis=1)
@@ -150,7 +166,7 @@ def compiled_of(name, weighted):
         populations[on] = rb.Population(
             np.zeros((own.sum(), 1)),
             np.array(CLASSES)[Y[own]],
-            columns={"sex": SEX[own], "live": np.array(CLASSES)[LIVE[own]]},
+            columns={"sex": SEX[own], "live": np.array(CLASSES)[LIVE[own]], "amount": AMOUNTS[own]},
             weights=WEIGHTS[own] if weighted else None,
         )
     expressions = [
@@ -200,9 +216,9 @@ def weights_of(weighted):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_gradient_is_that_of_the_loss_as_written_down(name, weighted, monkeypatch):
     compiled, rows = compiled_of(name, weighted)
-    multipliers = MIXED[:, : len(PROBLEMS[name])]
+    multipliers, units = MIXED[:, : len(PROBLEMS[name])], torch.tensor(compiled.scale)
     found = [
-        expected(name, weights_of(weighted), SCORES[k], multipliers[k], "logistic", "logistic")
+        expected(name, weights_of(weighted), SCORES[k], multipliers[k], "logistic", "logistic", units)
         for k in range(K)
     ]
     for layout in LAYOUTS:
@@ -250,7 +266,7 @@ def test_all_rows_show_the_exact_rates_and_proxies(name, weighted, estimate, mon
                 game = game_with(layout, patch, compiled, player, settings=K, rules=rules)
                 state = started(game, scores)
                 seen = game.look(state, as_like(scores, game.example), game.batch(None)).values
-            np.testing.assert_allclose(seen, wanted, rtol=1e-4, atol=2e-6)
+            np.testing.assert_allclose(seen, wanted / compiled.scale, rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.parametrize("layout", ["dense", "bits", "torch"])
