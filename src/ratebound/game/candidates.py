@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
+
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 
@@ -32,6 +34,13 @@ class Candidates(ABC):
         decisions other than the first cost at these, for each block at zero. Without `prove` bounds
         may be infinite.
         """
+
+    def others(self, prices: Array, below: Array) -> Array:
+        """Other candidates known to cost less at these prices than `below` (groups,), to add as well.
+
+        Where the cheapest is found in one pass, it is best to look again; where it is searched for, not.
+        """
+        return np.empty(0, dtype=int)
 
     @abstractmethod
     def values(self, candidates: Array) -> Array:

@@ -29,7 +29,8 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
 
 LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
-SEARCHED = 2**19  # the same of scores of several classes, whose offsets are searched for
+SEARCHED = 2**17  # the same of scores of several classes, whose offsets are searched for
+MODELS = 8  # iterates of a setting whose offsets are searched for, at most
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
 
@@ -142,8 +143,8 @@ def is_fixed(compiled: Compiled) -> bool:
 def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Ranked:
     """The iterates of a trace, in the order in which each puts the rows it was judged on."""
     several = compiled.decisions > 2
-    largest = SEARCHED // compiled.decisions if several else LARGEST
-    count = min(at_most or len(whole), len(whole), max(largest // len(compiled.cells), 1))
+    largest, most = (SEARCHED // compiled.decisions, MODELS) if several else (LARGEST, len(whole))
+    count = min(at_most or len(whole), len(whole), most, max(largest // len(compiled.cells), 1))
     # Counted back from the last, which is always among them.
     spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
     own = whole.only(len(whole) - 1 - spaced[::-1])

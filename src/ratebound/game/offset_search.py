@@ -25,7 +25,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.deciding import decided
 
-SWEEPS = 30  # over all classes, at most; two to five are usual
+SWEEPS = 30  # two to five are usual
 BETTER = 1e-12  # what counts as cheaper, relative to the sum of all costs
 ROUNDING = 4 * np.finfo(float).eps  # of differences of scores, relative to these
 AT_ONCE = 2**18  # rows of zones that are looked at together
@@ -46,10 +46,13 @@ def costs_at(scores: Array, costs: Array, offsets: Array) -> Array:
     return np.array([costs[decided((scores - at[:, None])[None])[0], rows].sum() for at in offsets])
 
 
-def descended(scores: Array, costs: Array, starts: Array, apart: float = 0.0) -> Array:
+def descended(
+    scores: Array, costs: Array, starts: Array, apart: float = 0.0, sweeps: int = SWEEPS
+) -> Array:
     """Offsets (P, D) from `starts` (P, D), moved one by one to where nothing is gained any more.
 
-    Scores are told apart where they differ by more than `apart`: rounding does as much.
+    Every class is moved `sweeps` times at most. Scores are told apart where they differ by more than
+    `apart`: rounding does as much.
 
     >>> scores = np.array([[0.0, 0.0, 0.0], [0.1, 0.4, 0.6], [-1.0, 0.5, 0.2]])
     >>> wrong = 1.0 - np.eye(3)
@@ -60,7 +63,7 @@ def descended(scores: Array, costs: Array, starts: Array, apart: float = 0.0) ->
     offsets, paid = starts.copy(), costs_at(scores, costs, starts)
     least = BETTER * np.abs(costs).sum()
     moving = np.arange(len(offsets))
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         moved = np.array([_swept(scores, costs, offsets[each], apart) for each in moving])
         now = costs_at(scores, costs, moved)
         gained = now < paid[moving] - least
@@ -76,26 +79,47 @@ def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
     at, rows = at.copy(), np.arange(scores.shape[1])
     size = np.abs(scores).max() + np.abs(at[np.isfinite(at)]).max()
     apart = max(apart, ROUNDING * float(size))
+    after = _later(scores - at[:, None])
+    before, earlier = np.full(len(rows), -np.inf), np.zeros(len(rows), dtype=int)
     for each in range(len(at)):
-        others = scores - at[:, None]
-        others[each] = -np.inf
-        if not np.isfinite(np.delete(at, each)).any():
-            continue  # no other class is left to decide
-        rival = decided(others[None])[0]
-        ends = scores[each] - others[rival, rows]
-        order = np.argsort(-ends, kind="stable")
-        ends = ends[order]
-        total = np.append(0.0, np.cumsum((costs[each] - costs[rival, rows])[order]))
-        stops = np.flatnonzero(np.concatenate([[True], ends[:-1] - ends[1:] > apart, [True]]))
-        best = stops[total[stops].argmin()]
-        if best == 0:
-            at[each] = np.inf
-        elif best == len(ends):  # the others never
-            at[:] = np.inf
-            at[each] = 0.0
-        else:
-            at[each] = ends[best - 1] / 2 + ends[best] / 2
+        best_after, later = after[each + 1]
+        if np.isfinite(np.delete(at, each)).any():  # another class is left to decide
+            wins = best_after >= before
+            rival, best = np.where(wins, later, earlier), np.where(wins, best_after, before)
+            at[each], is_alone = _best_end(scores[each] - best, costs[each] - costs[rival, rows], apart)
+            if is_alone:
+                at[np.arange(len(at)) != each] = np.inf
+                before[:] = -np.inf
+                after = [(np.full(len(rows), -np.inf), later)] * len(after)
+        own = scores[each] - at[each]
+        earlier = np.where(own >= before, each, earlier)
+        before = np.maximum(before, own)
     return at
+
+
+def _later(shifted: Array) -> list[tuple[Array, Array]]:
+    """For each class the largest of shifted scores (D, n) from it on, and whose it is."""
+    found = [(np.full(shifted.shape[1], -np.inf), np.zeros(shifted.shape[1], dtype=int))]
+    for each in range(len(shifted) - 1, -1, -1):
+        best, whose = found[-1]
+        wins = shifted[each] > best
+        found.append((np.where(wins, shifted[each], best), np.where(wins, each, whose)))
+    return found[::-1]
+
+
+def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool]:
+    """The cheapest offset of a class, whose decisions end at `ends` (n,) and cost `gains` (n,) more.
+
+    Also whether it gets all rows; then the offset is 0, and no other class is ever decided.
+    """
+    order = np.argsort(-ends)  # those that are equal stay together, in whatever order
+    ends = ends[order]
+    total = np.append(0.0, np.cumsum(gains[order]))
+    stops = np.flatnonzero(np.concatenate([[True], ends[:-1] - ends[1:] > apart, [True]]))
+    best = stops[total[stops].argmin()]
+    if best in (0, len(ends)):
+        return (0.0, True) if best else (np.inf, False)
+    return ends[best - 1] / 2 + ends[best] / 2, False
 
 
 def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 0.0) -> Cheapest:

@@ -14,13 +14,16 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
-from ratebound.game.offset_search import costs_at, descended, proven
+from ratebound.game.offset_search import SWEEPS, costs_at, descended, proven
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
 
 SEARCHED = 2**14  # rows of a group that are searched; of more, so many stand for all
+GLANCED = 2**11  # the same where nothing is to be proven
 STARTS = 3  # of the offsets found so far, those that are cheapest at new prices
 AROUND = 3  # rows around whose scores a search starts
+SMALL = 64  # rows that are few enough for all of this in every search
+ADDED = 8  # offsets of a model that are added to the program at a time
 
 
 class Found:
@@ -52,6 +55,7 @@ class Offsets(Candidates):
 
     def cheapest(self, prices: Array, costs: Sequence[Array], prove: bool) -> tuple[Array, Array, Array]:
         best, bounds = [], np.full(self.groups, -np.inf)
+        self.spread(0)
         for group, rows in enumerate(self.searched):
             self._search(group, prices, self._costs(costs, rows))
             if prove and self.work:
@@ -63,6 +67,12 @@ class Offsets(Candidates):
                 bounds[group] = sure.bound
             best.append(self._known(group, prices)[0])
         return np.array(best), self.values(np.array(best)) @ prices, bounds
+
+    def others(self, prices: Array, below: Array) -> Array:
+        values, group = np.array(self.found.values), np.array(self.found.group)
+        gains = below[group] - values @ prices
+        best = np.argsort(-gains, kind="stable")[:ADDED]
+        return best[gains[best] > 0]
 
     def values(self, candidates: Array) -> Array:
         return np.array([self.found.values[each] for each in candidates])
@@ -99,10 +109,12 @@ class Offsets(Candidates):
         """Add the cheapest offsets that a search from several starts finds."""
         rows = self.searched[group]
         scores = self.scores[:, rows]
-        known = [self.found.at[each] for each in self._known(group, prices)[:STARTS]]
-        around = scores[:, np.linspace(0, len(rows) - 1, AROUND).astype(int)].T
-        starts = np.unique(np.stack([np.zeros(len(scores)), *known, *around]), axis=0)
-        ends = descended(scores, costs, starts, self.apart)
+        # Where nothing is to be proven, little is lost by missing the best of many rows.
+        few = not self.work and len(rows) > SMALL
+        known = [self.found.at[each] for each in self._known(group, prices)[: 1 if few else STARTS]]
+        around = scores[:, np.linspace(0, len(rows) - 1, 0 if few else AROUND).astype(int)].T
+        starts = np.unique(np.stack([*known, *around]), axis=0)
+        ends = descended(scores, costs, starts, self.apart, sweeps=2 if few else SWEEPS)
         self._numbered(group, ends[[costs_at(scores, costs, ends).argmin()]])
 
     def _known(self, group: int, prices: Array) -> list[int]:
@@ -157,10 +169,9 @@ def offsets_of(
 ) -> Offsets:
     """The offsets of scores (D, n) within `groups` (n,), numbered from 0; the rest is as for `rank`."""
     rows = tuple(np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1))
-    chance = np.random.default_rng(0)
+    chance, most = np.random.default_rng(0), SEARCHED if work else GLANCED
     searched = tuple(
-        own if len(own) <= SEARCHED else np.sort(chance.choice(own, SEARCHED, replace=False))
-        for own in rows
+        own if len(own) <= most else np.sort(chance.choice(own, most, replace=False)) for own in rows
     )
     start = compiled.offset if offset is None else offset
     return Offsets(compiled, scores.astype(float), rows, searched, 4 * apart, start, work)

@@ -193,6 +193,8 @@ def generate(
         proving = not helps.any()
         if not proving:
             columns = columns.plus(_columns(rankings, model[helps], candidate[helps]))
+            others = _others(rankings, prices, vertex.sums - SOLVER * size, columns)
+            columns = columns.plus(_columns(rankings, *others)) if len(others[0]) else columns
 
 
 def _cheapest(
@@ -212,6 +214,20 @@ def _cheapest(
         model[won], candidate[won], cost[won] = index, other[won], lower[won]
         bound = np.minimum(bound, least)
     return model, candidate, cost, bound
+
+
+def _others(
+    rankings: Sequence[Candidates], prices: Array, below: Array, columns: Columns
+) -> tuple[Array, Array]:
+    """Model and candidate of columns that are not held yet, and cost less than `below` (groups,)."""
+    found: list[tuple[int, int]] = []
+    for index, ranking in enumerate(rankings):
+        own = below.copy()
+        own[0] -= prices @ ranking.offset
+        found += [(index, each) for each in ranking.others(prices, own).tolist()]
+    held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
+    pairs = np.array([pair for pair in found if pair not in held], dtype=int).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
 
 
 def thresholds_of(rankings: Sequence[Candidates], columns: Columns) -> Array:

@@ -25,9 +25,14 @@ def decided(scores: Any) -> Array:
     """
     if scores.ndim == 2:
         return (scores >= 0).astype(int)
-    last = scores.shape[1] - 1
-    from_last = scores[:, ::-1] if namespace(scores) is np else scores.flip(1)
-    found: Array = last - from_last.argmax(1)
+    if namespace(scores) is not np:
+        from_last: Array = scores.shape[1] - 1 - scores.flip(1).argmax(1)
+        return from_last
+    best = scores[:, 0].copy()
+    found = np.zeros(best.shape, dtype=int)
+    for each in range(1, scores.shape[1]):  # there are few classes, and argmax is slow along them
+        np.copyto(found, each, where=scores[:, each] >= best)
+        np.maximum(best, scores[:, each], out=best)
     return found
 
 
