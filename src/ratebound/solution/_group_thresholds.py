@@ -58,7 +58,8 @@ class GroupThresholds(Decider):
 
     def called(self, count: int, each: str = "set") -> str:
         by = f" by {', '.join(self.columns)}" if self.columns else ""
-        return f"{self.then.called(count, each)} of thresholds{by}"
+        what = "thresholds" if self.at.ndim == 2 else "offsets"
+        return f"{self.then.called(count, each)} of {what}{by}"
 
     @property
     def known(self) -> dict[str, tuple[Value | None, ...]]:
@@ -239,17 +240,18 @@ def _rule_of_offsets(at: Array, weights: Array, classes: Sequence[Any]) -> str:
 
     >>> offsets = np.array([[0.0, 0.25, np.inf], [0.0, -0.5, 1.0]])
     >>> print(_rule_of_offsets(offsets, np.array([0.25, 0.75]), ["cat", "dog", "cow"]))
-    the largest of cat, dog + 0.5, cow - 1 (with probability 0.25 of cat, dog - 0.25)
+    the largest of score('cat'), score('dog') + 0.5, score('cow') - 1
+    (with probability 0.25 of score('cat'), score('dog') - 0.25)
     >>> print(_rule_of_offsets(np.array([[np.inf, 0.0, np.inf]]), np.ones(1), ["cat", "dog", "cow"]))
-    always dog
+    always 'dog'
     """
     found, which = np.unique(at, axis=0, return_inverse=True)
     shares = np.bincount(which.reshape(-1), weights)
     said = []
     for offsets in found:
         open_to = [each for each in zip(classes, offsets.tolist(), strict=True) if each[1] < np.inf]
-        terms = ", ".join(f"{name}{_added(-by)}" for name, by in open_to)
-        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]}")
+        terms = ", ".join(f"score({name!r}){_added(-by)}" for name, by in open_to)
+        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]!r}")
     first, *others = np.argsort(-shares, kind="stable").tolist()
     words = said[first] if said[first].startswith("always") else f"the largest {said[first]}"
     chances = [f"with probability {shares[each]:.4g} {said[each]}" for each in others]
