@@ -42,6 +42,7 @@ def traced(problem, rows, models=2, watch=None, dtype="float64"):
         scorer=scorer,
         scale=compiled.scale[1:],
         feature_scale=compiled.feature_scale,
+        classes=CLASSES,
     )
     trace = judged_on(empty, compiled)
     watched = {n: Values(*c.evaluate(trace.scores(c)), c.scale[1:]) for n, c in (watch or {}).items()}
@@ -90,18 +91,12 @@ def test_values_of_moved_offsets_are_those_of_what_is_deployed(name, dtype, tmp_
     assert mixture.objectives["train"] <= rb.shrink(trace).objectives["train"] + 1e-9 or (
         not rb.shrink(trace).status.feasible
     )
-    mixture = rb.load(_named(mixture).save(tmp_path))
+    mixture = rb.load(mixture.save(tmp_path))
     for known, population in ((compiled, rows), (other, others)):
         where = "train" if known is compiled else "other"
         objectives, violations = known.evaluate(mixture.member_scores(population.X).T)
         assert mixture.weights @ objectives == pytest.approx(mixture.objectives[where], abs=1e-9)
         np.testing.assert_allclose(mixture.weights @ violations, mixture.violations[where], atol=1e-9)
-
-
-def _named(mixture):
-    from dataclasses import replace
-
-    return replace(mixture, classes=CLASSES)
 
 
 def test_margins_move_what_is_asked():
@@ -118,3 +113,17 @@ def test_a_pool_of_moved_offsets_has_prices():
     pool = ranked(trace, compiled).pool()
     assert np.isfinite(pool.prices).all()
     assert (pool.prices >= 0).all()
+
+
+def test_learned_offsets_move_along():
+    rows = people(6, 90)
+    problem = rb.Problem(rb.error_rate(), ['recall(of="bee", at="t") >= 0.9', 'recall(of="cat") >= 0.7'])
+    compiled = rb.compile(problem, rows)
+    trace = rb.play(compiled, rb.Linear(0.1), rounds=12, keep=rb.Keep(4), seed=0, progress=False)
+    assert trace.thresholds["t"].shape == (3, 2)
+    moved = with_moved_thresholds(trace, compiled)
+    assert len(moved) > len(trace)
+    for each in range(len(trace), len(moved)):
+        same = (trace.parameters == moved.parameters[each]).all(axis=1)
+        before = trace.violations[same, 0]
+        assert moved.violations[each, 0] == pytest.approx(before[0], abs=1e-9)

@@ -55,7 +55,6 @@ class Offsets(Candidates):
 
     def cheapest(self, prices: Array, costs: Sequence[Array], prove: bool) -> tuple[Array, Array, Array]:
         best, bounds = [], np.full(self.groups, -np.inf)
-        self.spread(0)
         for group, rows in enumerate(self.searched):
             self._search(group, prices, self._costs(costs, rows))
             if prove and self.work:
@@ -109,7 +108,7 @@ class Offsets(Candidates):
         """Add the cheapest offsets that a search from several starts finds."""
         rows = self.searched[group]
         scores = self.scores[:, rows]
-        # Where nothing is to be proven, little is lost by missing the best of many rows.
+        # Where nothing is to be proven, little is lost if the best is missed in one search of many.
         few = not self.work and len(rows) > SMALL
         known = [self.found.at[each] for each in self._known(group, prices)[: 1 if few else STARTS]]
         around = scores[:, np.linspace(0, len(rows) - 1, 0 if few else AROUND).astype(int)].T
@@ -174,4 +173,6 @@ def offsets_of(
         own if len(own) <= most else np.sort(chance.choice(own, most, replace=False)) for own in rows
     )
     start = compiled.offset if offset is None else offset
-    return Offsets(compiled, scores.astype(float), rows, searched, 4 * apart, start, work)
+    made = Offsets(compiled, scores.astype(float), rows, searched, 4 * apart, start, work)
+    made.spread(0)  # the scores as they are, from which the first search starts
+    return made
