@@ -5,7 +5,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
+from ratebound.rates.kinds import KINDS
 from ratebound.rates.subsets import value_text
+from ratebound.rates.text import parse_objective
 
 # The same examples every time, on a machine of any speed.
 steady = settings(
@@ -64,11 +66,32 @@ arguments = st.lists(subsets, max_size=2)
 keywords = st.dictionaries(st.sampled_from(["sex", "subset", "kind", "klass"]), values, max_size=2)
 
 
+amounts = st.integers(1, 9) | st.floats(1e-3, 1e3)
+COSTS = [
+    st.fixed_dictionaries({"false_negative": amounts}, optional={"false_positive": amounts}),
+    st.fixed_dictionaries({"false_negative": names, "false_positive": amounts | names}),
+    st.fixed_dictionaries(
+        {"column": names | st.integers()},
+        optional={"false_negative": amounts, "false_positive": amounts},
+    ),
+    st.fixed_dictionaries({"label": values, "predicted": values}, optional={"column": names}),
+]
+
+
 @st.composite
 def rates(draw):
-    kind, given_options = draw(st.sampled_from([*RATES.split(), *VERSUS.split()])), draw(options)
+    kinds = [*RATES.split(), *VERSUS.split(), "confusion", "cost", "cost"]
+    kind, given_options = draw(st.sampled_from(kinds)), draw(options)
     if kind in VERSUS.split():
         given_options["versus"] = draw(names)
+    if kind == "confusion":
+        given_options |= {"label": draw(values), "predicted": draw(values)}
+    if kind == "cost":
+        given_options |= draw(st.one_of(COSTS))
+    if KINDS[kind].speaks == "one class" and "predicted" not in given_options:
+        given_options["of"] = draw(st.none() | values)
+    if KINDS[kind].unit in ("count", "cost"):
+        given_options["per"] = draw(st.none() | amounts)
     return getattr(rb, kind)(*draw(arguments), **draw(keywords), **given_options)
 
 
@@ -88,10 +111,9 @@ def metrics(draw):
         below = draw(st.lists(st.tuples(st.floats(0.1, 9), rates()), min_size=1, max_size=2))
         return draw(expressions()) / sum((c * rate for c, rate in below), rb.Expression())
     if kind in RATIOS.split():
-        return getattr(rb, kind)(*where, **words)
+        return getattr(rb, kind)(*where, of=draw(st.none() | values), **words)
     if kind == "f_score":
-        beta = draw(st.none() | st.integers(1, 9) | st.floats(1e-3, 1e3))
-        return rb.f_score(*where, beta=beta, **words)
+        return rb.f_score(*where, beta=draw(st.none() | amounts), of=draw(st.none() | values), **words)
     if kind == "win_loss_ratio":
         return rb.win_loss_ratio(*where, versus=draw(names), **words)
     words.pop("at", None)
@@ -131,6 +153,53 @@ def test_what_is_printed_is_read_back(constraint):
     assert again == constraint
     assert str(again) == text
     assert repr(again) == text
+
+
+@st.composite
+def objectives(draw):
+    """Sums, ratios, the worst of several, and means that punish a low rate."""
+    kind = draw(st.sampled_from(["sum", "ratio", "smallest", "largest", "g_mean", "h_mean", "kl"]))
+    if kind in ("g_mean", "h_mean"):
+        return getattr(rb, kind)(*draw(arguments), of=draw(st.none() | values), **draw(options))
+    if kind == "kl":
+        target = draw(st.none() | st.floats(0.01, 0.99))
+        return rb.kl_divergence(*draw(arguments), target=target, **draw(options))
+    parts = draw(st.lists(expressions().filter(lambda e: e.terms), min_size=1, max_size=3))
+    if kind in ("smallest", "largest"):
+        return getattr(rb, kind)(*parts)
+    return parts[0] if kind == "sum" else draw(metrics())
+
+
+@steady
+@given(objectives())
+def test_an_objective_is_read_back(objective):
+    text = str(objective)
+    assert text.isprintable(), "one line, nothing hidden"
+    assert parse_objective(text) == objective
+    assert str(parse_objective(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "as_printed"),
+    [
+        ('recall(of="cat", sex == "F") >= 0.8', 'recall(sex == "F", of="cat") >= 0.8'),
+        (
+            'recall(of = "a=b <= c", on="x", age <= 3) >= 1',
+            'recall(age <= 3, of="a=b <= c", on="x") >= 1.0',
+        ),
+        ("cost(column='loan', age != 3) <= 9", 'cost(age != 3, column="loan") <= 9.0'),
+        ("equal_opportunity(slack=0.05, sex)", "equal_opportunity(sex, slack=0.05)"),
+    ],
+)
+def test_options_may_stand_before_conditions(text, as_printed):
+    assert str(rb.parse(text)) == as_printed
+
+
+def test_what_stands_wrong_before_a_condition_is_shown_as_it_was_written():
+    with pytest.raises(ValueError, match=r"'cat' in 'recall\(of=cat, age<2\) >= 0.5': .* of=\"cat\""):
+        rb.parse("recall(of=cat, age<2) >= 0.5")
+    with pytest.raises(ValueError, match="compared with == != "):
+        rb.parse('recall(sex is "F") >= 0.5')
 
 
 def test_a_number_on_the_left_is_read_back():

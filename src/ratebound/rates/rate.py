@@ -39,9 +39,7 @@ class Rate(Said):
 
     def __str__(self) -> str:
         words = [] if self.subset == EVERYONE else [str(self.subset)]
-        words += [f"{name}={value_text(value)}" for name, value in self.own]
-        for option in OPTIONS:
-            value = getattr(self, option)
-            if value is not None:
-                words.append(f"{option}={value_text(value)}")
+        first, *others = [(option, getattr(self, option)) for option in OPTIONS]
+        said = [(name, value) for name, value in (first, *self.own, *others) if value is not None]
+        words += [f"{name}={value_text(value)}" for name, value in said]
         return f"{self.kind}({', '.join(words)})"

@@ -6,7 +6,10 @@ one spelling that ``ratebound.parse`` reads. What stands in quotes is never touc
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
+from contextlib import suppress
 from decimal import Decimal
 
 from ratebound.rates.subsets import WORDS, column_text, value_text
@@ -23,6 +26,7 @@ _SIGNS = {
     "=>": ">=", "=<": "<=", "≥": ">=", "≤": "<=", "≠": "!=", "−": "-", "×": "*",
     "&": " and ", "&&": " and ", "|": " or ", "||": " or ", "~": " not ",
 }  # fmt: skip
+_KEYWORD = re.compile(rf"{_QUOTED}|(?<![=!<>])(?P<equals>\s*=\s*)(?!=)")
 # What stands between a bracket, a comma or a connective and a comparison or the end of an argument.
 _OPERAND = re.compile(
     r"(?:[(,&|~]|\band\b|\bor\b|\bnot\b)\s*([^(),&|~<>=!≤≥≠\"']+?)\s*(?:[,)&|<>=!≤≥≠]|\bin\b)", re.I
@@ -38,6 +42,15 @@ def respelled(text: str) -> str:
     return _SPELLING.sub(_respelled, text)
 
 
+def keywords_anywhere(text: str) -> str:
+    """The same text with ``is`` for every ``=``, which may then stand before conditions too.
+
+    >>> keywords_anywhere('recall(of="cat", age <= 40)')
+    'recall(of is "cat", age <= 40)'
+    """
+    return _KEYWORD.sub(lambda found: " is " if found["equals"] else found[0], text)
+
+
 def _respelled(found: re.Match[str]) -> str:
     kind = found.lastgroup
     if kind in ("double", "single"):
@@ -47,6 +60,33 @@ def _respelled(found: re.Match[str]) -> str:
     if kind == "word":
         return found["word"].lower()
     return _SIGNS[found["sign"]] if kind == "sign" else found["quoted"]
+
+
+def tree_of(text: str) -> tuple[str, ast.expr]:
+    """The text and its tree; keywords before conditions are written ``is`` to find their tree."""
+    try:
+        return text, _parsed(text)
+    except SyntaxError as error:
+        turned = keywords_anywhere(text)
+        with suppress(SyntaxError):
+            if error.msg.startswith("positional argument follows keyword"):
+                return turned, _with_keywords(_parsed(turned))
+        raise
+
+
+def _parsed(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
+        return ast.parse(text, mode="eval").body
+
+
+def _with_keywords(tree: ast.expr) -> ast.expr:
+    for node in [each for each in ast.walk(tree) if isinstance(each, ast.Call)]:
+        for each in [*node.args]:
+            if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Is):
+                node.args.remove(each)
+                node.keywords.append(ast.keyword(ast.unparse(each.left), each.comparators[0]))
+    return tree
 
 
 def hint(text: str, reason: str) -> str:

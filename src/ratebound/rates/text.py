@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -21,7 +20,7 @@ from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
 from ratebound.rates.numbers import as_number
 from ratebound.rates.rate import OPTIONS
-from ratebound.rates.spellings import hint, respelled
+from ratebound.rates.spellings import hint, respelled, tree_of
 from ratebound.rates.stating import said
 from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value
 
@@ -87,16 +86,14 @@ class _Reader:
             raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
         self.text = text.strip() if longest is None else respelled(text).strip()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Python's advice on style is not the user's concern
-                self.tree = ast.parse(self.text, mode="eval").body
+            self.text, self.tree = tree_of(self.text)
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
             raise ValueError(f"cannot read {_short(text)!r}: {hint(_short(text), reason)}") from None
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
-        part = ast.get_source_segment(self.text, node) or self.text
-        where = "" if part == self.text else f" in {_short(self.text)!r}"
+        part, whole = ast.get_source_segment(self.text, node) or self.text, self.text
+        where = "" if part == whole else f" in {_short(whole).replace(' is ', '=')!r}"
         raise ValueError(f"cannot read {_short(part)!r}{where}: {message}")
 
     def guarded(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
