@@ -66,7 +66,6 @@ def test_the_trees_of_a_cross_entropy_are_those_of_the_library(library, weights,
     for found, rounds in zip(scores, (8, 3), strict=True):
         expected = stock_margins(library, stock, X, rounds)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    assert (scores[0].argmax(axis=0) == stock.predict(X)).mean() > 0.99
 
 
 @both
