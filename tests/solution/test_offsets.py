@@ -22,7 +22,8 @@ def small(seed, rows=12, weighted=False):
     sex = np.concatenate([["F"] * 3, ["M"] * 3, rng.choice(["F", "M"], rows - 6)])
     scores = rng.normal(size=(3, rows)) + (labels == np.arange(3)[:, None])
     weights = rng.integers(1, 4, rows).astype(float) if weighted else None
-    people = rb.Population(None, np.array(CLASSES)[labels], columns={"sex": sex}, weights=weights)
+    columns = {"sex": sex, "loan": rng.integers(1, 50, rows).astype(float)}
+    people = rb.Population(None, np.array(CLASSES)[labels], columns=columns, weights=weights)
     return scores, people
 
 
@@ -35,6 +36,10 @@ PROBLEMS = {
     ),
     "precision": rb.Problem(
         rb.error_rate(), [rb.precision(of="bee") >= 0.8, rb.recall(of="ape") >= 0.5]
+    ),
+    "money": rb.Problem(
+        rb.cost(of="bee", false_negative="loan", false_positive=5) + 3 * rb.error_rate(),
+        [rb.recall(of="ape") >= 0.5],
     ),
     "cap": rb.Problem(rb.error_rate(), [rb.positive_rate(of=c) <= 0.35 for c in CLASSES]),
 }
@@ -82,6 +87,45 @@ def test_they_are_the_best_there_are(name, known):
         assert policy.status.feasible
         assert policy.objectives["train"] == pytest.approx(expected, abs=1e-7)
         assert policy.record.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def recalls(scores, people):
+    """Of all patterns, for each class: its recall, how often it is right, and how often it is said."""
+    found = []
+    for pattern in patterns(scores):
+        table = np.zeros((3, 3))
+        np.add.at(table, (people.y, pattern), 1.0)
+        found.append([table.diagonal() / table.sum(axis=1), table.diagonal(), table.sum(axis=0)])
+    return np.array(found)
+
+
+def test_the_worst_class_is_as_good_as_it_can_be():
+    for seed in range(3):
+        scores, people = small(seed)
+        worst = rb.smallest(*(rb.recall(of=c) for c in CLASSES))
+        policy = rb.thresholds(rb.Problem(maximize=worst), scores, people, known=[])
+        each = recalls(scores, people)[:, 0]
+        count = len(each)
+        solved = linprog(  # the most that every class's recall is at least
+            np.append(np.zeros(count), -1.0),
+            A_ub=np.column_stack([-each.T, np.ones(3)]),
+            b_ub=np.zeros(3),
+            A_eq=np.append(np.ones(count), 0.0)[None],
+            b_eq=[1.0],
+        )
+        assert abs(policy.objectives["train"]) == pytest.approx(-solved.fun, abs=1e-7)
+        assert policy.record.gap == 0.0
+
+
+def test_a_ratio_is_as_good_as_it_can_be():
+    for seed in range(3):
+        scores, people = small(seed)
+        problem = rb.Problem(maximize=rb.f_score(of="bee"))
+        policy = rb.thresholds(problem, scores, people, known=[])
+        _, right, said = recalls(scores, people)[:, :, 1].T
+        best = (2 * right / (said + (people.y == 1).sum())).max()
+        assert abs(policy.objectives["train"]) == pytest.approx(best, abs=1e-7)
+        assert policy.record.gap == 0.0
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

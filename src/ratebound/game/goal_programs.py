@@ -105,7 +105,7 @@ def best_of_thresholds(rankings: Sequence[Candidates], goal: Goal | None) -> Pol
             by_piece = size * (found.shares @ slopes) * compiled.scale[1 + m :]
             return replace(vertex, prices=np.concatenate([vertex.prices[:m], by_piece]))
 
-        held[0], _, proven = generate(rankings, held[0], over)
+        held[0], _, proven = generate(rankings, held[0], over, prove=True)
         gaps.append(proven)
         H, own = in_units(rankings, held[0])[:, :m], held[0]
         weights = _weights(lowest[-1], H, least, own.group)

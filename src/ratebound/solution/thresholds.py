@@ -301,8 +301,10 @@ def _mixture(
         compiled.scale[1:],
         policy.least.unsolved,
     )
+    gap = policy.gap
     if policy.solved is not None:
         assert compiled.goal is not None
+        gap = gap if gap == 0 else np.inf  # it is that of the last linear program, in its own units
         objective = float(compiled.goal.value(found[1 + len(violations) :]))
         status = replace(status, reached=reached(compiled.problem, objective, policy.solved.gap, search))
     record = Record(
@@ -312,7 +314,7 @@ def _mixture(
         violations={FIRST: violations},
         setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         data=compiled.digest,
-        gap=None if base.scores.ndim == 2 else policy.gap,
+        gap=None if base.scores.ndim == 2 else gap,
     )
     model = model.reshape(members.shape)
     decider = GroupThresholds(columns, groups, model, at[members], base.draw)
