@@ -113,7 +113,8 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
     _add_table(command)
     add = command.add_argument
     add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
-    add("--minimize", metavar="RATE", help="the objective, a sum of rates (default error_rate())")
+    add("--minimize", metavar="RATE", help="the objective, such as error_rate(), the default")
+    add("--maximize", metavar="RATE", help="an objective to maximize instead, such as f_score()")
     add("--model", choices=MODELS, help="what to train (default linear)")
     add("--known", **COLUMNS, help="columns known at prediction time, to set thresholds by")
     add("--population", **POPULATION)

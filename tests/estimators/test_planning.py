@@ -92,9 +92,9 @@ def test_the_reason_says_what_was_weighed():
     words = _reason({option.name: option for option in given}, TRAINING, ())
     assert (
         "With 'thresholds' the promises are broken by 0.0060 (± 0.0042) less, which may be chance, "
-        "and the objective is 0.0800 higher." in words
+        "and the objective is 0.0800 worse." in words
     )
-    assert "With 'as it is' the objective is 0.0020 lower, but the promises are broken by 0.2" in words
+    assert "With 'as it is' the objective is 0.0020 better, but the promises are broken by 0.2" in words
 
 
 def test_counts_are_weighed_per_row():

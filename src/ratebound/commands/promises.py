@@ -29,7 +29,10 @@ TAKEN = (
 
 def stated(run: Run) -> Problem:
     """What is promised; every population that it speaks of must be given."""
-    problem = Problem.stated(run.minimize, run.require)
+    if run.minimize is not None and run.maximize is not None:
+        raise ValueError("a model has one objective: give --minimize or --maximize, and not both")
+    minimize = "error_rate()" if run.minimize is None and run.maximize is None else run.minimize
+    problem = Problem(minimize, run.require, maximize=run.maximize)
     check_populations(problem, run.population)
     return problem
 

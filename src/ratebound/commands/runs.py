@@ -25,7 +25,8 @@ class Run:
     out: Path | None = None  # only training needs it
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     require: tuple[str, ...] = ()
-    minimize: str = "error_rate()"
+    minimize: str | None = None  # error_rate(), if nothing is maximized either
+    maximize: str | None = None
     model: str = "linear"
     features: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
@@ -96,7 +97,8 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
         lambda v: _is_text(v) or isinstance(v, int | float),
     ),
     "require": ("a constraint in quotes, or a list of them", _is_texts),
-    "minimize": ("a sum of rates in quotes", _is_text),
+    "minimize": ("a rate, or what is made of rates, in quotes", _is_text),
+    "maximize": ("a rate, or what is made of rates, in quotes", _is_text),
     "model": _one_of(MODELS),
     "features": ("a list of columns' names", _is_texts),
     "exclude": ("a list of columns' names", _is_texts),

@@ -76,7 +76,7 @@ def explain(
     least = everything.least(*_asked(compiled, range(len(compiled.constraints))))
     possible = least.violation == 0
     conflict, relax = ((), ()) if possible else _conflict(compiled, parts, least, everything)
-    bound = everything.price(least) if possible else None
+    bound = everything.price(least) if possible and compiled.goal is None else None
     plain = _unconstrained(compiled, model, features, seed)
     audits = {name: measured(compiled, decided) for name, decided in _simple(compiled, plain).items()}
     alone = [everything.least(*_asked(compiled, part)).violation for part in parts]

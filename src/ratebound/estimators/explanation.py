@@ -11,7 +11,7 @@ from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution.advice import broken_by
 
 NOTHING = 1e-6  # smaller prices are rounding errors
@@ -84,6 +84,8 @@ class Explanation:
         if self.price is not None:
             head = f"The price, as {self.problem.objective} on these rows:"
             lines += ["", head, *_indented(_price_lines(self, self.price))]
+        elif not isinstance(self.problem.objective, Expression):
+            lines += ["", f"The price is that of sums of rates, and {self.problem.objective} is none."]
         head = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
         lines += ["", head, *_indented(str(self.needed).splitlines())]
         notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]

@@ -26,6 +26,8 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.beyond_sums import Sense
+from ratebound.rates.named import error_rate
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import known_groups, thresholds_on
@@ -52,6 +54,12 @@ class Option:
         Array  # (splits,) the worst constraint's, per row where rows are counted; kept where <= 0
     )
     rows: float = 1.0  # the number of rows the objective counts over; 1 for a rate
+    sense: Sense = "minimize"
+
+    @property
+    def shown(self) -> Array:
+        """The objectives (splits,) in their own sense."""
+        return self.objectives if self.sense == "minimize" else -self.objectives
 
     @property
     def costs(self) -> Array:
@@ -70,7 +78,7 @@ class Option:
 
     def __str__(self) -> str:
         return (
-            f"{self.objectives.mean():.4f} at a worst violation of {self.violations.mean():+.4f} "
+            f"{self.shown.mean():.4f} at a worst violation of {self.violations.mean():+.4f} "
             f"(kept in {self.kept} split{'s' * (len(self.violations) > 1)})"
         )
 
@@ -91,7 +99,7 @@ class Plan:
         title = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
         rows = [["", str(self.problem.objective), "worst violation", "kept in", ""]]
         for name, option in self.options.items():
-            rows.append([name, _spread(option.objectives, ".4f"), _spread(option.violations, "+.4f"),
+            rows.append([name, _spread(option.shown, ".4f"), _spread(option.violations, "+.4f"),
                          option.kept, WHAT[name]])  # fmt: skip
         return "\n".join([title, *aligned(rows, right=[1, 2, 3], ruled=False), "", self.reason])
 
@@ -102,7 +110,7 @@ class Plan:
             "known": list(self.known),
             "options": {
                 name: {
-                    "objectives": option.objectives.tolist(),
+                    "objectives": option.shown.tolist(),
                     "violations": option.violations.tolist(),
                     "what": WHAT[name],
                 }
@@ -170,7 +178,7 @@ def plan(
                 shown.update()
     rows = float(everyone.scale[0])
     options = {
-        name: Option(name, found[:, 0], found[:, 1], rows)
+        name: Option(name, found[:, 0], found[:, 1], rows, problem.sense)
         for name, found in ((name, np.array(values)) for name, values in measured.items())
     }
     recommended = _recommended(list(options.values())).name
@@ -211,8 +219,9 @@ def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
 
 
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
-    """The same classifier, trained without promises."""
-    return fitted(compile(compiled.problem.promising(()), compiled.first), **options)
+    """The same classifier, trained without promises; only for few errors where the goal is no sum."""
+    problem = compiled.problem if compiled.goal is None else Problem(error_rate())
+    return fitted(compile(problem.promising(()), compiled.first), **options)
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:
@@ -310,10 +319,10 @@ def _weighed(options: dict[str, Option], chosen: Option) -> str:
     if (risked := _difference(chosen.broken, safest.broken)).mean > EQUAL:
         words += f" With {safest.name!r} the promises are broken by {risked} less, which may be chance"
         saved = _difference(safest.costs, chosen.costs)
-        words += f", and the objective is {saved} higher." if saved.mean > EQUAL else "."
+        words += f", and the objective is {saved} worse." if saved.mean > EQUAL else "."
     cheapest = _cheapest(others)
     if (saved := _difference(chosen.costs, cheapest.costs)).mean > EQUAL:
-        words += f" With {cheapest.name!r} the objective is {saved} lower"
+        words += f" With {cheapest.name!r} the objective is {saved} better"
         risked = _difference(cheapest.broken, chosen.broken)
         worse = f", but the promises are broken by {risked} more."
         words += worse if risked.mean > EQUAL else ", which may be chance."
