@@ -32,7 +32,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.alike import equal
 from ratebound.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
-from ratebound.rates.expressions import Area, Constraint, Expression, Range, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 from ratebound.rates.goals import (
     accurate_coverage,
     decision_rule,
@@ -86,6 +86,7 @@ from ratebound.rates.named import (
     win_loss_ratio,
     wins,
 )
+from ratebound.rates.ranges import Range
 from ratebound.rates.rate import Rate
 from ratebound.rates.stating import goal
 from ratebound.rates.subsets import Subset, column, missing, where
@@ -93,6 +94,7 @@ from ratebound.rates.text import parse
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.determinize import Determined, determinize
 from ratebound.solution.duality import duality_gap
+from ratebound.solution.leveling import at_levels
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
 from ratebound.solution.prices import price
@@ -196,6 +198,7 @@ __all__ = [
     "accuracy",
     "accuracy_of",
     "accurate_coverage",
+    "at_levels",
     "audit",
     "average",
     "best_iterate",

@@ -41,7 +41,7 @@ class Group:
 def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
     """Everyone, and every distinct subset of the constraints, population by population."""
     spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in decided.populations}
-    for constraint in problem.constraints:
+    for constraint in problem.subject_to:
         for rate in constraint.rates:
             spoken[rate.population].setdefault(rate.subset)
     found = []

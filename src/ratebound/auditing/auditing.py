@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from ratebound.auditing._goals import goal_interval
 from ratebound.auditing._groups import groups
 from ratebound.auditing._intervals import Interval, area, clopper_pearson
+from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.decided import Decided, called, decide, is_mixture
 from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
-from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit, Verdict
+from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number
-from ratebound.base.linear_program import TOLERANCE, kept
+from ratebound.base.linear_program import kept
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
@@ -26,7 +28,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Parity, Ratio
 from ratebound.rates.kinds import atoms, is_cost, is_count
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label
@@ -66,7 +68,8 @@ def audit(
     check_given("audit", problem, model, population, others)
     check_number("level, a probability such as 0.95,", level, above=0, below=1)
     people = {FIRST: population, **others}
-    problem = spelled_out(problem, people, called(FIRST))
+    asked = spelled_out(problem, people, called(FIRST))
+    problem = asked.at_levels(dict.fromkeys(asked.leveled))  # without comparisons of two ratios
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
@@ -74,17 +77,28 @@ def audit(
     compiled, missing = _measurable(problem, people, known)
     decided = decide(model, people)
     objective, found = measured(compiled, decided, level)
-    promises = iter(found)
+    left = iter(found)
+    compared = partial(measured_parity, decided=decided, level=level)
     return Audit(
         objective=objective,
-        promises=tuple(missing.get(promise) or next(promises) for promise in problem.constraints),
-        groups=groups(problem, decided),
+        promises=tuple(
+            compared(promise) if isinstance(promise, Parity) else missing.get(promise) or next(left)
+            for promise in _counted(asked, problem)
+        ),
+        groups=groups(asked, decided),
         populations={called(name): len(each) for name, each in people.items()},
         level=level,
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),
     )
+
+
+def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
+    """What was asked for in its order, with constraints as they are counted in `problem`."""
+    constraints = iter(problem.constraints)
+    for promise in asked.subject_to:
+        yield promise if isinstance(promise, Parity) else next(constraints)
 
 
 def _named(population: Population) -> Any:
@@ -158,7 +172,7 @@ def _objective(compiled: Compiled, objective: float, decided: Decided, level: fl
         assert goal is not None
         interval = goal_interval(metric, goal, level, lambda part, level: of_part(part, level)[0])
         sides, method = list(goal.pieces), "score" if interval is not None else "none"
-    low, high = _around(value, interval)
+    low, high = around(value, interval)
     rows = rows_behind(decided, tuple(rate for side in sides for rate in side.rates))
     return Objective(str(metric), value, low, high, rows, method, problem.sense)
 
@@ -195,7 +209,7 @@ def _promise(
         violation = -slack  # of the area itself; training counts recalls at its budgets
     if interval is not None and sign < 0:
         interval = (-interval[1], -interval[0])
-    low, high = _around(slack, interval)
+    low, high = around(slack, interval)
     return Promise(
         words=str(constraint),
         name=constraint.name,
@@ -207,17 +221,11 @@ def _promise(
         slack_high=high,
         violation=violation,
         kept=bool(kept(violation, unit)),
-        verdict=_verdict(low, high),
+        verdict=verdict_of(low, high),
         rows=rows,
         unit=_unit(constraint),
         method=method,
     )
-
-
-def _verdict(low: float | None, high: float | None) -> Verdict:
-    if low is not None and low >= -TOLERANCE:
-        return "holds"
-    return "broken" if high is not None and high < -TOLERANCE else "may not hold"
 
 
 def _sum(left: Expression, right: Expression, decided: Decided, level: float) -> Measured:
@@ -256,14 +264,6 @@ def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measure
 def _classes(rate: Rate) -> list[tuple[str, Any]]:
     """Where the positive and the negative rows of an area are."""
     return [(rate.population, rate.subset & label) for label in (Label(), ~Label())]
-
-
-def _around(value: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """The interval, widened to hold its estimate, which rounding can put a hair outside of it."""
-    if interval is None:
-        return None, None
-    low, high = interval
-    return (low, high) if value is None else (min(low, value), max(high, value))
 
 
 def _unit(constraint: Constraint) -> Unit:

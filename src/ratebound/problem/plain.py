@@ -49,7 +49,7 @@ def constraint_from_plain(data: dict[str, Any]) -> Constraint:
 
 
 def _side(side: Metric) -> str | dict[str, Any]:
-    if isinstance(side, Ratio) and side.rate is None:
+    if isinstance(side, Ratio) and (side.rate is None or side.factor != 1.0):
         return {"numerator": _side(side.numerator), "denominator": _side(side.denominator)}
     if isinstance(side, SingleMetric):
         return str(side)

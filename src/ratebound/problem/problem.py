@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -10,8 +10,9 @@ from typing import Any, cast
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Range
+from ratebound.rates.expressions import Constraint, Expression, Metric, Parity, Ratio
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.ranges import Range
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach
 from ratebound.rates.subsets import Name, columns_in
@@ -135,7 +136,28 @@ class Problem:
                     f"{promise}: which groups there are is not known before there are rows: "
                     "rb.compile(problem, rows).problem has its constraints"
                 )
+            if isinstance(promise, Parity):
+                raise ValueError(
+                    f"{promise}: the level it is best kept at is not known before there is a model: "
+                    "rb.thresholds and rb.RateConstrainedClassifier search for it, and "
+                    "rb.at_levels(problem, scores, rows) has its constraints for rb.compile"
+                )
         return tuple(promise for promise in self.subject_to if isinstance(promise, Constraint))
+
+    @property
+    def leveled(self) -> tuple[Ratio, ...]:
+        """The ratios that others are compared with, each at a level that has to be found."""
+        return tuple(dict.fromkeys(p.right for p in self.subject_to if isinstance(p, Parity)))
+
+    def at_levels(self, levels: Mapping[Ratio, float | None]) -> Problem:
+        """The problem with every ratio that others are compared with at a level; None leaves it out."""
+        found: list[Promise] = []
+        for promise in self.subject_to:
+            if not isinstance(promise, Parity):
+                found.append(promise)
+            elif (level := levels[promise.right]) is not None:
+                found += [each for each in promise.at(level) if each not in found]
+        return self.promising(found)
 
     @cached_property
     def demands(self) -> tuple[Demand, ...]:
@@ -164,7 +186,7 @@ def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
         yield from promises.constraints({})
     elif isinstance(promises, Range):
         yield from promises.constraints
-    elif isinstance(promises, Constraint | Goal):
+    elif isinstance(promises, Constraint | Goal | Parity):
         yield promises
     elif isinstance(promises, str):
         yield from _flatten(parse(promises))

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
-from ratebound.rates.expressions import Absolute, Area, Expression, Metric, Ratio, SingleMetric
+from ratebound.rates.expressions import Area, Expression, Metric, Ratio, SingleMetric
 from ratebound.rates.named import say
 from ratebound.rates.numbers import as_number
+from ratebound.rates.ranges import Absolute
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset, Value
 

@@ -10,11 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from ratebound.rates.numbers import as_number, finite
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Said
+
+if TYPE_CHECKING:
+    from ratebound.rates.ranges import Absolute
 
 Bound = Literal["<=", ">="]
 FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
@@ -114,6 +117,8 @@ class Expression(Metric):
         return tuple(rate for rate, _ in self.terms)
 
     def __abs__(self) -> Absolute:
+        from ratebound.rates.ranges import Absolute
+
         return Absolute(self)
 
     def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
@@ -154,7 +159,7 @@ class SingleMetric(Metric):
             )
         return Expression((), as_number(other, f"compared with {self}"))
 
-    def _no_arithmetic(self, *_: object) -> NoReturn:
+    def _no_arithmetic(self, *_: object) -> Any:
         raise TypeError(
             f"{self} cannot be added, scaled or negated, since it is not a sum of rates; compare "
             f"it with a number: {self} {self.example}"
@@ -182,6 +187,7 @@ class Ratio(SingleMetric):
     numerator: Expression
     denominator: Expression  # never negative
     rate: Rate | None = None
+    factor: float = 1.0  # of the rate in its words; the numerator holds it already
 
     def __post_init__(self) -> None:
         for part in (self.numerator, self.denominator):
@@ -199,9 +205,26 @@ class Ratio(SingleMetric):
     def rates(self) -> tuple[Rate, ...]:
         return super().rates or tuple(dict.fromkeys(self.numerator.rates + self.denominator.rates))
 
+    def __mul__(self, number: Any) -> Any:  # type: ignore[override]  # others refuse anything
+        """The ratio times a number above 0, so that it can be compared with another."""
+        factor = as_number(number, "multiplied with a ratio")
+        if factor <= 0:
+            raise ValueError(f"a ratio is multiplied by numbers above 0, got {factor} * {self}")
+        words = 1.0 if self.rate is None else self.factor * factor
+        return replace(self, numerator=self.numerator * factor, factor=words)
+
+    __rmul__ = __mul__  # type: ignore[assignment]
+
+    def __le__(self, other: Any) -> Any:
+        """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""
+        return Parity(self, "<=", other) if isinstance(other, Ratio) else super().__le__(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return Parity(self, ">=", other) if isinstance(other, Ratio) else super().__ge__(other)
+
     def __str__(self) -> str:
         if self.rate is not None:
-            return super().__str__()
+            return str(self.rate) if self.factor == 1.0 else f"{self.factor!r} * {self.rate}"
         return f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
@@ -213,30 +236,6 @@ class Area(SingleMetric):
 
     def __le__(self, other: Expression | float) -> Constraint:
         raise TypeError(f"{self} can be bounded from below only: write {self} >= {other}")
-
-
-@dataclass(frozen=True, repr=False)
-class Absolute(SingleMetric):
-    """The size of a sum of rates, whatever its sign. Bounded from above it is a `Range`.
-
-    >>> from ratebound import recall
-    >>> abs(recall(sex="Female") - recall(sex="Male")) <= 0.05
-    abs(recall(sex == "Female") - recall(sex == "Male")) <= 0.05
-    """
-
-    expression: Expression
-    rate: None = None
-    example = "<= 0.05"
-
-    def __str__(self) -> str:
-        return f"abs({self.expression})"
-
-    def __le__(self, other: Expression | float) -> Range:  # type: ignore[override]  # two promises
-        bound = as_expression(other, f"compared with {self}")
-        return Range(-bound, self.expression, bound)
-
-    def __ge__(self, other: object) -> NoReturn:
-        raise TypeError(f"{self} can be bounded from above only: say which of two rates is larger")
 
 
 @dataclass(frozen=True, repr=False)
@@ -294,34 +293,40 @@ class Constraint(Said):
 
 
 @dataclass(frozen=True, repr=False)
-class Range(Said):
-    """Two promises said at once: a metric between two bounds. A problem holds its two constraints.
+class Parity(Said):
+    """A promise about two ratios: one at least, or at most, the other.
 
-    >>> from ratebound import parse
-    >>> parse("0.7 <= recall() <= 0.8").constraints
-    [recall() >= 0.7, recall() <= 0.8]
+    No cross-multiplying makes that linear. But it is kept exactly where some level lies between the two:
+    so at a level it is two promises, each of a ratio and a number, and the best level is searched for.
+
+    >>> from ratebound import precision
+    >>> fair = precision(sex="Female") >= 0.95 * precision()
+    >>> fair, fair.at(0.7)
+    (precision(sex == "Female") >= 0.95 * precision(), [0.95 * precision() <= 0.7, \
+precision(sex == "Female") >= 0.7])
     """
 
-    low: Expression
-    metric: Metric
-    high: Expression
-
-    def __post_init__(self) -> None:
-        _ = self.constraints  # which objects to what cannot be compared
-        gap = self.low - self.high
-        if not gap.terms and gap.constant > 0:
-            raise ValueError(f"{self}: nothing lies there, since {self.low} is above {self.high}")
+    left: Ratio
+    relation: Bound
+    right: Ratio
+    name: str = field(default="", compare=False)
 
     @property
-    def constraints(self) -> list[Constraint]:
-        """Its two bounds, each with the whole as its name."""
-        ends = [self.metric >= self.low, self.metric <= self.high]
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate it speaks of, once."""
+        return tuple(dict.fromkeys(self.left.rates + self.right.rates))
+
+    def at(self, level: float) -> list[Constraint]:
+        """The two promises that keep it at a level of its right side, each named after the whole."""
+        bound, other = Expression((), level), FLIPPED[self.relation]
+        ends = Constraint(self.right, other, bound), Constraint(self.left, self.relation, bound)
         return [replace(end, name=f"{self}: {end}") for end in ends]
 
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the promise {self} is neither true nor false before there is data")
+
     def __str__(self) -> str:
-        if isinstance(self.metric, Expression) and self.low == -self.high:
-            return f"abs({self.metric}) <= {self.high}"
-        return f"{self.low} <= {self.metric} <= {self.high}"
+        return f"{self.left} {self.relation} {self.right}"
 
 
 def as_expression(value: Any, role: str) -> Expression:

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from ratebound.base.checks import check_whole
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import Constraint, Parity
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import (
@@ -224,7 +224,7 @@ class Goal:
         return str(self)
 
 
-Promise = Constraint | Goal
+Promise = Constraint | Goal | Parity
 
 
 def _text(group: Name | Subset) -> str:

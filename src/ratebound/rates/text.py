@@ -14,11 +14,12 @@ from typing import Any, NoReturn, TypeVar, cast
 from ratebound.base.spelling import nearest
 from ratebound.rates import beyond_sums
 from ratebound.rates.beyond_sums import CURVES, EXTREMES
-from ratebound.rates.expressions import Constraint, Expression, Metric, Range, as_expression
+from ratebound.rates.expressions import Constraint, Expression, Metric, Parity, as_expression
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
 from ratebound.rates.numbers import as_number
+from ratebound.rates.ranges import Range
 from ratebound.rates.rate import OPTIONS
 from ratebound.rates.spellings import hint, respelled, tree_of
 from ratebound.rates.stating import said
@@ -138,7 +139,7 @@ class _Reader:
         )
         return [self.subset(node) if is_condition else self.value(node)]
 
-    def constraint(self) -> Constraint | Range:
+    def constraint(self) -> Constraint | Range | Parity:
         node = self.tree
         if not isinstance(node, ast.Compare):
             self.fail(node, "a constraint compares rates, as in recall() >= 0.9")
@@ -148,7 +149,7 @@ class _Reader:
             return self.range(node)
         left, right = self.operand(node.left), self.operand(node.comparators[0])
         found = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
-        if not isinstance(found, Constraint | Range):
+        if not isinstance(found, Constraint | Range | Parity):
             self.fail(node, "no rate is left in this comparison, so there is nothing to keep")
         return found
 

@@ -92,6 +92,10 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
+    if problem.leveled:
+        from ratebound.solution.leveling import best_levels, solver
+
+        return best_levels(problem, solver(scores, train, known, others))[1]
     return thresholds_on(scores, compile(problem, train, **others), known)
 
 
