@@ -9,8 +9,8 @@ of all levels tried, and each of them keeps the promise for sure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,14 +18,15 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
+from ratebound.game.candidates import Candidates
+from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Ratio
-from ratebound.solution.mixture import Mixture
-from ratebound.solution.thresholds import thresholds_on
+from ratebound.solution.thresholds import ranked_on
 
 GRID = 16  # steps of the first grid
 FINER = 4  # times that the best level's neighbours are searched
@@ -33,7 +34,7 @@ BETWEEN = 4  # levels between them, each time
 TURNS = 2  # of several levels
 DIGITS = 6  # of a level, which people read
 
-Solve = Callable[[Problem], tuple[Mixture, Compiled]]  # a problem's solution, and the rows it is on
+Tried = tuple[float, float]  # the worst violation at a level, then the objective
 
 
 def at_levels(
@@ -53,65 +54,47 @@ def at_levels(
       precision(sex == "M") <= 1.0
       precision(sex == "F") >= 1.0
     """
-    return best_levels(problem, solver(scores, train, known, others))[0]
-
-
-def solver(scores: Any, train: Population, known: Any, others: dict[str, Population]) -> Solve:
-    """What solves problems by thresholds on these scores."""
-
-    def solve(problem: Problem) -> tuple[Mixture, Compiled]:
-        compiled = compile(problem, train, **others)
-        return thresholds_on(scores, compiled, known), compiled
-
-    return solve
-
-
-def best_levels(problem: Problem, solve: Solve) -> tuple[Problem, Mixture]:
-    """The problem at the best levels, and its solution there."""
     levels: dict[Ratio, float | None] = dict.fromkeys(problem.leveled)
 
-    def tried(ratio: Ratio, level: float) -> _Tried:
+    def tried(ratio: Ratio, level: float) -> Tried:
         given = problem.at_levels(levels | {ratio: level})
-        solution, compiled = solve(given)
-        worst = float(worst_violation(solution.violations["train"], compiled.scale[1:]))
-        key = (0.0 if worst <= TOLERANCE else worst, solution.objectives["train"])
-        return _Tried(key, level, given, solution)
+        compiled = compile(given, train, **others)
+        return _reached(compiled, ranked_on(scores, compiled, known))
 
     for _ in range(TURNS if len(levels) > 1 else 1):
         for ratio in problem.leveled:
-            best = _searched(_grid(ratio), partial(tried, ratio))
-            levels[ratio] = best.level
-    return best.problem, best.solution
+            levels[ratio] = _searched(_grid(ratio), partial(tried, ratio))
+    return problem.at_levels(levels)
 
 
-@dataclass(frozen=True)
-class _Tried:
-    """A level that was tried, and what came of it: the worst violation, then the objective."""
+def _reached(compiled: Compiled, rankings: Sequence[Candidates]) -> Tried:
+    """What the best thresholds make of a problem, without a model of them."""
+    policy = best_of_thresholds(rankings, compiled.goal)
+    found = policy.weights @ policy.columns.values
+    violations, pieces = np.split(found[1:], [len(compiled.constraints)])
+    worst = float(worst_violation(violations, compiled.scale[1:]))
+    objective = found[0] if compiled.goal is None else compiled.goal.value(pieces)
+    return 0.0 if worst <= TOLERANCE else worst, float(objective)
 
-    key: tuple[float, float]
-    level: float
-    problem: Problem
-    solution: Mixture
 
-
-def _searched(grid: Array, tried: Callable[[float], _Tried]) -> _Tried:
+def _searched(grid: Array, tried: Callable[[float], Tried]) -> float:
     """The best of a grid of levels, and of ever finer ones around the best."""
     known = {level: tried(level) for level in np.unique(grid.round(DIGITS)).tolist()}
     for _ in range(FINER):
         best = _best(known)
-        lower = max((v for v in known if v < best.level), default=best.level)
-        upper = min((v for v in known if v > best.level), default=best.level)
+        lower = max((v for v in known if v < best), default=best)
+        upper = min((v for v in known if v > best), default=best)
         for level in np.linspace(lower, upper, BETWEEN + 2)[1:-1].round(DIGITS).tolist():
             if level not in known:
                 known[level] = tried(level)
     return _best(known)
 
 
-def _best(known: dict[float, _Tried]) -> _Tried:
+def _best(known: dict[float, Tried]) -> float:
     """The best of the levels tried; of several that are, the one in the middle, which has most room."""
-    least = min(each.key for each in known.values())
-    ties = [v for v, each in sorted(known.items()) if np.subtract(each.key, least).max() <= TOLERANCE]
-    return known[ties[len(ties) // 2]]
+    least = min(known.values())
+    ties = [v for v, each in sorted(known.items()) if np.subtract(each, least).max() <= TOLERANCE]
+    return ties[len(ties) // 2]
 
 
 def _grid(ratio: Ratio) -> Array:

@@ -17,11 +17,7 @@ from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.ranking import rank
 from ratebound.game.scorer import Scorer
-from ratebound.game.threshold_program import (
-    Policy,
-    least_of_policies,
-    thresholds_of,
-)
+from ratebound.game.threshold_program import Policy, least_of_policies, thresholds_of
 from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -93,9 +89,9 @@ def thresholds(
     array([ True, False])
     """
     if problem.leveled:
-        from ratebound.solution.leveling import best_levels, solver
+        from ratebound.solution.leveling import at_levels
 
-        return best_levels(problem, solver(scores, train, known, others))[1]
+        problem = at_levels(problem, scores, train, known=known, **others)
     return thresholds_on(scores, compile(problem, train, **others), known)
 
 
@@ -111,9 +107,14 @@ def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixt
 
 def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
     """What `thresholds_on` chooses from, and would at other bounds, and the price of each constraint."""
-    group = known_groups(known, compiled)[2]
-    rankings = _ranked(compiled, _base(scores, compiled, list(compiled.populations)), group)
+    rankings = ranked_on(scores, compiled, known)
     return pool_of_thresholds(rankings, best_of_thresholds(rankings, compiled.goal))
+
+
+def ranked_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> list[Candidates]:
+    """Every threshold there is, for each model and known group."""
+    group = known_groups(known, compiled)[2]
+    return _ranked(compiled, _base(scores, compiled, list(compiled.populations)), group)
 
 
 def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
