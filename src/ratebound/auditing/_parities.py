@@ -11,7 +11,7 @@ from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing.decided import Decided
 from ratebound.auditing.report import Promise, Verdict
 from ratebound.base.linear_program import TOLERANCE
-from ratebound.rates.expressions import Parity
+from ratebound.rates.parities import Parity
 
 
 def measured_parity(promise: Parity, decided: Decided, level: float) -> Promise:

@@ -28,8 +28,9 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Parity, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 from ratebound.rates.kinds import atoms, is_cost, is_count
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label
 

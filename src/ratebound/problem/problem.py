@@ -10,8 +10,9 @@ from typing import Any, cast
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Parity, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
 from ratebound.rates.rate import Rate
 from ratebound.rates.reach import check_reach

@@ -215,12 +215,19 @@ class Ratio(SingleMetric):
 
     __rmul__ = __mul__  # type: ignore[assignment]
 
-    def __le__(self, other: Any) -> Any:
+    def _compared(self, relation: Bound, other: Any) -> Any:
         """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""
-        return Parity(self, "<=", other) if isinstance(other, Ratio) else super().__le__(other)
+        from ratebound.rates.parities import Parity
+
+        if isinstance(other, Ratio):
+            return Parity(self, relation, other)
+        return Constraint(self, relation, self._bound(other))
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared("<=", other)
 
     def __ge__(self, other: Any) -> Any:
-        return Parity(self, ">=", other) if isinstance(other, Ratio) else super().__ge__(other)
+        return self._compared(">=", other)
 
     def __str__(self) -> str:
         if self.rate is not None:
@@ -287,43 +294,6 @@ class Constraint(Said):
             f"the constraint {self} is neither true nor false before there is data. "
             "For 0.1 <= rate <= 0.9 write two constraints, [rate >= 0.1, rate <= 0.9], or a text"
         )
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
-
-
-@dataclass(frozen=True, repr=False)
-class Parity(Said):
-    """A promise about two ratios: one at least, or at most, the other.
-
-    No cross-multiplying makes that linear. But it is kept exactly where some level lies between the two:
-    so at a level it is two promises, each of a ratio and a number, and the best level is searched for.
-
-    >>> from ratebound import precision
-    >>> fair = precision(sex="Female") >= 0.95 * precision()
-    >>> fair, fair.at(0.7)
-    (precision(sex == "Female") >= 0.95 * precision(), [0.95 * precision() <= 0.7, \
-precision(sex == "Female") >= 0.7])
-    """
-
-    left: Ratio
-    relation: Bound
-    right: Ratio
-    name: str = field(default="", compare=False)
-
-    @property
-    def rates(self) -> tuple[Rate, ...]:
-        """Every rate it speaks of, once."""
-        return tuple(dict.fromkeys(self.left.rates + self.right.rates))
-
-    def at(self, level: float) -> list[Constraint]:
-        """The two promises that keep it at a level of its right side, each named after the whole."""
-        bound, other = Expression((), level), FLIPPED[self.relation]
-        ends = Constraint(self.right, other, bound), Constraint(self.left, self.relation, bound)
-        return [replace(end, name=f"{self}: {end}") for end in ends]
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(f"the promise {self} is neither true nor false before there is data")
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"

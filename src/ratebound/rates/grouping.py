@@ -13,8 +13,9 @@ from functools import reduce
 from typing import Any
 
 from ratebound.base.checks import check_whole
-from ratebound.rates.expressions import Constraint, Parity
+from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import (
     EVERYONE,

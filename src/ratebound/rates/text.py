@@ -14,11 +14,12 @@ from typing import Any, NoReturn, TypeVar, cast
 from ratebound.base.spelling import nearest
 from ratebound.rates import beyond_sums
 from ratebound.rates.beyond_sums import CURVES, EXTREMES
-from ratebound.rates.expressions import Constraint, Expression, Metric, Parity, as_expression
+from ratebound.rates.expressions import Constraint, Expression, Metric, as_expression
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
 from ratebound.rates.numbers import as_number
+from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
 from ratebound.rates.rate import OPTIONS
 from ratebound.rates.spellings import hint, respelled, tree_of
