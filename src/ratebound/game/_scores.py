@@ -103,7 +103,9 @@ class ScoreOfEach(Scores):
         if (scores.ndim == 2 and models == 1 and len(scores) == len(self.classes)) or (
             scores.ndim == 3 and given[:2] == (models, len(self.classes))
         ):
-            return scores.reshape(models, len(self.classes), -1)
+            own = scores.reshape(models, len(self.classes), -1)
+            # NumPy is slow where a row's scores lie side by side, as modules of PyTorch give them.
+            return np.ascontiguousarray(own) if namespace(own) is np else own
         raise ValueError(
             f"{len(self.classes)} classes need a score for each on every row, of shape ({models}, "
             f"{len(self.classes)}, rows), and the model gave {given}: use a learner that takes several "
