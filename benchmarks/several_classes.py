@@ -101,8 +101,8 @@ def main() -> None:
     parser.add_argument("--constraints", type=int, nargs="+", default=(1, 10, 20), metavar="M")
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, metavar="B")
     parser.add_argument("--player", choices=PLAYERS, default="external", help="who plays λ")
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each model and batch size")
-    parser.add_argument("--repeats", type=int, default=8, help="blocks of steps per contender")
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each model and batch size")
+    parser.add_argument("--repeats", type=int, default=400, help="blocks of steps per contender")
     given = parser.parse_args()
     torch.set_num_threads(1)
     rows, lines = people(np.random.default_rng(0)), []
