@@ -64,10 +64,11 @@ class Record:
         places = {name: [constraints.index(each) for each in getattr(self.status, name)]
                   for name in ("broken", "conflict")}  # fmt: skip
         status = {"feasible": self.status.feasible, "violation": self.status.violation, **places}
+        status |= {"message": self.status.message, "confidence": self.status.confidence}
+        said = {"reached": self.status.reached} if self.status.reached else {}
         return {
             **to_plain(self.problem),
-            "status": status
-            | {name: getattr(self.status, name) for name in ("message", "confidence", "reached")},
+            "status": status | said,
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
