@@ -269,6 +269,17 @@ def test_all_rows_show_the_exact_rates_and_proxies(name, weighted, estimate, mon
             np.testing.assert_allclose(seen, wanted / compiled.scale, rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_equal_scores_go_to_the_later_class(layout, monkeypatch):
+    compiled, rows = compiled_of("what is said", weighted=True)
+    scores = np.repeat(np.array([1.0, 3.0, 3.0, 0.0])[:, None], N, axis=1)
+    game = game_with(layout, monkeypatch, compiled)
+    own = as_like(scores[:, rows], game.example)
+    seen = game.look(game.start(own), own, game.batch(None)).values[0]
+    wanted = true_values(PROBLEMS["what is said"], WEIGHTS, scores)  # as of class 2
+    np.testing.assert_allclose(seen, wanted, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("layout", ["dense", "bits", "torch"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_minibatches_average_to_the_whole(name, layout, monkeypatch):

@@ -28,7 +28,7 @@ class Scores(ABC):
 
     @abstractmethod
     def shaped(self, scores: Array, models: int) -> Array:
-        """The scores of so many models, as given or without their axis if there is one model."""
+        """The scores as (K, b) or (K, D, b); those of one model may come without its axis."""
 
     @abstractmethod
     def shifted(self, scores: Array, at: Array) -> Array:
