@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from ratebound.game.scorer import Saved
 from ratebound.learners._members import as_linear, member_scores, weighted_rows
 from ratebound.learners.linear import LinearScorer
+from ratebound.learners.oracle import OracleScorer
 
 D = 4
 rng = np.random.default_rng(0)
@@ -167,3 +169,29 @@ def test_a_class_that_decides_alone_is_linear_too():
     flat, scores = as_linear(3, X, D)
     assert (scores.argmax(axis=0) == 3).all()
     assert np.count_nonzero(flat) == D
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ({"constants": [3], "decisions": 3}, "classes there are not"),
+        ({"constants": [-1], "decisions": 3}, "classes there are not"),
+        ({"constants": ["cat"], "decisions": 3}, "classes there are not"),
+        ({"constants": [1.0], "decisions": 3}, "classes there are not"),
+        ({"constants": [1], "decisions": 1}, "decide between 1 classes"),
+        ({"constants": [1], "decisions": 2**40}, "classes"),
+        ({"constants": [1], "decisions": "3"}, "decide between '3' classes"),
+    ],
+)
+def test_crafted_files_are_refused(description, words):
+    with pytest.raises(ValueError, match=words):
+        OracleScorer.read(Saved(description, {}, np.array([[0.0]])))
+
+
+def test_estimators_of_other_classes_are_refused():
+    member = LogisticRegression().fit(X, Y + 2)
+    with pytest.raises(ValueError, match=f"LogisticRegression was not fitted to {D} classes"):
+        member_scores(member, X, D)

@@ -71,7 +71,7 @@ def member_scores(member: Any, X: Any, decisions: int) -> Array:
 
 def _each_class(member: Any, X: Any, decisions: int) -> Array:
     """Scores (D, n); classes that an estimator saw no row of are never the largest."""
-    seen = _seen(member)
+    seen = _seen(member, decisions)
     if hasattr(member, "decision_function") and not _in_pairs(member):
         found = np.asarray(member.decision_function(X), dtype=float)
         if found.ndim == 1:
@@ -98,13 +98,17 @@ def _placed(found: Array, seen: Array, otherwise: Any, decisions: int) -> Array:
     return every
 
 
-def _seen(member: Any) -> Array:
+def _seen(member: Any, decisions: int) -> Array:
+    """The numbers of the classes that an estimator was fitted to, as its scores are in order."""
     if not hasattr(member, "classes_"):
         raise TypeError(
             f"{type(member).__name__} has no classes_ once it is fitted: more than two classes need a "
             "classifier, such as LogisticRegression or RandomForestClassifier"
         )
-    return np.asarray(member.classes_).astype(int)
+    found = np.asarray(member.classes_).astype(int)
+    if found.ndim != 1 or not np.isin(found, np.arange(decisions)).all():
+        raise ValueError(f"{type(member).__name__} was not fitted to {decisions} classes: {found}")
+    return found
 
 
 def linear_scorer(decisions: int) -> LinearScorer:
@@ -138,7 +142,7 @@ def _forms(member: Any, width: int, scores: Array, decisions: int) -> Array | No
     forms = np.column_stack([weights, intercepts])
     if decisions == 2:
         return forms if len(forms) == 1 else None
-    seen = _seen(member)
+    seen = _seen(member, decisions)
     if len(forms) == 1:
         forms = np.vstack([-forms, forms])
     if len(forms) != len(seen):

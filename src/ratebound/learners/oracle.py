@@ -35,6 +35,8 @@ from ratebound.learners._members import (
 )
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 
+MOST = 2**16  # classes: a file could declare any number of scores a row in a few words
+
 
 @dataclass(frozen=True)
 class Oracle(Learner):
@@ -125,14 +127,13 @@ class OracleScorer(Scorer):
     @classmethod
     def read(cls, saved: Saved) -> OracleScorer:
         constants, decisions = saved.description["constants"], saved.description["decisions"]
-        if not isinstance(decisions, int) or decisions < 2:
+        if type(decisions) is not int or not 2 <= decisions <= MOST:
             raise ValueError(f"its members decide between {decisions!r} classes")
-        known = (None, *range(decisions))
-        if not all(constant in known for constant in constants):
+        if not all(c is None or (type(c) is int and 0 <= c < decisions) for c in constants):
             raise ValueError("its constant members decide for classes there are not")
         check_indices(saved.parameters, [len(constants)])
         members = [
-            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else int(each)
+            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else each
             for i, each in enumerate(constants)
         ]
         return cls(tuple(members), decisions)
