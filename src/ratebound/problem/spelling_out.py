@@ -16,8 +16,9 @@ from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.values import read_values
+from ratebound.rates.every_class import of_every_class, rates_of_every_class
 from ratebound.rates.grouping import Goal, Promise, group_of
-from ratebound.rates.kinds import counted_over
+from ratebound.rates.kinds import TWO, Classes, counted_over
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
@@ -46,11 +47,12 @@ def spelled_out(
       recall(sex == "Male") >= 0.95 * recall()
       recall(missing(sex)) >= 0.95 * recall()
     """
-    if not any(isinstance(promise, Goal) for promise in problem.subject_to):
+    classes = next((p.classes for p in populations.values() if p.classes is not None), ())
+    if not any(isinstance(p, Goal) or (p.every_class and len(classes) > 2) for p in problem.subject_to):
         return problem
     found: list[Promise] = []
     notices: list[str] = []
-    for promise in problem.subject_to:
+    for promise in (each for p in problem.subject_to for each in _each_class(p, classes)):
         if not isinstance(promise, Goal):
             found.append(promise)
             continue
@@ -63,13 +65,19 @@ def spelled_out(
             )
         try:
             values, left_out = _values(promise, populations[name], countable)
-            found += promise.constraints(values)
+            found += [each for c in promise.constraints(values) for each in of_every_class(c, classes)]
         except (TypeError, ValueError) as error:
             raise ValueError(f"{promise}: population {promise.on or first!r}: {error}") from None
         notices += [f"{promise}: {notice}" for notice in left_out]
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
     return problem.promising(found)
+
+
+def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
+    if isinstance(promise, Goal):
+        return promise.of_every_class(classes)
+    return of_every_class(promise, classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +186,10 @@ def _sizes(goal: Goal, population: Population, found: _Combinations) -> Array:
     mask = masker(population)
     counts = population.row_weights > 0
     sizes = np.full(len(found.values), len(population))
-    for rate in goal.rates:
-        if rate.population == goal.population:
-            for over in counted_over(rate):
-                inside = found.row[mask(over) & counts]
-                sizes = np.minimum(sizes, np.bincount(inside, minlength=len(sizes)))
+    classes = population.classes or TWO
+    own = (rate for rate in goal.rates if rate.population == goal.population)
+    for each in (each for rate in own for each in rates_of_every_class(rate, classes)):
+        for over in counted_over(each, classes):
+            inside = found.row[mask(over) & counts]
+            sizes = np.minimum(sizes, np.bincount(inside, minlength=len(sizes)))
     return sizes

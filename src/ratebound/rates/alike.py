@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 from typing import Literal
 
 from ratebound.base.checks import check_number
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.grouping import Groups, as_groups
-from ratebound.rates.named import RateFunction
 from ratebound.rates.numbers import as_number
+from ratebound.rates.subsets import Value
 
 PERCENT_FACTOR = 10.0  # rates that differ by this factor are not alike: it must be meant in percent
 Against = Literal["overall", "pairwise"]
@@ -28,22 +29,23 @@ def equal(left: Expression, right: Expression | float, *, slack: float) -> list[
 
 
 def alike(
-    rate: RateFunction[Expression],
+    rate: Callable[..., Expression],
     groups: Groups,
     slack: float | None,
     ratio: float | None,
     against: Against,
     on: str | None,
+    of: Value | None = None,
     harm: bool = False,
 ) -> list[Constraint]:
     """`rate` alike for all groups, against the overall rate or between every two groups."""
     subsets = as_groups(groups)
     if against == "overall":
-        pairs = [(rate(g, on=on), rate(on=on)) for g in subsets]
+        pairs = [(rate(g, of=of, on=on), rate(of=of, on=on)) for g in subsets]
     elif against == "pairwise":
         if len(subsets) < 2:
             raise ValueError("against='pairwise' needs at least two groups")
-        pairs = [(rate(a, on=on), rate(b, on=on)) for a, b in permutations(subsets, 2)]
+        pairs = [(rate(a, of=of, on=on), rate(b, of=of, on=on)) for a, b in permutations(subsets, 2)]
     else:
         raise ValueError(f"against must be 'overall' or 'pairwise', got {against!r}")
     # Every ordered pair occurs, so that one side of each is enough.

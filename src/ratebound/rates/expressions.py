@@ -258,6 +258,7 @@ class Constraint(Said):
     relation: Bound
     right: Expression
     name: str = field(default="", compare=False)
+    every_class: bool = field(default=False, compare=False)  # said of each, if it names none
 
     def __post_init__(self) -> None:
         if not isinstance(self.left, Expression):

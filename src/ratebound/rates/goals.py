@@ -3,13 +3,16 @@
 `groups` says between whom: subsets, or columns, of which every value is a group. Which values a column
 has is not known before there are rows: then the list holds a `Goal`, which `compile` spells out. `slack`
 allows an additive difference both ways; `ratio` is multiplicative and one-sided: 0.95 means at least 95%
-of the reference. Above 1 it turns the promise round: 1.05 means at most 105% of the reference.
+of the reference. Above 1 it turns the promise round: 1.05 means at most 105% of the reference. `of` is
+the class a goal speaks of; without it, where there are more than two, it speaks of every class.
 
 In text a goal is written the same way, its groups one by one: ``equal_opportunity(sex, ratio=0.95)``,
 ``equal_opportunity(sex in ("Female", "Male"), race == "Black" and age < 25, slack=0.1)``.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from ratebound.rates import named
 from ratebound.rates.alike import Against, alike, close
@@ -22,6 +25,7 @@ from ratebound.rates.grouping import (
 )
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.stating import goal, known_goal
+from ratebound.rates.subsets import Value
 
 
 @goal
@@ -31,6 +35,7 @@ def statistical_parity(
     slack: float | None = None,
     ratio: float | None = None,
     against: Against = "overall",
+    of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
     """Every group is said yes to about equally often.
@@ -41,7 +46,7 @@ def statistical_parity(
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
      positive_rate(sex == "Male") >= 0.8 * positive_rate()]
     """
-    return alike(named.positive_rate, groups, slack, ratio, against, on)
+    return alike(named.positive_rate, groups, slack, ratio, against, on, of)
 
 
 @goal
@@ -51,6 +56,7 @@ def equal_opportunity(
     slack: float | None = None,
     ratio: float | None = None,
     against: Against = "overall",
+    of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
     """Every group has about the same recall.
@@ -60,7 +66,7 @@ def equal_opportunity(
     >>> equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
-    return alike(named.recall, groups, slack, ratio, against, on)
+    return alike(named.recall, groups, slack, ratio, against, on, of)
 
 
 @goal
@@ -70,6 +76,7 @@ def equal_odds(
     slack: float | None = None,
     ratio: float | None = None,
     against: Against = "overall",
+    of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
     """Every group has about the same recall and about the same false positive rate.
@@ -82,8 +89,8 @@ def equal_odds(
     [recall(sex == "Female") >= 0.8 * recall(),
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
-    found = alike(named.recall, groups, slack, ratio, against, on)
-    found += alike(named.false_positive_rate, groups, slack, ratio, against, on, harm=True)
+    found = alike(named.recall, groups, slack, ratio, against, on, of)
+    found += alike(named.false_positive_rate, groups, slack, ratio, against, on, of, harm=True)
     return found
 
 
@@ -113,6 +120,7 @@ def accurate_coverage(
     *,
     slack: float | None = None,
     ratio: float | None = None,
+    of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
     """Each group is said yes to as often as its labels are positive.
@@ -122,32 +130,35 @@ def accurate_coverage(
     >>> accurate_coverage({"sex": ("Female",)}, ratio=0.9)
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
-    pairs = [(named.positive_rate(g, on=on), named.prevalence(g, on=on)) for g in as_groups(groups)]
+    pairs = [
+        (named.positive_rate(g, of=of, on=on), named.prevalence(g, of=of, on=on))
+        for g in as_groups(groups)
+    ]
     return [c for left, right in pairs for c in close(left, right, slack, ratio)]
 
 
 @goal
 def minimum_coverage(
-    groups: Groups | None = None, *, at_least: float, on: str | None = None
+    groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
     """Each group is said yes to at least this often.
 
     >>> minimum_coverage({"sex": ("Female",)}, at_least=0.1)
     [positive_rate(sex == "Female") >= 0.1]
     """
-    return [named.positive_rate(g, on=on) >= at_least for g in as_groups(groups)]
+    return [named.positive_rate(g, of=of, on=on) >= at_least for g in as_groups(groups)]
 
 
 @goal
 def minimum_recall(
-    groups: Groups | None = None, *, at_least: float, on: str | None = None
+    groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
     """At least this share of each group's positive rows is found.
 
     >>> minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
     [recall(country == "FR") >= 0.95, recall(country == "DE") >= 0.95]
     """
-    return [named.recall(g, on=on) >= at_least for g in as_groups(groups)]
+    return [named.recall(g, of=of, on=on) >= at_least for g in as_groups(groups)]
 
 
 @goal
@@ -164,7 +175,12 @@ def minimum_accuracy(
 
 @goal
 def no_lost_benefits(
-    groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
+    groups: Groups | None = None,
+    *,
+    versus: str,
+    slack: float = 0.0,
+    of: Value | None = None,
+    on: str | None = None,
 ) -> list[Constraint]:
     """Each group is said yes to at least as often as by the existing model, less `slack`.
 
@@ -172,7 +188,8 @@ def no_lost_benefits(
     [positive_rate(sex == "Female") >= positive_rate_of(sex == "Female", versus="live")]
     """
     return [
-        named.positive_rate(g, on=on) >= named.positive_rate_of(g, versus=versus, on=on) - slack
+        named.positive_rate(g, of=of, on=on)
+        >= named.positive_rate_of(g, of=of, versus=versus, on=on) - slack
         for g in as_groups(groups)
     ]
 
@@ -224,16 +241,22 @@ def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[
     return [named.accuracy(on=on) >= at_least]
 
 
-@goal
+@partial(known_goal, every_class=False)
 def decision_rule(
-    groups: Groups, *, decision: bool, at_least: float = 1.0, on: str | None = None
+    groups: Groups, *, decision: Value, at_least: float = 1.0, on: str | None = None
 ) -> list[Constraint]:
     """In each group the model decides `decision`, at least this often; no labels needed.
+
+    It is True for yes and False for no, or one of the classes.
 
     >>> from ratebound import column
     >>> decision_rule(column("language_known") == False, decision=False, at_least=0.99, on="pool")
     [negative_rate(language_known == False, on="pool") >= 0.99]
+    >>> decision_rule(column("legs") == 2, decision="bird")
+    [positive_rate(legs == 2, of="bird") >= 1.0]
     """
+    if not isinstance(decision, bool):
+        return [named.positive_rate(g, of=decision, on=on) >= at_least for g in as_groups(groups)]
     rate = named.positive_rate if decision else named.negative_rate
     return [rate(g, on=on) >= at_least for g in as_groups(groups)]
 

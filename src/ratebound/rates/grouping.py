@@ -5,6 +5,7 @@ A definition holds no data, so a goal that names a column waits for its rows; se
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -192,6 +193,13 @@ class Goal:
         """The rates it speaks of, as of everyone."""
         found = self.constraints(SOME_VALUES)
         return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in found for r in c.rates))
+
+    def of_every_class(self, classes: Sequence[Value]) -> list[Goal]:
+        """The same goal of each of `classes`, if there are more than two and it may name one of them."""
+        takes = "of" in inspect.signature(GOALS[self.name]).parameters if self.name in GOALS else False
+        if len(classes) <= 2 or not takes or "of" in dict(self.options):
+            return [self]
+        return [replace(self, options=(*self.options, ("of", each))) for each in classes]
 
     def constraints(self, values: Values) -> list[Constraint]:
         """What it stands for, given the combinations of values of each set of columns in `crossed`.

@@ -54,8 +54,11 @@ def goal(function: Callable[..., list[Any]]) -> GoalFunction:
     return known_goal(function)
 
 
-def known_goal(function: Callable[..., list[Any]]) -> Any:
-    """The same of a function that may also do without groups."""
+def known_goal(function: Callable[..., list[Any]], *, every_class: bool = True) -> Any:
+    """The same of a function that may also do without groups.
+
+    What it promises of no class in particular holds for `every_class`, where there are more than two.
+    """
     name, signature = function.__name__, _signature(function)
 
     @wraps(function)
@@ -68,7 +71,8 @@ def known_goal(function: Callable[..., list[Any]]) -> Any:
                 return [Goal(name, tuple(groups), _plain(given), **of_columns)]
             given["groups"] = groups
         return [
-            replace(c, name=f"{name.replace('_', ' ')}: {c}") for c in _listed(name, function(**given))
+            replace(c, name=f"{name.replace('_', ' ')}: {c}", every_class=every_class)
+            for c in _listed(name, function(**given))
         ]
 
     stated.__signature__ = signature  # type: ignore[attr-defined]  # as help() shows it
