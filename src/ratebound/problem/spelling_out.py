@@ -17,6 +17,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.values import read_values
 from ratebound.rates.every_class import of_every_class, rates_of_every_class
+from ratebound.rates.expressions import Constraint
 from ratebound.rates.grouping import Goal, Promise, group_of
 from ratebound.rates.kinds import TWO, Classes, counted_over
 from ratebound.rates.rate import FIRST
@@ -48,11 +49,12 @@ def spelled_out(
       recall(missing(sex)) >= 0.95 * recall()
     """
     classes = next((p.classes for p in populations.values() if p.classes is not None), ())
-    if not any(isinstance(p, Goal) or (p.every_class and len(classes) > 2) for p in problem.subject_to):
+    each_class = [each for p in problem.subject_to for each in _each_class(p, classes)]
+    if tuple(each_class) == problem.subject_to and not any(isinstance(p, Goal) for p in each_class):
         return problem
     found: list[Promise] = []
     notices: list[str] = []
-    for promise in (each for p in problem.subject_to for each in _each_class(p, classes)):
+    for promise in each_class:
         if not isinstance(promise, Goal):
             found.append(promise)
             continue
@@ -77,7 +79,7 @@ def spelled_out(
 def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
     if isinstance(promise, Goal):
         return promise.of_every_class(classes)
-    return of_every_class(promise, classes)
+    return of_every_class(promise, classes) if isinstance(promise, Constraint) else [promise]
 
 
 @dataclass(frozen=True, eq=False)
