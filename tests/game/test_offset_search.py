@@ -54,10 +54,12 @@ def drawn(seed, classes, rows, kind):
         return scores, (rng.integers(0, classes, rows) != np.arange(classes)[:, None]).astype(float)
     if kind == "ties":
         return np.round(scores), rng.normal(size=(classes, rows))
+    if kind == "tenths":  # whose differences are equal but for rounding
+        return np.round(scores, 1), rng.normal(size=(classes, rows))
     return scores, rng.normal(size=(classes, rows))
 
 
-@pytest.mark.parametrize("kind", ["costs", "errors", "ties"])
+@pytest.mark.parametrize("kind", ["costs", "errors", "ties", "tenths"])
 @pytest.mark.parametrize(("classes", "rows"), [(2, 12), (3, 4), (3, 9), (3, 12), (4, 6)])
 def test_they_are_the_best_of_all_patterns(classes, rows, kind):
     for seed in range(4):

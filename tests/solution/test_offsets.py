@@ -1,13 +1,17 @@
 """Offsets by known group are as good as the best of all patterns of decisions, mixed by SciPy."""
 
 import json
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.game import offsets
+from ratebound.solution import thresholds
 from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.thresholds import pool_on
 
@@ -244,3 +248,38 @@ def test_a_large_group_is_searched_by_some_of_its_rows(monkeypatch):
     assert some.status.feasible
     assert whole.objectives["train"] <= some.objectives["train"] + 1e-9
     assert some.objectives["train"] - some.record.gap <= whole.objectives["train"] + 1e-9
+
+
+def test_several_populations_have_scores_each():
+    scores, people = small(2, rows=30)
+    others, pool = small(9, rows=20)
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(of="cat", on="pool") <= 0.2])
+    given = {"train": scores, "pool": others}
+    policy = rb.thresholds(problem, given, people, known=["sex"], pool=pool)
+    assert policy.status.feasible
+    share = policy.decision_proba(others.T, columns=pool.columns)[:, 2].mean()
+    assert share <= 0.2 + 1e-9
+    with pytest.raises(ValueError, match="scores for population 'pool' are missing"):
+        rb.thresholds(problem, {"train": scores}, people, known=[], pool=pool)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.integers(3, 6), st.booleans(), st.booleans())
+def test_what_is_promised_is_decided(seed, classes, weighted, tied):
+    rng = np.random.default_rng(seed)
+    labels = np.append(np.arange(classes), rng.integers(0, classes, 40))
+    rows = len(labels)
+    scores = rng.normal(size=(classes, rows)) + (labels == np.arange(classes)[:, None])
+    scores = np.round(scores, 1) if tied else scores
+    weights = rng.random(rows) + 0.5 if weighted else None
+    people = rb.Population(None, labels, columns={"g": rng.integers(0, 2, rows)}, weights=weights)
+    problem = rb.Problem(rb.error_rate(), [rb.recall(of=0) >= 0.7, rb.positive_rate(of=1, g=1) <= 0.2])
+    with patch.object(thresholds, "PROOFS", 2**16):
+        policy = rb.thresholds(problem, scores, people, known=["g"])
+    objectives, violations = rb.compile(problem, people).evaluate(
+        policy.member_scores(scores.T, columns=people.columns).T
+    )
+    assert policy.weights @ objectives == pytest.approx(policy.objectives["train"], abs=1e-9)
+    np.testing.assert_allclose(policy.weights @ violations, policy.violations["train"], atol=1e-9)
+    assert policy.status.feasible == bool((policy.violations["train"] <= 1e-6).all())
+    assert policy.record.gap >= 0

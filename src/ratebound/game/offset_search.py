@@ -130,7 +130,7 @@ def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 
     """
     scores, costs = _merged(scores, costs)
     best, paid = start, float(costs_at(scores, costs, start[None])[0])
-    close = BETTER * np.abs(costs).sum()
+    close, thin = BETTER * np.abs(costs).sum(), max(apart, ROUNDING * float(np.abs(scores).max()))
     made, heap, zones = 0, list[Bounded](), _everything(scores)
     pairs = list(combinations(range(len(scores)), 2))
     while True:
@@ -141,12 +141,15 @@ def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 
         there = costs_at(scores, costs, near)
         if there.min() < paid - close:
             best, paid = near[there.argmin()], float(there.min())
-        for i in np.flatnonzero(bounds < paid - close).tolist():
+        for i in np.flatnonzero((bounds < paid - close) & (zones.sizes > 0)).tolist():
             made += 1
             heapq.heappush(heap, (float(bounds[i]), made, zones.only(i)))
-        if work <= 0 or not (popped := _lowest(heap, paid - close)):
+        cut = None
+        while work > 0 and cut is None and (popped := _lowest(heap, paid - close)):
+            cut = _cut(scores, costs, _joined(popped), pairs, thin)
+        if cut is None:
             break
-        zones = _cut(scores, costs, _joined(popped), pairs)
+        zones = cut
     bound = heap[0][0] if heap and heap[0][0] < paid - 2 * close else paid
     return Cheapest(best, paid, bound)
 
@@ -252,8 +255,13 @@ def _costs_inside(scores: Array, costs: Array, zones: _Zones) -> Array:
     return zones.sure + zones.sums(costs[decided(shifted[None])[0], zones.rows])
 
 
-def _cut(scores: Array, costs: Array, zones: _Zones, pairs: list[tuple[int, int]]) -> _Zones:
-    """Both parts of each zone, cut along the difference of two offsets that most is at stake in."""
+def _cut(
+    scores: Array, costs: Array, zones: _Zones, pairs: list[tuple[int, int]], thin: float
+) -> _Zones | None:
+    """Both parts of each zone, cut along the difference of two offsets that most is at stake in.
+
+    Parts that are no wider than `thin` are left out: they lie between scores that are not told apart.
+    """
     possible, own, paid = _possible(scores, zones), scores[:, zones.rows], costs[:, zones.rows]
     open_to = np.stack([possible[d] & possible[e] for d, e in pairs])
     stakes = np.stack([np.abs(paid[d] - paid[e]) for d, e in pairs])
@@ -265,8 +273,10 @@ def _cut(scores: Array, costs: Array, zones: _Zones, pairs: list[tuple[int, int]
         there = (own[d, rows] - own[e, rows])[open_to[pair, rows]]
         at = np.partition(there, len(there) // 2)[len(there) // 2]
         one = zones.only(i)
-        parts += [replace(one, room=_narrowed(one.room, *cut)) for cut in ((d, e, at), (e, d, -at))]
-    return _joined(parts)
+        for room in (_narrowed(one.room, d, e, at), _narrowed(one.room, e, d, -at)):
+            widths = (room + room.swapaxes(1, 2))[:, *np.triu_indices(len(own), 1)]
+            parts += [replace(one, room=room)] if widths.min() > thin else []
+    return _joined(parts) if parts else None
 
 
 def _narrowed(room: Array, d: int, e: int, most: float) -> Array:
