@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -30,7 +31,7 @@ TREES = ["sklearn.tree._tree.Tree"]
 
 
 def compiled_on(constraints=FLOORS, rows=slice(None), X=X, **options):
-    given = X if rows == slice(None) else X[rows]
+    given = X if isinstance(rows, slice) and rows == slice(None) else X[rows]
     people = rb.Population(given, Y[rows], columns={"group": GROUP[rows]}, classes=CLASSES, **options)
     return rb.compile(rb.Problem(rb.error_rate(), list(constraints)), people)
 
@@ -316,3 +317,58 @@ def test_digits_are_told_apart_about_as_well_as_by_a_plain_fit(name):
         expected = fitted.booster_.predict(rows[test]).argmax(axis=1)
     found = (mixture.predict(rows[test]) == labels[test]).mean()
     assert found > (expected == labels[test]).mean() - 0.02
+
+
+# --- other rows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_categories_of_a_table_stay_themselves_after_loading(library, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = np.array(list("uvwxyz"))[rng.integers(0, 6, N)]
+    labels = np.where(np.isin(names, list("ux")), "ape", np.where(names == "w", "bee", Y))
+    table = pandas.DataFrame({"age": X[:, 0], "kind": pandas.Categorical(names)})
+    people = rb.Population(table, labels, columns={"group": GROUP})
+    problem = rb.compile(rb.Problem(rb.error_rate(), [rb.recall(of="cat") >= 0.5]), people)
+    trace = rb.play(problem, rb.Boosted(boosted(library)), watch={"again": problem}, progress=False)
+    np.testing.assert_array_equal(trace.watched["again"].objectives, trace.objectives)
+    mixture = rb.shrink(trace)
+    assert mixture.status.feasible
+    loaded = rb.load(mixture.save(tmp_path))
+    other = table.assign(kind=pandas.Categorical(names, categories=list("zyxwvu")))  # other codes
+    np.testing.assert_array_equal(loaded.member_scores(other), mixture.member_scores(table))
+
+
+@pytest.mark.parametrize("name", ["linear", "lightgbm", "logistic"])
+def test_sparse_matrices_are_as_good_as_arrays(name):
+    sparse = rb.compile(
+        rb.Problem(rb.error_rate(), [RECALL]), rb.Population(csr_array(X), Y, classes=CLASSES)
+    )
+    given = [
+        rb.play(each, LEARNERS[name](), rounds=5, progress=False)
+        for each in (sparse, compiled_on([RECALL]))
+    ]
+    scores = [trace.scorer.scores(trace.parameters, X) for trace in given]
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["linear", "logistic", "tree"])
+def test_a_row_of_weight_two_is_two_rows(name):
+    counts = np.random.default_rng(0).integers(1, 3, size=N)
+    twice = np.repeat(np.arange(N), counts)
+    learner = LEARNERS[name]()
+    once = rb.play(compiled_on(weights=counts), learner, rounds=3, batch_size=None, progress=False)
+    repeated = rb.play(compiled_on(rows=twice), learner, rounds=3, batch_size=None, progress=False)
+    np.testing.assert_allclose(once.objectives, repeated.objectives, atol=0.02)
+    np.testing.assert_allclose(once.multipliers, repeated.multipliers, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["linear", "xgboost", "logistic", "tree"])
+def test_rows_without_labels_have_promises_too(name):
+    train = rb.Population(X, Y, classes=CLASSES)
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(of="cat", on="pool") <= 0.2])
+    compiled = rb.compile(problem, train, pool=rb.Population(X[:100] + 0.5))
+    mixture = rb.shrink(rb.play(compiled, LEARNERS[name](), progress=False))
+    assert mixture.status.feasible
+    said = mixture.scorer.scores(mixture.parameters, X[:100] + 0.5).argmax(axis=1)
+    assert mixture.weights @ (said == 2).mean(axis=1) <= 0.2 + 1e-9

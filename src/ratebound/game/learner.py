@@ -63,7 +63,10 @@ class Rows(Protocol):
 
 
 class Fit(ABC):
-    """A learner in training on its rows: K models and their scores."""
+    """A learner in training on its rows: K models and their scores.
+
+    Where scores are (K, n) here, they are (K, D, n) with D > 2 classes, and gradients have their shape.
+    """
 
     scorer: Scorer  # turns its parameters and any rows into scores
 
@@ -73,7 +76,7 @@ class Fit(ABC):
 
     @abstractmethod
     def all_scores(self) -> Array:
-        """Scores (K, n) or (K, D, n) of all rows, bit for bit as `scorer` gives them."""
+        """Scores (K, n) of all rows, bit for bit as `scorer` gives them."""
 
     def watched_scores(self, other: Compiled) -> Array:
         """Scores (K, n) of all rows of another compiled problem."""
