@@ -23,7 +23,7 @@ def best(problem, known=()):
     """What thresholds reach, as the policy itself says and as it is on the rows."""
     policy = rb.thresholds(problem, SCORES, PEOPLE, known=known)
     outcome = evaluate(policy, rb.compile(problem, PEOPLE))
-    assert outcome.objective == pytest.approx(policy.objectives["train"], abs=1e-8)
+    assert outcome.objective == pytest.approx(policy.record.objectives["train"], abs=1e-8)
     assert policy.status.feasible
     return problem.shown(outcome.objective)
 

@@ -279,9 +279,7 @@ def _training(model: Any) -> tuple[float, float] | None:
     """A mixture's objective and worst violation on the rows it was trained on."""
     try:
         violations = np.asarray(model.violations["train"], dtype=float)
-        return float(model.problem.shown(model.objectives["train"])), float(
-            violations.max(initial=-np.inf)
-        )
+        return float(model.objectives["train"]), float(violations.max(initial=-np.inf))
     except (AttributeError, KeyError, TypeError):
         return None
 

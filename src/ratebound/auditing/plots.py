@@ -26,7 +26,7 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
         at = worst_of(solution.violations["train"][None])
         ax.scatter(
             at,
-            [trace.problem.shown(solution.objectives["train"])],
+            [solution.objectives["train"]],
             marker="*",
             s=160,
             label="solution",

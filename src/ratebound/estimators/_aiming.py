@@ -100,7 +100,7 @@ def _worth_it(solution: Mixture, everyone: Compiled) -> bool:
     rows, given = len(everyone.cells), _zeros(everyone)
     alike, violations = everyone.evaluate(np.outer([-1.0, 1.0], np.ones(rows)), given)
     allowed = alike[kept(violations, everyone.scale[1:]).all(axis=1)]
-    cost = solution.objectives["train"]
+    cost = solution.record.objectives["train"]
     return solution.status.feasible and bool((cost <= allowed + TOLERANCE).all())
 
 

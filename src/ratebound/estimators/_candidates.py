@@ -148,7 +148,7 @@ class OutOfFold(Candidates):
             status = replace(broken, message=message, confidence=status.confidence)
         return real.recorded(
             status=status,
-            objectives={"train": there.objective, OUT_OF_FOLD: solution.objectives["train"]},
+            objectives={"train": there.objective, OUT_OF_FOLD: solution.record.objectives["train"]},
             violations={"train": violations, OUT_OF_FOLD: solution.violations["train"]},
         )
 

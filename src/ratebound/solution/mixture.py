@@ -68,8 +68,7 @@ class Mixture:
         lines = [f"{self.decider.called(len(self))}: {self.status}"]
         for name, objective in self.objectives.items():
             worst = worst_of(self.violations[name][None])[0]
-            value = self.problem.shown(objective)
-            lines.append(f"  {name}: objective {value:.4f}, worst violation {worst:+.4f}")
+            lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
         return "\n".join(lines)
 
     @property
@@ -109,8 +108,8 @@ class Mixture:
 
     @property
     def objectives(self) -> dict[str, float]:
-        """The expected objective, by population."""
-        return self.record.objectives
+        """The expected objective, by population, as the problem says it: high where it is maximized."""
+        return {name: self.problem.shown(value) for name, value in self.record.objectives.items()}
 
     @property
     def violations(self) -> dict[str, Array]:

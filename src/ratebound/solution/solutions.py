@@ -87,7 +87,7 @@ def select(
     check_trace("select", trace)
     scale = values_on(trace, on).scale
     found = [solution(trace.of_setting(setting)) for setting in trace.settings]
-    objectives = np.array([one.objectives[on] for one in found])
+    objectives = np.array([one.record.objectives[on] for one in found])
     worst = worst_of(np.stack([one.violations[on] for one in found]), scale)
     if ranking == "clipped":
         trained = np.array([one.status.feasible for one in found])
