@@ -44,8 +44,10 @@ def test_the_reference_lists_nothing_else():
     assert len(re.findall(r"^\| `", PAGE, flags=re.M)) == len(ROWS)
 
 
-def test_the_examples_of_the_reference_run():
-    found = doctest.DocTestParser().get_doctest(PAGE, {"rb": rb}, "rates.md", "docs/rates.md", 0)
+@pytest.mark.parametrize("page", ["rates.md", "costs.md", "multiclass.md"])
+def test_the_examples_of_the_reference_run(page):
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    found = doctest.DocTestParser().get_doctest(text, {"rb": rb}, page, f"docs/{page}", 0)
     flags = doctest.NORMALIZE_WHITESPACE
     before = [(table, dict(table)) for table in (KINDS, GOALS)]
     try:
