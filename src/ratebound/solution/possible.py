@@ -17,6 +17,7 @@ from ratebound.base.linear_program import LeastViolation, best_program, judged, 
 from ratebound.base.solver import Unsolved, Vertex, weights_of
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.reductions.limits import choices
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,7 @@ class AnyClassifier:
     @staticmethod
     def on(compiled: Compiled) -> AnyClassifier:
         """All that classifiers could do on the rows of a compiled problem."""
-        blocks, others = len(compiled.blocks), compiled.decisions - 1
-        added = (
-            compiled.matrix * compiled.column_weight
-        ).T  # by all decisions but the first, block after block
-        cells = np.arange(blocks * compiled.cell_count)
-        values = np.concatenate([np.zeros((len(cells), added.shape[1])), added])
-        groups = np.append(cells, np.repeat(cells.reshape(blocks, 1, -1), others, axis=1))
-        values[groups == 0] += compiled.offset
+        values, groups = choices(compiled)
         scale = compiled.scale[1:]
         return AnyClassifier(values[:, 0], values[:, 1:] / scale, groups, scale)
 

@@ -16,10 +16,25 @@ if TYPE_CHECKING:
 LARGEST = 20_000  # cells of which a program is solved
 
 
+def choices(compiled: Compiled) -> tuple[Array, Array]:
+    """What every decision adds in every cell, (k * D, 1+m), and the cell of each, (k * D,).
+
+    The first decisions come first, and those of the first cell hold the problem's constants. Where rates
+    are taken at several thresholds, each has cells of its own.
+    """
+    blocks, others = len(compiled.blocks), compiled.decisions - 1
+    added = (compiled.matrix * compiled.column_weight).T  # but for the first, block after block
+    cells = np.arange(blocks * compiled.cell_count)
+    values = np.concatenate([np.zeros((len(cells), added.shape[1])), added])
+    groups = np.append(cells, np.repeat(cells.reshape(blocks, 1, -1), others, axis=1))
+    values[groups == 0] += compiled.offset
+    return values, groups
+
+
 def coin(compiled: Compiled) -> Array:
     """The objective and constraints (1+m,) where every row is decided by chance, each way as often."""
-    _, each = _decisions(compiled)
-    return np.asarray(compiled.offset + each.mean(axis=0).sum(axis=0))
+    values, _ = choices(compiled)
+    return np.asarray(values.sum(axis=0) / compiled.decisions)
 
 
 def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> float:
@@ -27,9 +42,7 @@ def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> fl
 
     Only for those that keep the promises, the first constraints of `whole`, if that makes a difference.
     """
-    groups, each = _decisions(whole)
-    values = np.concatenate(each)
-    values[groups == 0] += whole.offset
+    values, groups = choices(whole)
     costs = values[:, 1 + promises :] @ row
     lowest = np.full(int(groups.max()) + 1, np.inf)
     np.minimum.at(lowest, groups, costs)
@@ -47,17 +60,3 @@ def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> fl
     except Unsolved:  # then nothing is known but that
         return free
     return float(found + constant)
-
-
-def _decisions(compiled: Compiled) -> tuple[Array, Array]:
-    """The cell of every choice (D * cells,), and what each decision in it adds, (D, cells, 1+m).
-
-    Where rates are taken at several thresholds, the shares at each are left free of the others.
-    """
-    others, cells = compiled.decisions - 1, compiled.cell_count
-    each = (compiled.matrix * compiled.column_weight).reshape(
-        len(compiled.offset), len(compiled.blocks), others, cells
-    )
-    added = np.moveaxis(each, (2, 1, 3, 0), (0, 1, 2, 3)).reshape(others, -1, len(compiled.offset))
-    found = np.concatenate([np.zeros_like(added[:1]), added])  # the first decision adds nothing
-    return np.tile(np.arange(found.shape[1]), 1 + others), found
