@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.linear_program import best_mixture
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
 from ratebound.game.goal_programs import best_of_thresholds
@@ -30,7 +31,7 @@ from ratebound.problem.deciding import decided
 
 LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
 SEARCHED = 2**17  # the same of scores of several classes, whose offsets are searched for
-MODELS = 8  # iterates of a setting whose offsets are searched for, at most
+MODELS = 8  # iterates whose offsets are searched for at a time, at most
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
 
@@ -145,9 +146,7 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
     several = compiled.decisions > 2
     largest, most = (SEARCHED // compiled.decisions, MODELS) if several else (LARGEST, len(whole))
     count = min(at_most or len(whole), len(whole), most, max(largest // len(compiled.cells), 1))
-    # Counted back from the last, which is always among them.
-    spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
-    own = whole.only(len(whole) - 1 - spaced[::-1])
+    own = few_iterates(whole, count) if several else whole.only(_spaced(whole, count))
     scores = own.scores(compiled)
     if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
         own = judged_on(own, compiled)
@@ -158,6 +157,22 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
         for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
     return Ranked(compiled, whole, own, rankings)
+
+
+def few_iterates(trace: Trace, count: int = MODELS) -> Trace:
+    """At most `count` iterates of a trace: those that the best mixture uses, and others between them."""
+    whole = trace.iterates
+    if len(whole) <= count:
+        return whole
+    weights = best_mixture(whole.objectives, whole.violations, whole.scale)[0]
+    used = np.argsort(-weights, kind="stable")[: min(count // 2, np.count_nonzero(weights))]
+    return whole.only(np.union1d(used, _spaced(whole, count - len(used))))
+
+
+def _spaced(whole: Trace, count: int) -> Array:
+    """Evenly spaced iterates, counted back from the last, which is always among them."""
+    spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
+    return len(whole) - 1 - spaced[::-1]
 
 
 def _unmoved(trace: Trace, compiled: Compiled) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
 from ratebound.game.goal_programs import best_of_thresholds
-from ratebound.game.moving import apart
+from ratebound.game.moving import apart, few_iterates
 from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.ranking import rank
@@ -38,6 +38,7 @@ from ratebound.solution.status import reached, status_in
 
 FEW = 20  # groups that are never too many
 PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
+PROVEN = 4  # models up to which that is tried
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
 SCORES = Search(
@@ -68,7 +69,8 @@ def thresholds(
     With D > 2 classes `scores` are (D, n) or (B, D, n), and there is an offset for each class: decided
     is the class whose score exceeds its offset most. The offsets are searched for, and
     ``policy.record.gap`` is by how much the objective of the best ones may be lower, 0 where that is
-    proven to be none.
+    proven to be none. Of a trace a few iterates are searched, and of more than four models nothing is
+    proven: then the gap is infinite.
 
     What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
     scores, where several models' are (n, B), and those of several classes (n, D) or (n, B, D);
@@ -100,9 +102,8 @@ def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixt
     columns, groups, group = known_groups(known, compiled)
     base = _base(scores, compiled, list(compiled.populations))
     rankings = _ranked(compiled, base, group)
-    return _mixture(
-        compiled, base, columns, groups, rankings, best_of_thresholds(rankings, compiled.goal)
-    )
+    policy = best_of_thresholds(rankings, compiled.goal)
+    return _mixture(compiled, base, columns, groups, rankings, policy)
 
 
 def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
@@ -121,7 +122,8 @@ def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
     compiled = compiled.whole or compiled
     if base.scores.ndim == 2:
         return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
-    work = PROOFS // (len(base.scores) * (1 + int(group.max())))
+    few = len(base.scores) <= PROVEN
+    work = PROOFS // (len(base.scores) * (1 + int(group.max()))) if few else 0
     return [offsets_of(compiled, each, group, base.apart(each), work=work) for each in base.scores]
 
 
@@ -221,7 +223,7 @@ class Base:
 
 def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
-        scores = scores.iterates
+        scores = scores.iterates if compiled.decisions == 2 else few_iterates(scores)
         found = scores.scores(compiled)
         draw = Draw(feature_scale=scores.feature_scale)
         base = Base(found, scores.scorer, scores.parameters, scores.setting, draw)
