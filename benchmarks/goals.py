@@ -23,7 +23,9 @@ FLOOR = 0.7  # of the recall at which precision is compared
 SLACKS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-def trained(rows: rb.Population, problem: rb.Problem, epochs: int | None) -> rb.RateConstrainedClassifier:
+def trained(
+    rows: rb.Population, problem: rb.Problem, epochs: int | None
+) -> rb.RateConstrainedClassifier:
     """The estimator for a problem, to be judged on the rows it is trained on and no others."""
     model = rb.RateConstrainedClassifier(
         problem.subject_to,

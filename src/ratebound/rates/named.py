@@ -177,7 +177,7 @@ def ratio(
     return function
 
 
-_OF_RATIOS = """ Compares with numbers only.
+_OF_RATIOS = """ Compares with numbers and with multiples of ratios.
 
     A bound on it is kept as ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of
     the subset where both are counts; that also holds where nothing is below the line."""
