@@ -27,8 +27,8 @@ class Problem:
     """Minimise or maximise something subject to constraints; all may be given as text.
 
     Lists of constraints, such as goals return, may stand among the constraints. A goal on the values of
-    a column stays as it is written until `compile` sees rows. Where arrays and models say objective,
-    they mean what is minimised: to maximise is to minimise the negative. What is printed is as asked.
+    a column stays as it is written until `compile` sees rows. Where arrays say objective,
+    they mean what is minimised: to maximise is to minimise the negative. A mixture says it as asked.
 
     >>> from ratebound import equal_opportunity, error_rate
     >>> fair = equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
