@@ -75,8 +75,12 @@ def descended(
 
 
 def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
-    """Offsets (D,) after each of them in turn was moved to its best place."""
+    """Offsets (D,) after each of them in turn was moved to its best place.
+
+    One that gains nothing stays: others could gain less from where it would go.
+    """
     at, rows = at.copy(), np.arange(scores.shape[1])
+    least = BETTER * np.abs(costs).sum()
     size = np.abs(scores).max() + np.abs(at[np.isfinite(at)]).max()
     apart = max(apart, ROUNDING * float(size))
     after = _later(scores - at[:, None])
@@ -86,8 +90,12 @@ def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
         if np.isfinite(np.delete(at, each)).any():  # another class is left to decide
             wins = best_after >= before
             rival, best = np.where(wins, later, earlier), np.where(wins, best_after, before)
-            at[each], is_alone = _best_end(scores[each] - best, costs[each] - costs[rival, rows], apart)
-            if is_alone:
+            gains, own = costs[each] - costs[rival, rows], scores[each] - at[each]
+            decides = (own > best) | ((own == best) & (each > rival))
+            place, is_alone, cost = _best_end(scores[each] - best, gains, apart)
+            moves = cost < gains[decides].sum() - least
+            at[each] = place if moves else at[each]
+            if moves and is_alone:
                 at[np.arange(len(at)) != each] = np.inf
                 before[:] = -np.inf
                 after = [(np.full(len(rows), -np.inf), later)] * len(after)
@@ -107,10 +115,11 @@ def _later(shifted: Array) -> list[tuple[Array, Array]]:
     return found[::-1]
 
 
-def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool]:
+def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool, float]:
     """The cheapest offset of a class, whose decisions end at `ends` (n,) and cost `gains` (n,) more.
 
-    Also whether it gets all rows; then the offset is 0, and no other class is ever decided.
+    Also whether it gets all rows; then the offset is 0, and no other class is ever decided. And what
+    its decisions cost more in all.
     """
     order = np.argsort(-ends)  # those that are equal stay together, in whatever order
     ends = ends[order]
@@ -118,8 +127,8 @@ def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool]:
     stops = np.flatnonzero(np.concatenate([[True], ends[:-1] - ends[1:] > apart, [True]]))
     best = stops[total[stops].argmin()]
     if best in (0, len(ends)):
-        return (0.0, True) if best else (np.inf, False)
-    return ends[best - 1] / 2 + ends[best] / 2, False
+        return (0.0, True, total[best]) if best else (np.inf, False, 0.0)
+    return ends[best - 1] / 2 + ends[best] / 2, False, total[best]
 
 
 def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 0.0) -> Cheapest:
