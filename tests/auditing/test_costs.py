@@ -78,6 +78,15 @@ def test_the_normal_interval_is_that_of_a_mean():
     assert found.high - found.low >= 2 * reach
 
 
+def test_the_page_and_the_words_of_a_report_show_costs(tmp_path):
+    rows = people()
+    problem = rb.Problem('cost(column="loan")', [f"{COST} <= 3", 'cost(column="loan", per=100) <= 9999'])
+    report = rb.audit(problem, MODEL, rows)
+    assert "normal interval of a mean" in report.to_html()
+    assert str(report).count("cost(") == 3
+    assert [promise["unit"] for promise in report.to_dict()["promises"]] == ["cost", "cost"]
+
+
 def test_a_ratio_of_costs_has_an_interval():
     rows = people()
     ratio = rb.cost(column="loan", sex="F") / rb.cost(column="loan")

@@ -109,3 +109,23 @@ def test_costs_are_judged_out_of_fold(learner):
     compiled = rb.compile(rb.Problem('cost(false_negative="loan", false_positive="fee")'), rows)
     trace = rb.play(compiled, learner, rounds=60, judge=rb.Folds(3))
     assert np.isfinite(trace.objectives).all()
+
+
+def test_a_matrix_of_costs_of_several_classes_is_minimised():
+    """By ten steps, each decided for the class that costs least there."""
+    random = np.random.default_rng(0)
+    step = random.integers(0, 6, 3000)
+    chances = np.array([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.3, 0.4], [0.2, 0.6, 0.2],
+                        [0.34, 0.33, 0.33], [0.1, 0.3, 0.6]])  # fmt: skip
+    label = np.array([random.choice(3, p=chances[s]) for s in step])
+    names = np.array(["bird", "cat", "dog"])
+    prices = {("bird", "cat"): 1.0, ("bird", "dog"): 6.0, ("cat", "bird"): 2.0, ("cat", "dog"): 1.0,
+              ("dog", "bird"): 9.0, ("dog", "cat"): 0.5}  # fmt: skip
+    rows = rb.Population(np.eye(6)[step], names[label])
+    objective = sum(c * rb.cost(label=a, predicted=b) for (a, b), c in prices.items())
+    model = rb.best_iterate(
+        rb.play(rb.compile(rb.Problem(objective), rows), rb.Linear(0.05), rounds=300)
+    )
+    matrix = np.array([[prices.get((a, b), 0.0) for b in names] for a in names])
+    least = sum((matrix[label[step == s]].sum(axis=0)).min() for s in range(6)) / len(step)
+    assert least - 1e-9 <= model.objectives["train"] <= 1.1 * least

@@ -21,6 +21,7 @@ METHODS = {
     "weighted": "binomial, as of the number of equally weighted rows that would vary as much",
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong's variance, as of a proportion",
+    "normal": "normal interval of a mean, for costs by each row's own amount",
     "none": "not measured",
 }
 

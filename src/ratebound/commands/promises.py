@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ratebound.base.spelling import nearest
 from ratebound.commands.runs import Run
 from ratebound.problem.problem import Problem
+from ratebound.rates.costs import cost_columns
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.tables.reading import Kind
@@ -55,9 +56,11 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
 
 
 def compared_columns(problem: Problem) -> dict[str, Kind]:
-    """The columns that constraints compare with texts alone, or with numbers alone."""
+    """The columns that are compared with texts alone, or with numbers alone, as those of costs are."""
     said: dict[str, set[Kind]] = {}
     for rate in problem.rates:
+        for name in cost_columns(rate):
+            said.setdefault(str(name), set()).add("number")
         for condition in leaves(rate.subset):
             if not isinstance(condition, Compare | In):  # missing, which any column may be
                 continue
