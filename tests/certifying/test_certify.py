@@ -137,7 +137,7 @@ def test_other_populations_are_independent(sample):
 )
 def test_what_words_say_of_two_sets(one, other, disjoint, inside):
     rates = rb.positive_rate(one).rates + rb.positive_rate(other).rates
-    kinds = row_kinds(rates)
+    kinds = row_kinds(rates, (False, True))
     first, second = (kinds.over(rate) for rate in rates)
     assert bool((first & second).any()) is not disjoint
     assert bool((first & ~second).any()) is not inside
@@ -148,7 +148,7 @@ def test_too_many_kinds_of_rows_conclude_nothing(sample):
     every = parts[0]
     for part in parts[1:]:
         every = every | part
-    assert row_kinds(rb.positive_rate(every).rates) is None
+    assert row_kinds(rb.positive_rate(every).rates, (False, True)) is None
     columns = {f"c{i}": np.arange(40) % 20 == i for i in range(20)}
     rows = people(np.arange(40) % 4 > 0, **columns)
     assert certified(rb.recall(every) >= 0.1, rows).method == "betting"

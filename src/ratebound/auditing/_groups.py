@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing.decided import Decided
+from ratebound.base.types import Array
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
@@ -30,7 +32,7 @@ class Group:
     population: str | None  # None for the population audited first
     words: str
     rows: int
-    positives: int | None  # rows with a positive label
+    positives: int | None  # rows with a positive label, of two classes
     positive_rate: float | None
     recall: float | None
     false_positive_rate: float | None
@@ -38,7 +40,12 @@ class Group:
     accuracy: float | None
 
 
-def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
+def heads(several: bool) -> dict[str, str]:
+    """What tables call the rates of groups; where there are several classes, one that is of all."""
+    return {"accuracy": HEADS["accuracy"]} if several else HEADS
+
+
+def spoken_of(problem: Problem, decided: Decided) -> list[tuple[str, Subset]]:
     """Everyone, and every distinct subset of the constraints, population by population."""
     spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in decided.populations}
     for constraint in problem.subject_to:
@@ -48,31 +55,53 @@ def groups(problem: Problem, decided: Decided) -> tuple[Group, ...]:
     for name, subsets in spoken.items():
         for subset in subsets:
             with suppress(NoSuchValue):  # a promise that is reported as not measured
-                found.append(_group(decided, name, subset))
-    return tuple(found)
+                decided.mask(name, subset)
+                found.append((name, subset))
+    return found
 
 
-def _group(decided: Decided, name: str, subset: Subset) -> Group:
-    inside = decided.mask(name, subset)
-    weights, yes = decided.row_weights(name)[inside], decided.yes(name, 0.0)[inside]
+def groups(decided: Decided, places: Sequence[tuple[str, Subset]]) -> tuple[Group, ...]:
+    """The rates of each subset of a population."""
+    rates = _of_all_classes if len(decided.classes) > 2 else _of_yes
+    return tuple(
+        Group(
+            population=None if name == FIRST else name,
+            words=str(subset) or "everyone",
+            rows=int(decided.mask(name, subset).sum()),
+            **dict.fromkeys(("positives", *HEADS)) | rates(decided, name, decided.mask(name, subset)),
+        )
+        for name, subset in places
+    )
+
+
+def _of_all_classes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
+    """The share of right decisions, whatever the class."""
     labels = decided.populations[name].y
-    label = None if labels is None else labels[inside].astype(float)
+    if labels is None:
+        return {}
+    weights, said = (
+        decided.row_weights(name)[inside],
+        [decided.said(name, 0.0, c) for c in decided.classes],
+    )
+    right = np.stack(said)[labels, np.arange(len(labels))][inside]
+    return {"accuracy": _share(weights @ right, weights.sum())}
+
+
+def _of_yes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
+    """The rates of two classes, told by yes."""
+    weights, yes = decided.row_weights(name)[inside], decided.said(name, 0.0, None)[inside]
+    labels = decided.populations[name].y
     said_yes = weights @ yes
-    found: dict[str, float | None] = dict.fromkeys(HEADS)
-    found["positive_rate"] = _share(said_yes, weights.sum())
-    if label is not None:
+    found: dict[str, Any] = {"positive_rate": _share(said_yes, weights.sum())}
+    if labels is not None:
+        label = labels[inside].astype(float)
+        found["positives"] = int(label.sum())
         found["recall"] = _share(weights @ (yes * label), weights @ label)
         found["false_positive_rate"] = _share(weights @ (yes * (1 - label)), weights @ (1 - label))
         found["precision"] = _share(weights @ (yes * label), said_yes)
         right = np.where(label > 0, yes, 1 - yes)
         found["accuracy"] = _share(weights @ right, weights.sum())
-    return Group(
-        population=None if name == FIRST else name,
-        words=str(subset) or "everyone",
-        rows=int(inside.sum()),
-        positives=None if label is None else int(label.sum()),
-        **found,
-    )
+    return found
 
 
 def _share(part: Any, whole: Any) -> float | None:

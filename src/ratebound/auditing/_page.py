@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ratebound.auditing._confusions import ALL, Confusion, cells
 from ratebound.auditing._figures import LINES, STATES, bar, trace_figures, whisker, whisker_range
-from ratebound.auditing._groups import HEADS, Group
+from ratebound.auditing._groups import Group, heads
 from ratebound.auditing._price_charts import price_section
 from ratebound.auditing.report import Audit, Promise
-from ratebound.auditing.wording import group_row, heading, objective_text, percent, promise_row, summary
+from ratebound.auditing.wording import (
+    CONFUSED,
+    group_heads,
+    group_row,
+    heading,
+    objective_text,
+    percent,
+    promise_row,
+    summary,
+)
 from ratebound.base.markup import Markup, style, tag
 from ratebound.game.trace import Trace
 from ratebound.solution.certificate import Certificate
@@ -49,6 +59,8 @@ def fragment(
     if prices:
         sections.append(price_section(report, prices, certificate))
     sections.append(_groups(report))
+    if report.confusions:
+        sections.append(_confusions(report))
     if trace is not None:
         sections.append(_training(report, trace))
     if columns:
@@ -130,24 +142,42 @@ def _certificate(certificate: Certificate) -> Markup:
 
 def _groups(report: Audit) -> Markup:
     everyone = {g.population: g for g in reversed(report.groups) if g.words == "everyone"}
-    heads = ["Group", "Rows", "Positive", *(head.capitalize() for head in HEADS.values())]
-    rows = [_group(group, everyone.get(group.population)) for group in report.groups]
+    names = [head.capitalize() for head in group_heads(report)]
+    rows = [_group(report, group, everyone.get(group.population)) for group in report.groups]
+    rates = len(heads(bool(report.confusions)))
     return tag(
         "section",
         tag("h2", "Groups"),
-        _table(heads, rows, left=(0, 3, 4, 5, 6, 7)),
+        _table(names, rows, left=(0, *range(len(names) - rates, len(names)))),
         tag("p", "Bars run from 0 to 1; the tick marks everyone’s rate.", class_="note"),
     )
 
 
-def _group(group: Group, everyone: Group | None) -> Markup:
-    name, rows, positives, *values = group_row(group)
-    cells = []
-    for rate, value in zip(HEADS, values, strict=True):
-        drawn = bar(getattr(group, rate), getattr(everyone, rate, None))
-        cells.append(tag("td", tag("span", value, class_="n"), drawn, class_="rate"))
-    counts = [tag("td", count, class_="n") for count in (rows, positives)]
-    return tag("tr", tag("td", tag("code", name), class_="words"), *counts, *cells)
+def _group(report: Audit, group: Group, everyone: Group | None) -> Markup:
+    rates = heads(bool(report.confusions))
+    name, *row = group_row(group, report)
+    drawn = []
+    for rate, value in zip(rates, row[-len(rates) :], strict=True):
+        each = bar(getattr(group, rate), getattr(everyone, rate, None))
+        drawn.append(tag("td", tag("span", value, class_="n"), each, class_="rate"))
+    counts = [tag("td", count, class_="n") for count in row[: -len(rates)]]
+    return tag("tr", tag("td", tag("code", name), class_="words"), *counts, *drawn)
+
+
+def _confusions(report: Audit) -> Markup:
+    tables = [part for each in report.confusions for part in _confusion(each)]
+    note = f"Each table shows {CONFUSED}; rows count by their weight."
+    return tag("section", tag("h2", "Labels and decisions"), *tables, tag("p", note, class_="note"))
+
+
+def _confusion(confusion: Confusion) -> list[Markup]:
+    """The table of one group under its name."""
+    rows = []
+    for head, counts in confusion.lines:
+        numbers = [tag("td", n, tag("small", share), class_="n") for n, share in cells(counts)]
+        rows.append(tag("tr", tag("td", head), *numbers))
+    names = ["Label", *map(str, confusion.classes), ALL]
+    return [tag("p", tag("code", confusion.name)), _table(names, rows, left=(0,))]
 
 
 def _training(report: Audit, trace: Trace) -> Markup:

@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ratebound.auditing._intervals import equal_decisions
-from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import at_of, over_of, scale
+from ratebound.auditing.decided import Decided, over_of
+from ratebound.auditing.measure import at_of, scale
 from ratebound.base.types import Array
 from ratebound.problem.masks import patterns
 from ratebound.rates.expressions import Expression
-from ratebound.rates.kinds import ANY, YES, Atom, atoms
-from ratebound.rates.subsets import Subset
+from ratebound.rates.kinds import ANY, YES, Atom
+from ratebound.rates.subsets import Subset, Value
 
 ROUNDING = 1e-9  # of values that are sums of a few numbers
 MANY = 10_000  # patterns; among so many, one row more shows nothing
+
+Answer = tuple[float | str, Value | None]  # a threshold, and the class that is decided there
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +53,13 @@ class _Term:
     coefficient: float
 
     @property
+    def answer(self) -> Answer:
+        """What it asks about; no class where rows count whatever is decided."""
+        return self.at, None if self.atom.predicted is ANY else self.atom.of
+
+    @property
     def sign(self) -> float:
-        """Of a yes: 1 where it is counted, -1 where a no is, 0 where rows count whatever is decided."""
+        """Of that answer: 1 where it is counted, -1 where others are, 0 where any is."""
         return 0.0 if self.atom.predicted is ANY else 1.0 if self.atom.predicted is YES else -1.0
 
 
@@ -64,7 +71,7 @@ class _Rows:
     patterns: Array  # (strata, sets) bool
     stratum: Array  # (n,)
     weight: Array  # (n,)
-    yes: Array  # (thresholds, n) probability of yes
+    said: Array  # (answers, n) probability of each
 
     def total(self, values: Array) -> Array:
         return np.bincount(self.stratum, values, len(self.patterns))
@@ -79,8 +86,8 @@ class _Values:
     """What decisions make of a row's value, stratum by stratum."""
 
     gain: Array  # (terms, strata) what a row adds that the term counts
-    slope: Array  # (thresholds, strata) what a yes adds to a no
-    base: Array  # (strata,) where every answer is no
+    slope: Array  # (answers, strata) what each answer adds to none of them
+    base: Array  # (strata,) where none of them is given
     low: Array  # (strata,) the least
     high: Array  # (strata,) the largest
 
@@ -96,22 +103,23 @@ def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
         _Term(atom, at_of(rate), c * scale(decided, rate) * atom.factor)
         for rate, c in expression.terms
         if rate.population == name
-        for atom in atoms(rate)
+        for atom in decided.atoms(rate)
     ]
-    thresholds = list(dict.fromkeys(term.at for term in terms))
-    levels = np.column_stack([decided.levels(at) for at in thresholds])  # (M, thresholds)
-    rows = _imagining(_rows_of(decided, name, terms, thresholds), terms, levels)
+    answers = list(dict.fromkeys(term.answer for term in terms))
+    together = _together(decided, answers)
+    even = 1 / max(len(decided.told_by), 2)
+    rows = _imagining(_rows_of(decided, name, terms, answers), terms, together, even)
     weight, square = rows.total(rows.weight), rows.total(rows.weight**2)
     share = weight / weight.sum()
     over = rows.inside([over_of(term.atom) for term in terms])
     equal = (over @ weight) ** 2 / (over @ square)
     smallest = np.where(over > 0, equal[:, None], len(rows.weight)).min(axis=0)
     over /= (over @ share)[:, None]
-    of = _values(rows, terms, levels)
-    values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.yes).sum(axis=0)
-    at = [thresholds.index(term.at) for term in terms]
+    of = _values(rows, terms, together)
+    values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.said).sum(axis=0)
+    at = [answers.index(term.answer) for term in terms]
     sign = np.array([term.sign for term in terms])[:, None]
-    said = np.array([rows.total(rows.weight * yes) for yes in rows.yes]) / weight
+    said = np.array([rows.total(rows.weight * each) for each in rows.said]) / weight
     parts = of.gain * (sign * said[at] + (sign <= 0))
     means, reach = parts.sum(axis=0), of.high - of.low
     changes = np.abs(of.gain) * square / weight / weight.sum()
@@ -129,43 +137,51 @@ def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
     )
 
 
-def _rows_of(decided: Decided, name: str, terms: list[_Term], thresholds: list[float | str]) -> _Rows:
+def _together(decided: Decided, answers: list[Answer]) -> list[list[int]]:
+    """Which answers may be given together, by their places.
+
+    Of two classes, a score passes the thresholds below it: its level among a member's sorted thresholds
+    says all. Of several, a row is decided as one of them, which may be one that nothing asks about.
+    """
+    if len(decided.told_by) > 1:
+        asked = [[place] for place, (_, of) in enumerate(answers) if of is not None]
+        return asked if len(asked) == len(decided.told_by) else [*asked, []]
+    levels = np.column_stack([decided.levels(at) for at, _ in answers])  # (M, answers)
+    orders = {tuple(np.argsort(own, kind="stable").tolist()) for own in levels}
+    return [list(order[:count]) for order in orders for count in range(len(answers) + 1)]
+
+
+def _rows_of(decided: Decided, name: str, terms: list[_Term], answers: list[Answer]) -> _Rows:
     weight = decided.row_weights(name)
     present = weight > 0
     sets = list(dict.fromkeys(s for term in terms for s in (term.atom.given, over_of(term.atom))))
     masks = [decided.mask(name, subset)[present] for subset in sets]
     example, stratum = patterns(masks, int(present.sum()))
-    yes = np.array([decided.yes(name, at)[present] for at in thresholds])
+    said = np.array([decided.said(name, at, of)[present] for at, of in answers])
     inside = np.column_stack([mask[example] for mask in masks])
-    return _Rows(sets, inside, stratum, weight[present], yes)
+    return _Rows(sets, inside, stratum, weight[present], said)
 
 
-def _values(rows: _Rows, terms: list[_Term], levels: Array) -> _Values:
-    """The values that rows of each stratum can have, `levels` (M, thresholds) being the members'.
-
-    At one threshold these come by no and by yes. At several, a score passes those below it: its level
-    among a member's sorted thresholds says all.
-    """
+def _values(rows: _Rows, terms: list[_Term], together: list[list[int]]) -> _Values:
+    """The values that rows of each stratum can have, by the answers that may be given `together`."""
     shares = rows.inside([over_of(term.atom) for term in terms]) @ rows.total(rows.weight)
     times = np.array([term.coefficient for term in terms]) * rows.weight.sum() / shares
     gain = times[:, None] * rows.inside([term.atom.given for term in terms])
-    thresholds = list(dict.fromkeys(term.at for term in terms))
-    slope = np.zeros((len(thresholds), gain.shape[1]))
+    answers = list(dict.fromkeys(term.answer for term in terms))
+    slope = np.zeros((len(answers), gain.shape[1]))
     for term, gained in zip(terms, gain, strict=True):
-        slope[thresholds.index(term.at)] += term.sign * gained
+        slope[answers.index(term.answer)] += term.sign * gained
     base = gain[[term.sign <= 0 for term in terms]].sum(axis=0)
-    low, high = np.zeros(len(base)), np.zeros(len(base))
-    for order in {tuple(np.argsort(own, kind="stable").tolist()) for own in levels}:
-        passed = np.cumsum(slope[list(order)], axis=0)
-        low, high = np.minimum(low, passed.min(axis=0)), np.maximum(high, passed.max(axis=0))
-    return _Values(gain, slope, base, base + low, base + high)
+    added = np.array([slope[given].sum(axis=0) for given in together])
+    return _Values(gain, slope, base, base + added.min(axis=0), base + added.max(axis=0))
 
 
-def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
+def _imagining(rows: _Rows, terms: list[_Term], together: list[list[int]], even: float) -> _Rows:
     """One more row for each pattern that chance may have left out, where it could have other values.
 
     Had none of twenty rows a positive label, it would seem certain that none has; so one is imagined.
-    No pattern is imagined that adds nothing, such as positive rows where an error is an error.
+    No pattern is imagined that adds nothing, such as positive rows where an error is an error. Its
+    answers are equally likely, `even`.
     """
     places = [(rows.sets.index(t.atom.given), rows.sets.index(over_of(t.atom))) for t in terms]
     overs = sorted({over for _, over in places})
@@ -179,7 +195,7 @@ def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
             if pattern[over]:
                 possible.setdefault((*pattern[:given], True, *pattern[given + 1 :]))
     both = replace(rows, patterns=np.concatenate([rows.patterns, np.array(list(possible))]))
-    of = _values(both, terms, levels)
+    of = _values(both, terms, together)
     seen: dict[tuple[bool, ...], tuple[float, float]] = {}
     new = []
     for place, pattern in enumerate(both.patterns):
@@ -196,5 +212,5 @@ def _imagining(rows: _Rows, terms: list[_Term], levels: Array) -> _Rows:
         patterns=np.concatenate([rows.patterns, both.patterns[new]]),
         stratum=np.concatenate([rows.stratum, len(rows.patterns) + np.arange(len(new))]),
         weight=np.concatenate([rows.weight, np.full(len(new), rows.weight.mean())]),
-        yes=np.hstack([rows.yes, np.full((len(rows.yes), len(new)), 0.5)]),
+        said=np.hstack([rows.said, np.full((len(rows.said), len(new)), even)]),
     )

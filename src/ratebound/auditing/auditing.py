@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing._confusions import confusions
 from ratebound.auditing._goals import goal_interval
-from ratebound.auditing._groups import groups
+from ratebound.auditing._groups import groups, spoken_of
 from ratebound.auditing._intervals import Interval, area, clopper_pearson
 from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import sum_interval
-from ratebound.auditing.decided import Decided, called, decide, is_mixture
-from ratebound.auditing.measure import counted, over_of, rows_behind, scale, total
+from ratebound.auditing.decided import Decided, among_trained, called, decide, is_mixture
+from ratebound.auditing.measure import counted, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
@@ -29,7 +30,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
-from ratebound.rates.kinds import atoms, is_cost, is_count
+from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label
@@ -68,7 +69,7 @@ def audit(
     """
     check_given("audit", problem, model, population, others)
     check_number("level, a probability such as 0.95,", level, above=0, below=1)
-    people = {FIRST: population, **others}
+    people = among_trained(model, {FIRST: population, **others})
     asked = spelled_out(problem, people, called(FIRST))
     problem = asked.at_levels(dict.fromkeys(asked.leveled))  # without comparisons of two ratios
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
@@ -76,9 +77,9 @@ def audit(
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
     compiled, missing = _measurable(problem, people, known)
-    decided = decide(model, people)
+    decided = decide(model, compiled.populations)
     objective, found = measured(compiled, decided, level)
-    left = iter(found)
+    left, places = iter(found), spoken_of(asked, decided)
     compared = partial(measured_parity, decided=decided, level=level)
     return Audit(
         objective=objective,
@@ -86,7 +87,8 @@ def audit(
             compared(promise) if isinstance(promise, Parity) else missing.get(promise) or next(left)
             for promise in _counted(asked, problem)
         ),
-        groups=groups(asked, decided),
+        groups=groups(decided, places),
+        confusions=confusions(decided, places),
         populations={called(name): len(each) for name, each in people.items()},
         level=level,
         model=decided.words,
@@ -103,8 +105,8 @@ def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
 
 
 def _named(population: Population) -> Any:
-    """The label that is yes, unless that goes without saying."""
-    yes = None if population.y is None else population.yes
+    """The label that is yes, unless that goes without saying; of more than two none is."""
+    yes = None if population.y is None or population.decisions > 2 else population.yes
     return None if yes is None or yes == 1 else np.asarray(yes).item()
 
 
@@ -246,7 +248,7 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
     name = rate.population
     if decided.populations[name].weights is not None or is_cost(rate):
         return None
-    trials = int(decided.mask(name, over_of(atoms(rate)[0])).sum())
+    trials = int(decided.mask(name, decided.over(rate)).sum())
     successes = round(float(counted(decided, rate).sum()))
     times = coefficient * scale(decided, rate)
     ends = [times * end for end in clopper_pearson(successes, trials, level)]

@@ -1,7 +1,7 @@
 """Any model, seen as decisions on populations.
 
 A `Mixture` decides by its members' scores, each used with its weight; every other classifier by what
-it predicts. From here on only probabilities of yes, row by row, are looked at.
+it predicts. From here on only the probability of each decision, row by row, is looked at.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.amounts import read_amounts
+from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
-from ratebound.rates.kinds import Atom
-from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Name, Subset
+from ratebound.rates.kinds import TWO, Atom, Classes, atoms, place_of
+from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
 from ratebound.solution.deciders import Decider, Draw
 
 
@@ -28,14 +29,19 @@ def called(name: str) -> str:
     return "audited" if name == FIRST else name
 
 
+def over_of(atom: Atom) -> Subset:
+    """The rows an atom is a share of; a count is so many times a share of everyone."""
+    return EVERYONE if atom.over is None else atom.over
+
+
 @dataclass(frozen=True, eq=False)
 class Decided:
     """A model of M members on named populations."""
 
     populations: dict[str, Population]
-    scores: dict[str, Array]  # (M, n) each
+    scores: dict[str, Array]  # (M, n) each, or (M, D, n) where there are D > 2 classes
     weights: Array  # (M,) summing to 1
-    thresholds: dict[str, Array]  # learned thresholds, (M,) each
+    thresholds: dict[str, Array]  # learned thresholds, (M,) each, or (M, D - 1)
     words: str  # what the model is
 
     @cached_property
@@ -45,15 +51,58 @@ class Decided:
         return lru_cache(maxsize=256)(lambda name, subset: masks[name](subset))
 
     @cached_property
-    def yes(self) -> Callable[[str, float | str], Array]:
-        """The probability of yes at a threshold, (n,); remembered, since thresholds recur."""
-        return lru_cache(maxsize=16)(self._yes)
+    def said(self) -> Callable[[str, float | str, Value | None], Array]:
+        """The probability that a population's rows are decided as a class, (n,), at a threshold.
 
-    def _yes(self, name: str, at: float | str) -> Array:
+        Of two classes that is yes. Remembered, since rates recur.
+        """
+        return lru_cache(maxsize=64)(self._said)
+
+    def _said(self, name: str, at: float | str, of: Value | None) -> Array:
+        if self.several and of is not None:
+            return self._shares(name, at)[place_of(of, self.classes)]
         found = np.zeros(len(self.populations[name]))
+        if self.several:  # no class at all
+            return found
         for scores, weight, level in zip(self.scores[name], self.weights, self.levels(at), strict=True):
             found += weight * (scores >= level)
         return found.clip(0.0, 1.0)
+
+    @cached_property
+    def _shares(self) -> Callable[[str, float | str], Array]:
+        """The probability of each of several decisions, (D, n); remembered, since all are asked for."""
+
+        def shares(name: str, at: float | str) -> Array:
+            scores, levels = self.scores[name], self.levels(at)
+            decisions = decided_at(scores, levels.reshape(len(levels), -1))
+            found = [self.weights @ (decisions == place) for place in range(len(self.classes))]
+            return np.stack(found).clip(max=1.0)
+
+        return lru_cache(maxsize=8)(shares)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """What may be decided; of two, no and then yes."""
+        known = (population.classes for population in self.populations.values())
+        return next((classes for classes in known if classes is not None), TWO)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.classes) > 2
+
+    @property
+    def told_by(self) -> tuple[Value | None, ...]:
+        """The classes that tell a decision: of two, yes alone, which atoms give no name."""
+        return self.classes if self.several else (None,)
+
+    def atoms(self, rate: Rate) -> tuple[Atom, ...]:
+        """What a share or a count counts."""
+        return atoms(rate, self.classes)
+
+    def over(self, rate: Rate) -> Subset:
+        """The rows that a rate is a share of."""
+        return over_of(self.atoms(rate)[0])
 
     @cached_property
     def amounts(self) -> Callable[[str, Name], Array]:
@@ -77,7 +126,7 @@ class Decided:
         return self.populations[name].row_weights
 
     def levels(self, at: float | str) -> Array:
-        """The threshold of every member, (M,)."""
+        """The threshold of every member, (M,), or of its classes but the first, (M, D - 1)."""
         return self.thresholds[at] if isinstance(at, str) else np.full(len(self.weights), float(at))
 
 
@@ -88,7 +137,7 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     >>> two = SimpleNamespace(
     ...     weights=[0.25, 0.75], thresholds={}, member_scores=lambda X: np.outer(X, [1, -1])
     ... )
-    >>> decide(two, {"train": Population([[1.0], [-1.0]])}).yes("train", 0.0)
+    >>> decide(two, {"train": Population([[1.0], [-1.0]])}).said("train", 0.0, None)
     array([0.25, 0.75])
     """
     for name, population in populations.items():
@@ -100,8 +149,10 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     model = getattr(model, "solution_", model)
     if is_mixture(model):
         weights = _read_weights(model)
-        found = {n: _member_scores(model, n, p, len(weights)) for n, p in populations.items()}
-        thresholds = {n: np.reshape(t, -1).astype(float) for n, t in dict(model.thresholds).items()}
+        classes = len(getattr(model, "classes", TWO))
+        sizes = (len(weights),) if classes == 2 else (classes, len(weights))
+        found = {name: _member_scores(model, name, each, sizes) for name, each in populations.items()}
+        thresholds = {n: np.asarray(t, dtype=float) for n, t in dict(model.thresholds).items()}
         for name, values in thresholds.items():
             if len(values) != len(weights):
                 raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
@@ -121,8 +172,27 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     return Decided(populations, found, weights, thresholds, words)
 
 
+def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
+    """The populations with labels among the classes of a model, where these are more than two.
+
+    A few rows need not hold every class that a model was trained on.
+    """
+    model = getattr(model, "solution_", model)
+    classes = getattr(model, "classes", getattr(model, "classes_", ()))
+    if np.ndim(classes) != 1 or len(classes) <= 2:
+        return populations
+    plain: Classes = tuple(np.asarray(classes).tolist())
+    found = {}
+    for name, population in populations.items():
+        try:
+            found[name] = population.among(plain)
+        except ValueError as error:
+            raise ValueError(f"population {called(name)!r}, judged by {_kind(model)}: {error}") from None
+    return found
+
+
 def decided_by(populations: dict[str, Population], scores: dict[str, Array], words: str) -> Decided:
-    """The decisions of one model that gives the rows of each population these scores, (n,)."""
+    """The decisions of one model that gives rows these scores, (n,) each, or (D, n)."""
     rows = {name: np.asarray(values, dtype=float)[None] for name, values in scores.items()}
     return Decided(populations, rows, np.ones(1), {}, words)
 
@@ -145,17 +215,19 @@ def _read_weights(model: Any) -> Array:
     return weights / weights.sum()
 
 
-def _member_scores(model: Any, name: str, population: Population, members: int) -> Array:
+def _member_scores(model: Any, name: str, population: Population, sizes: tuple[int, ...]) -> Array:
+    """Scores (M, n) or (M, D, n), where `sizes` are (M,) or (D, M)."""
     # Thresholds by known group look at columns too; other models, of ours or not, take the features.
     known = {"columns": population.columns} if _decider(model).known else {}
     scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
     if scores.ndim == 1:
         scores = scores[:, None]
-    if scores.shape != (len(population), members):
+    if scores.shape != (len(population), *sizes):
+        each = f", {sizes[0]} classes" * (len(sizes) > 1)
         raise ValueError(
             f"{_kind(model)}.member_scores gives an array of shape {scores.shape} on population "
-            f"{called(name)!r}; expected a score for each of {len(population):,} rows and {members} "
-            "members"
+            f"{called(name)!r}; expected a score for each of {len(population):,} rows{each} and "
+            f"{sizes[-1]} members"
         )
     return scores.T
 
@@ -167,9 +239,11 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
             f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population "
             f"{called(name)!r}; expected one decision for each of {len(population):,} rows"
         )
-    yes = population.spelling.as_yes(
-        decisions, f"what {_kind(model)} predicts on population {called(name)!r}"
-    )
+    what = f"what {_kind(model)} predicts on population {called(name)!r}"
+    if population.decisions > 2:
+        places = population.spelling.as_codes(decisions, what)
+        return np.where(places == np.arange(population.decisions)[:, None], 1.0, -1.0)[None]
+    yes = population.spelling.as_yes(decisions, what)
     return np.where(yes, 1.0, -1.0)[None]
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import at_of, counted, largest, over_of, scale
+from ratebound.auditing.measure import at_of, counted, largest, scale
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
-from ratebound.rates.kinds import ANY, NO, YES, atoms
+from ratebound.rates.kinds import ANY, NO, YES
 from ratebound.rates.rate import Rate
 
 
@@ -55,31 +55,39 @@ def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]], drawn: boo
     name = shares[0][0].population
     weight = decided.row_weights(name)
     moved, imagined = np.empty((len(shares), len(weight)), dtype=np.float32), np.empty(len(shares))
-    fallen = np.zeros_like(moved) if drawn else None
+    fallen: list[Array] = []
     for place, (rate, per_row) in enumerate(shares):
-        over = decided.mask(name, rate.subset if per_row else over_of(atoms(rate)[0]))
+        over = decided.mask(name, rate.subset if per_row else decided.over(rate))
         among, times = float(weight[over].sum()), 1.0 if per_row else scale(decided, rate)
         hits = counted(decided, rate)
         value, most = float(weight @ hits) / among, largest(decided, rate)
         moved[place] = times * weight * (hits - value * over) / among
         typical = float(weight[over] @ weight[over]) / among  # a row's weight among those counted
         imagined[place] = (times * typical / among) ** 2 * ((most - value) ** 2 + value**2)
-        if fallen is not None:
-            fallen[place] = times * weight * _swing(decided, rate) / among
+        if drawn:
+            fallen.append((times * weight * _swing(decided, rate) / among).astype(np.float32))
     found: Array = (moved @ moved.T).astype(float)
-    if fallen is not None:
-        found += fallen @ fallen.T
+    if drawn:
+        swings = np.array(fallen).reshape(len(shares), -1)
+        found += swings @ swings.T
     found[np.diag_indices(len(shares))] += imagined
     return found
 
 
 def _swing(decided: Decided, rate: Rate) -> Array:
-    """The standard deviation of what each row adds to a rate as its decision is drawn, (n,).
+    """How what each row adds to a rate swings as its decision is drawn, (decisions, n).
 
-    Negative where a yes lowers the rate, so that products are covariances.
+    Summed over the decisions, products of two rates' swings are covariances. Of two classes a yes says
+    all; then it is the standard deviation, negative where a yes lowers the rate.
     """
     name = rate.population
-    yes = decided.yes(name, at_of(rate))
-    signs = {YES: 1.0, NO: -1.0, ANY: 0.0}
-    slope = sum(signs[atom.predicted] * decided.worth(name, atom) for atom in atoms(rate))
-    return np.asarray(slope * np.sqrt(yes * (1.0 - yes)))
+    signs = {YES: 1.0, NO: -1.0}
+    gains = {of: np.zeros(len(decided.populations[name])) for of in decided.told_by}
+    for atom in decided.atoms(rate):
+        if atom.predicted is not ANY:
+            gains[atom.of] += signs[atom.predicted] * decided.worth(name, atom)
+    chances = np.array([decided.said(name, at_of(rate), of) for of in gains])
+    if len(chances) == 1:
+        return np.asarray(next(iter(gains.values())) * np.sqrt(chances * (1.0 - chances)))
+    added = np.array(list(gains.values()))
+    return np.asarray(np.sqrt(chances) * (added - (chances * added).sum(axis=0)))

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from ratebound.auditing.decided import Decided
 from ratebound.base.types import Array
 from ratebound.rates.expressions import Expression
-from ratebound.rates.kinds import ANY, NO, Atom, atoms, counted_over, is_cost, is_count
+from ratebound.rates.kinds import ANY, YES, Atom, counted_over, is_cost, is_count
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import EVERYONE, Subset
+from ratebound.rates.subsets import Subset
 
 
 def counted(decided: Decided, rate: Rate) -> Array:
     """How likely each row is to be counted by the rate, (n,); of a cost, what it is expected to cost."""
     name = rate.population
-    yes = decided.yes(name, at_of(rate))
-    found = np.zeros(len(yes))
-    for atom in atoms(rate):
-        decision = 1.0 if atom.predicted is ANY else 1.0 - yes if atom.predicted is NO else yes
+    found = np.zeros(len(decided.populations[name]))
+    for atom in decided.atoms(rate):
+        decision = chance(atom, lambda of: decided.said(name, at_of(rate), of))
         found += decided.worth(name, atom) * decision
     return found
+
+
+def chance(atom: Atom, said: Callable[[Any], Array]) -> Any:
+    """How likely each row is to get the decision that an atom counts, (n,) or one number for all.
+
+    `said` is how likely each row is decided as a class, or whether it is.
+    """
+    if atom.predicted is ANY:
+        return 1.0
+    return said(atom.of) if atom.predicted is YES else 1.0 - said(atom.of)
 
 
 def value(decided: Decided, rate: Rate) -> float:
     """The rate on these rows, expected over a mixture."""
     name = rate.population
-    v, over = decided.row_weights(name), decided.mask(name, over_of(atoms(rate)[0]))
+    v, over = decided.row_weights(name), decided.mask(name, decided.over(rate))
     return scale(decided, rate) * float(v @ counted(decided, rate)) / float(v[over].sum())
 
 
@@ -43,7 +53,7 @@ def largest(decided: Decided, rate: Rate) -> float:
     """The most that a row adds to the rate: 1, unless it is a cost."""
     if not is_cost(rate):
         return 1.0
-    return max(float(decided.worth(rate.population, atom).max()) for atom in atoms(rate))
+    return max(float(decided.worth(rate.population, atom).max()) for atom in decided.atoms(rate))
 
 
 def total(decided: Decided, expression: Expression) -> float:
@@ -58,15 +68,10 @@ def rows_behind(decided: Decided, rates: Iterable[Rate]) -> int:
 
 def smallest_behind(decided: Decided, rates: Iterable[Rate]) -> tuple[int, Subset]:
     """The smallest set that one of `rates` is a share of, after its number of rows, unweighted."""
-    among = [(rate.population, rows) for rate in rates for rows in counted_over(rate)]
+    among = [(rate.population, rows) for rate in rates for rows in counted_over(rate, decided.classes)]
     sizes = [int(decided.mask(*place).sum()) for place in among]
     smallest = min(range(len(sizes)), key=sizes.__getitem__)
     return sizes[smallest], among[smallest][1]
-
-
-def over_of(atom: Atom) -> Subset:
-    """The rows an atom is a share of; a count is so many times a share of everyone."""
-    return EVERYONE if atom.over is None else atom.over
 
 
 def at_of(rate: Rate) -> float | str:

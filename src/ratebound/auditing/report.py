@@ -9,6 +9,7 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ratebound.auditing._confusions import Confusion
 from ratebound.auditing._groups import Group
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing.wording import as_text, summary
@@ -83,6 +84,7 @@ class Audit:
     groups: tuple[Group, ...]
     training: tuple[float, float] | None  # objective and worst violation where it was trained
     positive: Any = None  # the label that is yes, where that is not 1 or True
+    confusions: tuple[Confusion, ...] = ()  # of each group, where there are more than two classes
 
     @property
     def kept(self) -> bool:
@@ -109,22 +111,25 @@ class Audit:
         """Plain types only: texts, truth values, finite numbers and None."""
         found = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
         del found["training"]  # which is not of these rows
+        found["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]
         return {name: plain(value) for name, value in found.items()}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The same as JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
-    def to_frame(self, what: Literal["promises", "groups"] = "promises") -> Any:
-        """A DataFrame with one row per promise, or per group."""
-        if what not in ("promises", "groups"):
-            raise ValueError(f"to_frame takes 'promises' or 'groups', got {what!r}")
+    def to_frame(self, what: Literal["promises", "groups", "confusions"] = "promises") -> Any:
+        """A DataFrame with one row per promise, per group, or per group, label and decision."""
+        if what not in ("promises", "groups", "confusions"):
+            raise ValueError(f"to_frame takes 'promises' or 'groups' or 'confusions', got {what!r}")
         try:
             import pandas  # type: ignore[import-untyped]  # its types are a package apart
         except ImportError:
             raise ImportError(
                 "to_frame needs pandas: pip install pandas, or use to_dict(), which needs nothing"
             ) from None
+        if what == "confusions":
+            return pandas.DataFrame([entry for each in self.confusions for entry in each.entries()])
         kind = Promise if what == "promises" else Group
         return pandas.DataFrame(self.to_dict()[what], columns=list(kind.__dataclass_fields__))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ratebound.auditing._groups import HEADS, Group
+from ratebound.auditing._confusions import ALL, Confusion, cells
+from ratebound.auditing._groups import Group, heads
 from ratebound.base.layout import aligned
 
 if TYPE_CHECKING:  # the report prints itself with these functions
@@ -14,6 +15,8 @@ if TYPE_CHECKING:  # the report prints itself with these functions
 NOTHING = "–"
 MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
 GROUPS_SHOWN = 40
+CONFUSIONS_SHOWN = 12
+CONFUSED = "what rows of each label are decided to be, and which share of them"
 
 
 def as_text(report: Audit) -> str:
@@ -27,10 +30,14 @@ def as_text(report: Audit) -> str:
         lines += ["", *aligned(rows, right=range(1, 6))]
         lines += [f"Not measured: {p.why}" for p in report.promises if p.why]
     shown = report.groups[:GROUPS_SHOWN]
-    heads = ["group", "rows", "positive", *HEADS.values()]
-    lines += ["", *aligned([heads, *map(group_row, shown)], right=range(1, 8))]
+    rows = [group_heads(report), *(group_row(group, report) for group in shown)]
+    lines += ["", *aligned(rows, right=range(1, 8))]
     if len(report.groups) > len(shown):
         lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
+    for each in report.confusions[:CONFUSIONS_SHOWN]:
+        lines += ["", *confusion_lines(each)]
+    if len(report.confusions) > CONFUSIONS_SHOWN:
+        lines.append(f"… and {len(report.confusions) - CONFUSIONS_SHOWN} more tables, in .confusions")
     return "\n".join([*lines, "", summary(report) + "."])
 
 
@@ -125,8 +132,24 @@ def promise_row(promise: Promise) -> list[str]:
     ]
 
 
-def group_row(group: Group) -> list[str]:
+def group_heads(report: Audit) -> list[str]:
+    """The heads of the table of groups; of several classes none is positive."""
+    several = bool(report.confusions)
+    return ["group", "rows", *["positive"] * (not several), *heads(several).values()]
+
+
+def group_row(group: Group, report: Audit) -> list[str]:
     """The cells of a group: its name, rows and positive rows, and its rates."""
+    several = bool(report.confusions)
     name = group.words if group.population is None else f"{group.population}: {group.words}"
     positives = NOTHING if group.positives is None else f"{group.positives:,}"
-    return [name, f"{group.rows:,}", positives, *(number(getattr(group, rate)) for rate in HEADS)]
+    rates = [number(getattr(group, rate)) for rate in heads(several)]
+    return [name, f"{group.rows:,}", *[positives] * (not several), *rates]
+
+
+def confusion_lines(confusion: Confusion) -> list[str]:
+    """A table of labels and decisions, under a line that says of which group."""
+    rows = [["label", *map(str, confusion.classes), ALL]]
+    for head, counts in confusion.lines:
+        rows.append([head, *(f"{count} {share}" for count, share in cells(counts))])
+    return [f"{confusion.name}: {CONFUSED}", *aligned(rows, right=range(1, len(rows[0])))]

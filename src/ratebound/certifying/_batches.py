@@ -8,35 +8,62 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.certifying._draws import Batch
 from ratebound.problem.frames import as_array, distinct, is_missing, length, some
+from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, columns_by_name
+from ratebound.rates.kinds import Classes
 
 
 def read_batch(
-    decisions: Any, labels: Any, columns: Any, positive: Any, existing: Iterable[str]
-) -> tuple[Array, Population]:
-    """Where the decision is yes (n,), and the rows; columns named in `existing` are decisions too.
+    decisions: Any,
+    labels: Any,
+    columns: Any,
+    classes: Classes,
+    positive: Any,
+    existing: Iterable[str],
+) -> Batch:
+    """The rows of a batch; columns named in `existing` are decisions too.
 
-    >>> yes, rows = read_batch(["no", "yes"], None, {"sex": ["Female", "Male"]}, "yes", ())
-    >>> yes, len(rows)
-    (array([False,  True]), 2)
+    >>> batch = read_batch(["no", "yes"], None, {"sex": ["Female", "Male"]}, (False, True), "yes", ())
+    >>> batch.said(None)
+    array([False,  True])
     """
-    yes = as_yes(decisions, positive, "decisions")
+    several = len(classes) > 2
+
+    def read(values: Any, what: str) -> Array:
+        return as_classes(values, classes, what) if several else as_yes(values, positive, what)
+
+    decided = read(decisions, "decisions")
     named = columns_by_name(columns)
     for name in existing:
         if name in named:
-            named[name] = as_yes(named[name], positive, f"column {name!r}")
+            named[name] = read(named[name], f"column {name!r}")
     for what, part in {"labels": labels, **{f"column {n!r}": v for n, v in named.items()}}.items():
-        if part is not None and length(part, what) != len(yes):
+        if part is not None and length(part, what) != len(decided):
             raise ValueError(
-                f"{what} has {length(part, what):,} rows, and there are {len(yes):,} decisions"
+                f"{what} has {length(part, what):,} rows, and there are {len(decided):,} decisions"
             )
-    truth = None if labels is None else as_yes(labels, positive, "labels")
-    return yes, Population(yes[:, None], truth, columns=named)
+    truth = None if labels is None else read(labels, "labels")
+    how: dict[str, Any] = {"classes": classes} if several else {}
+    rows = Population(np.zeros((len(decided), 1)), truth, columns=named, **how)
+    return Batch(
+        len(decided),
+        masker(rows, absent=True),
+        (lambda of: np.asarray(decided == of)) if several else (lambda _: decided),
+    )
 
 
-def as_yes(values: Any, positive: Any, what: str) -> Array:
-    """Which of two-valued `values` are yes: `positive`, or True, or 1 of 0 and 1 or of -1 and 1."""
+def as_classes(values: Any, classes: Classes, what: str) -> Array:
+    """Values, each of which must be one of several classes."""
+    read = _one_each(values, what)
+    if strange := [value for value in distinct(read, None) if value not in classes]:
+        raise ValueError(f"{what} holds {some(strange)}, and the classes are {some(list(classes))}")
+    return read
+
+
+def _one_each(values: Any, what: str) -> Array:
+    """Values (n,), none of them missing."""
     length(values, what)
     read = as_array(values)
     if read.ndim == 2 and read.shape[1] == 1:
@@ -48,6 +75,12 @@ def as_yes(values: Any, positive: Any, what: str) -> Array:
             f"{what} has {int(is_missing(read).sum()):,} missing values: leave those rows out until "
             "they are known"
         )
+    return read
+
+
+def as_yes(values: Any, positive: Any, what: str) -> Array:
+    """Which of two-valued `values` are yes: `positive`, or True, or 1 of 0 and 1 or of -1 and 1."""
+    read = _one_each(values, what)
     found = distinct(read)
     if read.dtype == bool or all(isinstance(value, bool) for value in found):
         return read.astype(bool)

@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from ratebound.auditing.measure import over_of
+from ratebound.auditing.decided import over_of
+from ratebound.auditing.measure import chance
 from ratebound.base.types import Array
 from ratebound.certifying._means import unbounded
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
@@ -22,12 +23,20 @@ from ratebound.certifying._wealth import Range
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import Demand, demands
 from ratebound.rates.expressions import Area, Constraint
-from ratebound.rates.kinds import ANY, atoms, is_count
+from ratebound.rates.kinds import TWO, Classes, atoms, is_count
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Subset
+from ratebound.rates.subsets import Subset, Value
 
 Kind = Literal["one set", "within", "apart", "blocks"]
-Mask = Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a stream, in the order in which they came."""
+
+    size: int
+    mask: Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
+    said: Callable[[Value | None], Array]  # from a class to the rows decided so; of two, None is yes
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,11 @@ class Part:
     terms: tuple[tuple[Rate, float], ...]
     ends: tuple[float, float]  # the least and the most that a row of the set can add
 
-    def values(self, mask: Mask, yes: Array) -> Array:
+    def values(self, batch: Batch, classes: Classes) -> Array:
         """What each row adds, (n,), if it is in the set."""
-        found = np.zeros(len(yes))
+        found = np.zeros(batch.size)
         for rate, coefficient in self.terms:
-            found += coefficient * counted(rate, mask, yes)
+            found += coefficient * counted(rate, batch, classes)
         return found
 
 
@@ -54,6 +63,7 @@ class Draws:
     parts: tuple[Part, ...]  # of two sets, the one within the other is the first
     constant: float
     population: str
+    classes: Classes
 
     @property
     def range(self) -> Range:
@@ -72,7 +82,7 @@ class Draws:
 Block = tuple[float | None, ...]  # what the row of each set adds; None where it is still to come
 
 
-def draws_of(constraint: Constraint) -> Draws:
+def draws_of(constraint: Constraint, classes: Classes = TWO) -> Draws:
     """How a promise is watched; refused where decisions alone cannot tell, with the reason.
 
     >>> from ratebound import precision, recall
@@ -93,17 +103,17 @@ def draws_of(constraint: Constraint) -> Draws:
             f"{', '.join(sorted(populations))}, whose rows come in no common order. Audit it instead"
         )
     _check_rates(demand)
-    kinds = row_kinds(rates)
-    kind, parts = _arranged(_parts(demand, kinds), kinds)
-    return Draws(kind, parts, demand.expression.constant, populations.pop())
+    kinds = row_kinds(rates, classes)
+    kind, parts = _arranged(_parts(demand, kinds, classes), kinds)
+    return Draws(kind, parts, demand.expression.constant, populations.pop(), classes)
 
 
 def numbers(
-    draws: Draws, mask: Mask, yes: Array, block: Block | None
+    draws: Draws, batch: Batch, block: Block | None
 ) -> tuple[Array, tuple[Array, Array, Array], Block | None]:
     """The rows that give numbers, those numbers (inside, own, other), and the block left open."""
-    inside = [mask(part.over) for part in draws.parts]
-    values = [part.values(mask, yes) for part in draws.parts]
+    inside = [batch.mask(part.over) for part in draws.parts]
+    values = [part.values(batch, draws.classes) for part in draws.parts]
     if draws.kind == "blocks":
         at, totals, block = _blocks(inside, values, draws.constant, block)
         return at, (np.zeros(len(at)), np.zeros(len(at)), -totals), block
@@ -119,12 +129,11 @@ def numbers(
     return at, (small.astype(float), np.where(small, own, 0.0), other), None
 
 
-def counted(rate: Rate, mask: Mask, yes: Array) -> Array:
+def counted(rate: Rate, batch: Batch, classes: Classes) -> Array:
     """How often each row is counted by the rate, (n,)."""
-    found = np.zeros(len(yes))
-    for atom in atoms(rate):
-        decided = mask(atom.given) & (True if atom.predicted is ANY else yes == atom.predicted)
-        found += atom.factor * decided
+    found = np.zeros(batch.size)
+    for atom in atoms(rate, classes):
+        found += atom.factor * (batch.mask(atom.given) * chance(atom, batch.said))
     return found
 
 
@@ -145,11 +154,11 @@ def _check_rates(demand: Demand) -> None:
             )
 
 
-def _parts(demand: Demand, kinds: RowKinds | None) -> list[Part]:
+def _parts(demand: Demand, kinds: RowKinds | None, classes: Classes) -> list[Part]:
     """The demand's rates by the rows that they are shares of."""
     found: dict[Subset, list[tuple[Rate, float]]] = {}
     for rate, coefficient in demand.expression.terms:
-        over = rate.subset if demand.per_row else over_of(atoms(rate)[0])
+        over = rate.subset if demand.per_row else over_of(atoms(rate, classes)[0])
         times = rate.per or 1.0
         found.setdefault(over, []).append((rate, coefficient * times))
     return [Part(over, tuple(terms), _ends(terms, kinds)) for over, terms in found.items()]

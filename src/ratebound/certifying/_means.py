@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import counted, over_of, scale
+from ratebound.auditing.measure import counted, scale
 from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.rates.costs import cost_columns, largest_cost
 from ratebound.rates.expressions import Expression
-from ratebound.rates.kinds import atoms
 from ratebound.rates.rate import Rate
 
 ROUNDING = 1e-9  # of values that are sums of a few coefficients
@@ -84,10 +83,10 @@ def means(decided: Decided, expression: Expression) -> list[Mean]:
     found = []
     for name in dict.fromkeys(rate.population for rate in expression.rates):
         terms = [(r, c * scale(decided, r)) for r, c in expression.terms if r.population == name]
-        kinds = row_kinds([rate for rate, _ in terms])
+        kinds = row_kinds([rate for rate, _ in terms], decided.classes)
         sets: list[tuple[Array | object, list[tuple[Rate, float]]]] = []
         for term in terms:
-            over = over_of(atoms(term[0])[0]) if kinds is None else kinds.over(term[0])
+            over = decided.over(term[0]) if kinds is None else kinds.over(term[0])
             same = [own for place, own in sets if np.array_equal(np.asarray(place), np.asarray(over))]
             if same:
                 same[0].append(term)
@@ -101,7 +100,7 @@ def _mean(
     decided: Decided, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None
 ) -> Mean:
     weight = decided.row_weights(name)
-    inside = decided.mask(name, over_of(atoms(terms[0][0])[0])) & (weight > 0)
+    inside = decided.mask(name, decided.over(terms[0][0])) & (weight > 0)
     values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
     if kinds is None:
         worth = [c * (largest_cost(rate) or 1.0) for rate, c in terms]

@@ -2,24 +2,26 @@
 
 Two groups are disjoint, or one lies inside the other, because of what their conditions say, never
 because a sample happens to look so. So every combination of truth values that the conditions allow is
-drawn up: a row holds one value of a column, passes a low threshold where it passes a high one, and has
-a label or not. What the words leave open is taken to be possible.
+drawn up: a row holds one value of a column, passes a low threshold where it passes a high one, has one
+label, and is decided as one class. What the words leave open is taken to be possible.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.measure import at_of, over_of
+from ratebound.auditing.decided import over_of
+from ratebound.auditing.measure import at_of, chance
 from ratebound.base.types import Array
-from ratebound.rates.kinds import ANY, NO, atoms
+from ratebound.rates.kinds import Classes, atoms
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, holds, leaves
+from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, holds, leaves
 
 MOST = 200_000  # combinations; where the words allow more, nothing is concluded from them
 ORDERS = {
@@ -28,64 +30,83 @@ ORDERS = {
 }  # fmt: skip
 
 
+Answer = tuple[float | str, Value | None]  # a threshold, and the class that is decided there
+
+
 @dataclass(frozen=True, eq=False)
 class RowKinds:
     """Every kind of row: whether it meets each condition, and what is decided at each threshold."""
 
+    classes: Classes
     conditions: dict[Subset, Array]  # (kinds,) bool
-    decisions: dict[float | str, Array]  # (kinds,) bool, yes at each threshold
+    decisions: dict[Answer, Array]  # (kinds,) bool, whether it is given
 
     def over(self, rate: Rate) -> Array:
         """Which kinds of row a rate is a share of, (kinds,) bool."""
-        return self._inside(over_of(atoms(rate)[0]))
+        return self._inside(over_of(atoms(rate, self.classes)[0]))
 
     def counted(self, rate: Rate) -> Array:
         """How often it counts each kind of row, (kinds,); of a cost, what such a row costs."""
-        yes = self.decisions[at_of(rate)]
-        found = np.zeros(len(yes))
-        for atom in atoms(rate):
-            decided = True if atom.predicted is ANY else ~yes if atom.predicted is NO else yes
-            found += atom.factor * (self._inside(atom.given) & decided)
+        found = np.zeros(self.size)
+        for atom in atoms(rate, self.classes):
+            decided = chance(atom, lambda of: self.decisions[at_of(rate), of])
+            found += atom.factor * (self._inside(atom.given) * decided)
         return found
+
+    @property
+    def size(self) -> int:
+        """How many kinds there are."""
+        return len(next(iter(self.decisions.values())))
 
     def _inside(self, subset: Subset) -> Array:
         found = holds(subset, self.conditions.__getitem__)
-        size = len(next(iter(self.decisions.values())))
-        return np.broadcast_to(np.asarray(found, dtype=bool), (size,))
+        return np.broadcast_to(np.asarray(found, dtype=bool), (self.size,))
 
 
-def row_kinds(rates: Sequence[Rate]) -> RowKinds | None:
+def row_kinds(rates: Sequence[Rate], classes: Classes) -> RowKinds | None:
     """The kinds of row that `rates`, of one population, can tell apart; None where they are too many.
 
     >>> from ratebound import recall
     >>> female, male = recall(sex="Female").rates + recall(sex="Male").rates
-    >>> kinds = row_kinds([female, male])
+    >>> kinds = row_kinds([female, male], (False, True))
     >>> bool((kinds.over(female) & kinds.over(male)).any())
     False
     """
-    found = [leaf for rate in rates for atom in atoms(rate) for subset in (atom.given, over_of(atom))
+    counted = [(rate, atom) for rate in rates for atom in atoms(rate, classes)]
+    found = [leaf for _, atom in counted for subset in (atom.given, over_of(atom))
              for leaf in leaves(subset)]  # fmt: skip
     conditions = list(dict.fromkeys(found))
     columns: dict[Name, list[Compare | In | Missing]] = {}
-    alone = []
+    said: dict[object, list[Subset]] = {}  # by labels, and by each existing model
     for condition in conditions:
         if isinstance(condition, Compare | In | Missing):
             columns.setdefault(condition.column, []).append(condition)
         else:
-            alone.append(condition)
+            said.setdefault(getattr(condition, "versus", None), []).append(condition)
+    answers = list(dict.fromkeys((at_of(rate), atom.of) for rate, atom in counted))
     axes: list[list[dict[object, bool]]] = [_values(each) for each in columns.values()]
-    axes += [[{condition: False}, {condition: True}] for condition in alone]
-    axes.append(_decisions(dict.fromkeys(at_of(rate) for rate in rates)))
+    axes += [_one_of(each, len(classes)) for each in said.values()]
+    axes.append(_thresholds(answers) if len(classes) == 2 else _one_of(answers, len(classes)))
     if float(np.prod([float(len(axis)) for axis in axes])) > MOST:
         return None
     rows = list(product(*axes))
-    said = {key: np.array([part[key] for part in parts]) for parts in zip(*rows, strict=True)
-            for key in parts[0]}  # fmt: skip
-    thresholds = {at_of(rate) for rate in rates}
+    truth = {key: np.array([part[key] for part in parts]) for parts in zip(*rows, strict=True)
+             for key in parts[0]}  # fmt: skip
     return RowKinds(
-        {condition: said[condition] for condition in conditions},
-        {at: said["at", at] for at in thresholds},
+        classes,
+        {condition: truth[condition] for condition in conditions},
+        {answer: truth[answer] for answer in answers},
     )
+
+
+def _one_of(keys: Sequence[Any], classes: int) -> list[dict[object, bool]]:
+    """What may be said of one row: each key that it has one class, of which at most one is true.
+
+    >>> _one_of(["cat", "dog"], 2)
+    [{'cat': True, 'dog': False}, {'cat': False, 'dog': True}]
+    """
+    chosen = [*([None] if len(keys) < classes else []), *keys]
+    return [{key: key == one for key in keys} for one in chosen]
 
 
 def _values(conditions: Sequence[Compare | In | Missing]) -> list[dict[object, bool]]:
@@ -115,15 +136,14 @@ def _values(conditions: Sequence[Compare | In | Missing]) -> list[dict[object, b
     return [*found, lacking]
 
 
-def _decisions(thresholds: Iterable[float | str]) -> list[dict[object, bool]]:
-    """What may be decided: a score that passes a number passes those below it."""
-    thresholds = list(thresholds)
-    numbers = sorted(at for at in thresholds if not isinstance(at, str))
-    names = [at for at in thresholds if isinstance(at, str)]
+def _thresholds(answers: Sequence[Answer]) -> list[dict[object, bool]]:
+    """What may be decided of two classes: a score that passes a number passes those below it."""
+    numbers = sorted(at for at, _ in answers if not isinstance(at, str))
+    names = [at for at, _ in answers if isinstance(at, str)]
     found: list[dict[object, bool]] = []
     for count in range(len(numbers) + 1):
         for learned in product((False, True), repeat=len(names)):
-            said: dict[object, bool] = {("at", at): i < count for i, at in enumerate(numbers)}
-            said.update({("at", at): yes for at, yes in zip(names, learned, strict=True)})
+            said: dict[object, bool] = {(at, None): i < count for i, at in enumerate(numbers)}
+            said.update({(at, None): yes for at, yes in zip(names, learned, strict=True)})
             found.append(said)
     return found

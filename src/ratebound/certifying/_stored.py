@@ -12,6 +12,7 @@ from ratebound.certifying._draws import Block
 from ratebound.certifying._watching import Alarm, Watch, first_watch
 from ratebound.certifying._wealth import EFFECTS, SHARES, Wealth
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import Classes
 
 FORMAT, VERSION = "ratebound monitor", 1
 
@@ -40,9 +41,9 @@ def stored(watch: Watch) -> dict[str, Any]:
     return found
 
 
-def restored(constraint: Constraint, data: dict[str, Any]) -> Watch:
+def restored(constraint: Constraint, classes: Classes, data: dict[str, Any]) -> Watch:
     """The watch that `stored` wrote, checked."""
-    fresh = first_watch(constraint)
+    fresh = first_watch(constraint, classes)
     if data["promise"] != str(constraint):
         raise ValueError(f"it watches {str(data['promise'])[:200]}, and not {constraint}")
     wealth, block, alarm = _wealth(fresh.wealth, data), data["block"], data["alarm"]

@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from ratebound.auditing.measure import over_of
+from ratebound.auditing.decided import over_of
 from ratebound.auditing.wording import number
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Block, Draws, Mask, counted, draws_of, numbers
+from ratebound.certifying._draws import Batch, Block, Draws, counted, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
 from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
-from ratebound.rates.kinds import atoms, is_count
+from ratebound.rates.kinds import Classes, atoms, is_count
 from ratebound.rates.rate import Rate
 
 Verdict = Literal["broken", "kept", "not known yet"]
@@ -79,9 +79,9 @@ class Watch:
         return _sides(self.constraint, self.tallies)
 
 
-def first_watch(constraint: Constraint) -> Watch:
+def first_watch(constraint: Constraint, classes: Classes) -> Watch:
     """A promise before any row."""
-    draws = draws_of(constraint)
+    draws = draws_of(constraint, classes)
     return Watch(constraint, draws, opening(draws.range), np.zeros((len(rates_of(constraint)), 2)))
 
 
@@ -92,12 +92,13 @@ def rates_of(constraint: Constraint) -> tuple[Rate, ...]:
     return tuple(dict.fromkeys(rate for each in [*sums, constraint.right] for rate in each.rates))
 
 
-def watched(watch: Watch, mask: Mask, yes: Array, seen: int, error: float) -> Watch:
+def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
     """The watch after a batch of decisions; `seen` rows came before it."""
-    at, rows, block = numbers(watch.draws, mask, yes, watch.block)
+    at, rows, block = numbers(watch.draws, batch, watch.block)
     wealth, found = played(watch.wealth, rows, error)
-    rates = rates_of(watch.constraint)
-    adding = np.stack([[mask(over_of(atoms(r)[0])), counted(r, mask, yes)] for r in rates]).astype(float)
+    adding = np.stack(
+        [_tallied(rate, batch, watch.draws.classes) for rate in rates_of(watch.constraint)]
+    )
     after = replace(watch, wealth=wealth, block=block, tallies=watch.tallies + adding.sum(axis=2))
     broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
     if len(kept) and watch.kept is None:
@@ -108,6 +109,12 @@ def watched(watch: Watch, mask: Mask, yes: Array, seen: int, error: float) -> Wa
         money = math.exp(min(float(found[broken[0], 0]), 700.0))
         after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides))
     return after
+
+
+def _tallied(rate: Rate, batch: Batch, classes: Classes) -> Array:
+    """Whether each row is among those that the rate is a share of, and whether it is counted, (2, n)."""
+    over = batch.mask(over_of(atoms(rate, classes)[0]))
+    return np.stack([over.astype(float), counted(rate, batch, classes)])
 
 
 def evidence_text(money: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing.auditing import check_given, unmeasurable
-from ratebound.auditing.decided import Decided, decide
+from ratebound.auditing.decided import Decided, among_trained, decide
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
 from ratebound.certifying._aim import Aim, Finding
@@ -63,7 +63,7 @@ def certify(
     """
     check_given("certify", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
-    people = {FIRST: population, **others}
+    people = among_trained(model, {FIRST: population, **others})
     problem = spelled_out(problem, people, CERTIFIED)
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if isinstance(trained_for, Problem):

@@ -7,6 +7,7 @@ least, no promise that is kept is ever called broken; and likewise none that is 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,16 +21,18 @@ from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, whol
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.certifying._watching import Watch, first_watch, watched
 from ratebound.problem.frames import length
-from ratebound.problem.masks import masker
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
+from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.rate import FIRST
+from ratebound.rates.subsets import Value
 
 
 class Monitor:
     """The promises of a problem, watched on a stream of decisions.
 
     `positive` is the label, and the decision, that is yes, where they are not 0 and 1 or truth values.
+    `classes` are all that labels and decisions may be, where these are more than two.
 
     >>> from ratebound import Problem, error_rate, recall
     >>> monitor = Monitor(Problem(error_rate(), [recall() >= 0.9]))
@@ -39,7 +42,14 @@ class Monitor:
     (24, False)
     """
 
-    def __init__(self, problem: Problem, confidence: float = 0.95, *, positive: Any = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        confidence: float = 0.95,
+        *,
+        positive: Any = None,
+        classes: Sequence[Value] = TWO,
+    ) -> None:
         if not isinstance(problem, Problem):
             raise TypeError(f"Monitor takes a rb.Problem first, got {type(problem).__name__}")
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
@@ -47,8 +57,10 @@ class Monitor:
             raise ValueError("the problem makes no promises, so there is nothing to watch")
         self.problem = problem
         self.confidence = float(confidence)
-        self.positive = positive
-        self.watches: tuple[Watch, ...] = tuple(map(first_watch, problem.constraints))
+        self.positive, self.classes = positive, _checked(classes, positive)
+        self.watches: tuple[Watch, ...] = tuple(
+            first_watch(c, self.classes) for c in problem.constraints
+        )
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
 
     @property
@@ -72,10 +84,10 @@ class Monitor:
     ) -> list[Alarm]:
         """Take in more rows, in the order in which they came; returns the alarms that they raise.
 
-        `decisions` are those that were made, yes or no. `labels` may be left out where no promise needs
-        them. `columns` is a DataFrame or a mapping, as in `Population`. `on` names the population of the
-        rows, for promises with ``on=``. Batches may be cut anywhere: only the order of rows matters. An
-        error leaves the monitor as it was.
+        `decisions` are those that were made: yes or no, or each one of `classes`. `labels` may be left
+        out where no promise needs them. `columns` is a DataFrame or a mapping, as in `Population`. `on`
+        names the population of the rows, for promises with ``on=``. Batches may be cut anywhere: only
+        the order of rows matters. An error leaves the monitor as it was.
         """
         name = on or FIRST
         if name not in self.rows:
@@ -84,18 +96,18 @@ class Monitor:
         if not length(decisions, "decisions"):
             return []
         existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
-        yes, rows = read_batch(decisions, labels, columns, self.positive, sorted(existing))
-        mask, after, seen = masker(rows, absent=True), [], self.rows[name]
+        how = (self.classes, self.positive, sorted(existing))
+        batch, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
         for watch in self.watches:
             if watch.draws.population != name:
                 after.append(watch)
                 continue
             try:
-                after.append(watched(watch, mask, yes, seen, 1.0 / self.threshold))
+                after.append(watched(watch, batch, seen, 1.0 / self.threshold))
             except ValueError as error:
                 raise ValueError(f"the promise {watch.constraint}: {error}") from None
         before, self.watches = self.alarms, tuple(after)
-        self.rows = self.rows | {name: seen + len(yes)}
+        self.rows = self.rows | {name: seen + batch.size}
         return [alarm for alarm in self.alarms if alarm not in before]
 
     @property
@@ -106,6 +118,7 @@ class Monitor:
             "version": VERSION,
             "confidence": self.confidence,
             "positive": self.positive,
+            "classes": list(self.classes),
             "problem": to_plain(self.problem),
             "rows": self.rows,
             "promises": [stored(watch) for watch in self.watches],
@@ -140,7 +153,8 @@ class Monitor:
                 raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
-            found = cls(from_plain(data["problem"]), data["confidence"], positive=data["positive"])
+            how = {name: data[name] for name in ("positive", "classes")}
+            found = cls(from_plain(data["problem"]), data["confidence"], **how)
             found._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             said = f"{type(error).__name__}: {error}"
@@ -174,7 +188,9 @@ class Monitor:
             raise ValueError("it has other promises or populations than its problem")
         self.rows = {name: whole(rows, "rows") for name, rows in data["rows"].items()}
         pairs = zip(self.problem.constraints, data["promises"], strict=True)
-        self.watches = tuple(restored(constraint, promise) for constraint, promise in pairs)
+        self.watches = tuple(
+            restored(constraint, self.classes, promise) for constraint, promise in pairs
+        )
 
     def __str__(self) -> str:
         return as_text(self)
@@ -184,3 +200,12 @@ class Monitor:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def _checked(classes: Sequence[Value], positive: Any) -> Classes:
+    """The classes, all different; where they are more than two, none is yes."""
+    if isinstance(classes, str) or len(set(classes)) != len(classes) or len(classes) < 2:
+        raise ValueError(f"classes takes two different labels or more, got {classes!r}")
+    if len(classes) > 2 and positive is not None:
+        raise ValueError("of several classes none is yes: leave out positive=, and say recall(of=...)")
+    return tuple(classes)

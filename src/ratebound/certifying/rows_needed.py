@@ -144,7 +144,11 @@ def _undecided(problem: Problem, people: dict[str, Population]) -> Decided:
     names = [rate.at for demand in problem.demands for rate in demand.expression.rates]
     thresholds = {name: np.zeros(1) for name in names if isinstance(name, str)}
     scores = {name: np.zeros((1, len(each))) for name, each in people.items()}
-    return Decided(people, scores, np.ones(1), thresholds, "no model yet")
+    decided = Decided(people, scores, np.ones(1), thresholds, "no model yet")
+    if not decided.several:
+        return decided
+    several = {name: np.zeros((1, len(decided.classes), len(each))) for name, each in people.items()}
+    return replace(decided, scores=several)
 
 
 def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:

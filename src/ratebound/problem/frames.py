@@ -118,14 +118,17 @@ def _lacks_value(value: Any) -> bool:
     return value is None or not isinstance(differs, bool | np.bool_) or bool(differs)
 
 
-def distinct(values: Array) -> list[Any]:
-    """Up to eleven distinct values, found without sorting where values of one column differ in type."""
+def distinct(values: Array, most: int | None = 11) -> list[Any]:
+    """Distinct values, found without sorting where values of one column differ in type.
+
+    Up to eleven are enough for an error; None gives all of them.
+    """
     if values.dtype.kind == "O":
         try:
-            return list(dict.fromkeys(values.tolist()))[:11]
+            return list(dict.fromkeys(values.tolist()))[:most]
         except TypeError:  # lists, say, which cannot be hashed
-            return values[:11].tolist()
-    found: list[Any] = np.unique(values)[:11].tolist()
+            return values[:most].tolist()
+    found: list[Any] = np.unique(values)[:most].tolist()
     return found
 
 

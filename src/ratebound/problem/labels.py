@@ -75,7 +75,7 @@ class Spelling:
 
     def where(self, values: Array, of: Value, what: str) -> Array:
         """Where `values`, spelled as the labels are, hold this class."""
-        strange = [value for value in distinct(values) if value not in (self.classes or (value,))]
+        strange = [v for v in distinct(values, None) if v not in (self.classes or (v,))]
         if strange:
             known = some(list(self.classes or ()))
             raise ValueError(f"{what} holds {strange[0]!r}, which is none of the classes {known}")

@@ -126,11 +126,13 @@ class Population:
 
     def among(self, classes: Classes) -> Population:
         """The same rows, with labels that are some of these classes."""
-        if self.y is None or self.classes == classes:
+        if self.classes == classes:
             return self
-        names = np.array([place_of(each, classes) for each in self.classes or ()])
         part = copy.copy(self)
-        part.spelling, part.y = spelling_of(None, classes), names[self.y.astype(np.intp)]
+        part.spelling = spelling_of(None, classes)
+        if self.y is not None:
+            places = np.array([place_of(each, classes) for each in self.classes or ()])
+            part.y = places[self.y.astype(np.intp)]
         return part
 
     @property
