@@ -61,8 +61,8 @@ def test_a_table_of_one_column_is_labels_with_scikit_learns_warning(frame):
 WRONG_LABELS = {
     "a name": ("income", TypeError, r"got the text 'income'.*X\.drop\(columns=\['income'\]\)"),
     "kinds": ([1, "a"] * 60, ValueError, "mixes labels of different kinds, 1, 'a'"),
-    "three": (list("abca") * 30, ValueError, "two classes, it has 3 classes, 'a', 'b', 'c': say which"),
-    "one": (["a"] * N, ValueError, "it has 1 class, 'a': train on rows of both"),
+    "one": (["a"] * N, ValueError, "it has 1 class, 'a': train on rows of another class"),
+    "many": (list(range(N)), ValueError, "120 different labels in 120 rows, 0, 1, .*into bands"),
     "gaps": ([None, "a", "b"] * 40, ValueError, "y has 40 missing labels among 120"),
     "NaN": ([np.nan, 1.0, 0.0] * 40, ValueError, "y has 40 missing labels among 120"),
     "two columns": (np.zeros((N, 2)), ValueError, r"y has shape \(120, 2\)"),

@@ -97,15 +97,23 @@ def _worth_it(solution: Mixture, everyone: Compiled) -> bool:
 
     Deciding alike is no alternative where that breaks a promise, as a no for everyone breaks a recall.
     """
-    rows, given = len(everyone.cells), _zeros(everyone)
-    alike, violations = everyone.evaluate(np.outer([-1.0, 1.0], np.ones(rows)), given)
+    alike, violations = everyone.evaluate(_alike(everyone), _zeros(everyone))
     allowed = alike[kept(violations, everyone.scale[1:]).all(axis=1)]
     cost = solution.record.objectives["train"]
     return solution.status.feasible and bool((cost <= allowed + TOLERANCE).all())
 
 
-def _zeros(everyone: Compiled) -> dict[str, float]:
-    return {name: 0.0 for name in everyone.learnable if name not in everyone.budgets}
+def _alike(everyone: Compiled) -> Array:
+    """Scores that decide one class for everyone, for each of the classes."""
+    rows, classes = np.ones(len(everyone.cells)), everyone.decisions
+    if classes == 2:
+        return np.outer([-1.0, 1.0], rows)
+    return np.eye(classes)[:, :, None] * rows
+
+
+def _zeros(everyone: Compiled) -> dict[str, Array]:
+    zero = np.zeros(everyone.decisions - 1)
+    return {name: zero for name in everyone.learnable if name not in everyone.budgets}
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,17 +16,25 @@ from ratebound.rates.rate import FIRST
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
 
+FEW = 20  # classes that may have any number of rows; and that an error lists
+EACH = 10  # rows that more of them have on average, or they are numbers
 
-def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, Any]) -> Population:
-    """Rows whose `labels` (n,) are yes or no, with what constraints may speak of.
+
+def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, ...]) -> Population:
+    """Rows whose `labels` (n,) are places of `classes`, with what constraints may speak of.
 
     Labels go by their names, so that an existing model's decisions may be spelled as they are.
     """
     check_order(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
-    no, yes = classes
-    named = np.where(labels, yes, no)
-    return Population(X, named, columns=spoken_of, weights=unmasked(weights), positive=yes)
+    named = np.asarray(classes)[labels.astype(np.intp)]
+    called: dict[str, Any] = spelled(classes)
+    return Population(X, named, columns=spoken_of, weights=unmasked(weights), **called)
+
+
+def spelled(classes: tuple[Any, ...]) -> dict[str, Any]:
+    """How a population is told its classes: which of two is yes, or all of them in order."""
+    return {"positive": classes[1]} if len(classes) == 2 else {"classes": classes}
 
 
 def read_labels(y: Any) -> Array:
@@ -68,31 +76,35 @@ def classes_of(labels: Array) -> Array:
     return classes
 
 
-def check_two(classes: Array) -> None:
-    """Raise unless there are two classes."""
-    if len(classes) == 2:
-        return
-    count = f"{len(classes)} class{'es' if len(classes) > 1 else ''}"
-    remedy = "train on rows of both" if len(classes) < 2 else "say which are yes, as in y == 'good'"
-    raise ValueError(
-        f"Only binary classification is supported: y needs two classes, it has {count}, "
-        f"{some(classes.tolist())}: {remedy}"
-    )
+def check_classes(classes: Array, rows: int) -> None:
+    """Raise unless there are two classes or more, and not so many that they have few rows each."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y needs two classes or more, and it has 1 class, {some(classes.tolist())}: train on rows "
+            "of another class too"
+        )
+    if len(classes) > FEW and EACH * len(classes) > rows:
+        raise ValueError(
+            f"y has {len(classes):,} different labels in {rows:,} rows, {some(classes.tolist())}, so "
+            f"classes would have fewer than {EACH} rows each: where these are numbers, put them into "
+            "bands, or make it yes or no"
+        )
 
 
-def trained_labels(y: Any, classes: tuple[Any, Any]) -> Array:
-    """Which labels are yes, (n,), where they are those that were trained on."""
+def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
+    """The place of each label among the classes that were trained on, (n,)."""
     labels = read_labels(y)
-    no, yes = classes
-    is_yes = np.asarray(labels == yes, dtype=bool)
-    strange = ~(is_yes | np.asarray(labels == no, dtype=bool))
-    if strange.any():
-        found = some(list(dict.fromkeys(labels[strange].tolist())))
-        raise ValueError(f"y holds labels that were not trained on: {found}; those were {no!r}, {yes!r}")
-    return is_yes
+    places = np.full(len(labels), -1)
+    for place, each in enumerate(classes):
+        places[np.asarray(labels == each, dtype=bool)] = place
+    if (places < 0).any():
+        found = some(list(dict.fromkeys(labels[places < 0].tolist())))
+        those = ", ".join(map(repr, classes[:FEW]))
+        raise ValueError(f"y holds labels that were not trained on: {found}; those were {those}")
+    return places
 
 
-def other_populations(others: Mapping[str, Any], classes: tuple[Any, Any]) -> dict[str, Any]:
+def other_populations(others: Mapping[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
 
     >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"))
@@ -119,10 +131,11 @@ def check_spoken_of(others: Iterable[str], problem: Problem) -> None:
             )
 
 
-def _population(given: Any, classes: tuple[Any, Any]) -> Population:
-    no, yes = (np.asarray(each).item() for each in classes)
+def _population(given: Any, classes: tuple[Any, ...]) -> Population:
+    classes = tuple(np.asarray(each).item() for each in classes)
     if isinstance(given, Population):
-        if given.yes is not None and given.yes != yes:
+        yes = classes[1]
+        if len(classes) == 2 and given.yes is not None and given.yes != yes:
             raise ValueError(
                 f"it takes {given.yes!r} for yes, and the labels y {yes!r}: make it "
                 f"rb.Population(..., positive={yes!r}), or pass (table, labels)"
@@ -131,10 +144,11 @@ def _population(given: Any, classes: tuple[Any, Any]) -> Population:
     if isinstance(given, tuple) and len(given) in (2, 3):
         X, y, columns = (*given, None)[:3]
         check_order(X, {"y": y})
-        return labelled(X, trained_labels(y, (no, yes)), columns, None, (no, yes))
+        return labelled(X, trained_labels(y, classes), columns, None, classes)
     if hasattr(given, "shape"):
         table = columns_by_name(given if frame_columns(given) else None)
-        return Population(given, columns=table, positive=yes)
+        called: dict[str, Any] = spelled(classes)
+        return Population(given, columns=table, **called)
     raise TypeError(
         "a population is a table, a table with its labels as (table, labels) or (table, labels, "
         f"columns), or a rb.Population, got {type(given).__name__}"

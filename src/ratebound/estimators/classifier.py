@@ -20,13 +20,14 @@ from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._leveling import leveled
 from ratebound.estimators._people import (
+    check_classes,
     check_spoken_of,
-    check_two,
     classes_of,
     encoded,
     labelled,
     other_populations,
     read_labels,
+    trained_labels,
 )
 from ratebound.estimators._searching import Search, found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
@@ -37,6 +38,7 @@ from ratebound.problem.frames import frame_columns, unmasked
 from ratebound.problem.population import check_order
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
+from ratebound.rates.subsets import value_text
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.thresholds import known_groups
@@ -76,7 +78,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         done with each column. Missing values are filled and flagged for models that take none.
     known : columns that may be used to decide, besides the model's score. Each combination of their
         values gets its own thresholds. `predict` needs these columns, in `X` or in `columns`.
-    positive_label : the label that means yes; by default the last in sorted order.
+    positive_label : of two labels the one that means yes; by default the last in sorted order. With more
+        classes rates say which they speak of: ``recall(of="cat")``.
     confidence : the probability with which all constraints should hold together on new rows of the same
         kind, such as 0.9. Constraints are then tightened as far as their rows call for, and judged
         out of fold. Where the margins cannot be kept, or would cost more than deciding alike for
@@ -149,7 +152,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
         return tags
@@ -166,7 +168,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         learner, solve, training = self._checked_parameters()
         check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = self._checked(unmasked(X), y, unmasked(sample_weight))
-        classes = self._no_and_yes()
+        classes = self._classes()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: labelled(X, labels, columns, weights, classes)}
@@ -249,7 +251,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self.solution_.predict(rows, columns=columns, key=key)
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, (n, 2) as in ``classes_``, whatever is decided.
+        """The probability of each label, (n, D) as in ``classes_``, whatever is decided.
 
         ``solution_.calibration`` says on which rows it was calibrated: out of fold with `confidence`,
         otherwise on held-out rows, and where there are none on the training rows.
@@ -258,12 +260,15 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self.solution_.predict_proba(rows)
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The probability of each decision, (n, 2); 0 or 1 if a single model decides."""
+        """The probability of each decision, (n, D); 0 or 1 if a single model decides."""
         rows = self._rows(X)
         return self.solution_.decision_proba(rows, columns=columns)
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score (n,), for ranking; positive favours ``classes_[1]``."""
+        """The members' mean score (n,), for ranking; positive favours ``classes_[1]``.
+
+        With more than two classes it is the mean score of each, (n, D) as in ``classes_``.
+        """
         rows = self._rows(X)
         return self.solution_.decision_function(rows, columns=columns)
 
@@ -296,19 +301,22 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             self.model = as_learner(self.model)
         return super().set_params(**parameters)
 
-    def _yes(self) -> Any:
-        if self.positive_label is None:
-            return self.classes_[1]
-        if self.positive_label not in self.classes_.tolist():
-            raise ValueError(f"positive_label {self.positive_label!r} is not among y's {self.classes_}")
-        return self.positive_label
-
-    def _no_and_yes(self) -> tuple[Any, Any]:
-        yes = self._yes()
-        return (self.classes_[0] if self.classes_[1] == yes else self.classes_[1]), yes
+    def _classes(self) -> tuple[Any, ...]:
+        """The classes in order, of two no and then yes."""
+        found, yes = tuple(self.classes_), self.positive_label
+        if yes is None:
+            return found
+        if yes not in self.classes_.tolist():
+            raise ValueError(f"positive_label {yes!r} is not among y's {self.classes_}")
+        if len(found) > 2:
+            raise ValueError(
+                f"positive_label says which of two classes is yes, and y has {len(found)}: leave it "
+                f"out, and say of which class a rate speaks, as in recall(of={value_text(yes)})"
+            )
+        return found if found[1] == yes else found[::-1]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-        """X as given or as an array, labels as yes or no, weights; all checked as scikit-learn does."""
+        """X as given or as an array, labels, weights; all checked as scikit-learn does."""
         if y is not None:  # which scikit-learn has a message for
             labels = read_labels(y)
             classes = classes_of(labels)
@@ -323,11 +331,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}")
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
+        if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers
+            check_classes(classes, len(y))
         check_classification_targets(y)
-        check_two(classes)
+        check_classes(classes, len(y))
         self.classes_ = classes
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        return X, np.asarray(y == self._yes()), weights
+        return X, trained_labels(y, self._classes()), weights
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -13,6 +13,7 @@ from ratebound.base.linear_program import LeastViolation, kept
 from ratebound.base.types import Array
 from ratebound.certifying.rows_needed import rows_needed
 from ratebound.estimators.explanation import (
+    ALWAYS,
     PERFECT,
     UNCONSTRAINED,
     Explained,
@@ -28,6 +29,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import counted_over
+from ratebound.rates.subsets import value_text
 from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
@@ -88,11 +90,12 @@ def explain(
     return Explanation(
         problem=compiled.problem,
         rows={name: len(people) for name, people in compiled.populations.items()},
-        positive={n: None if p.y is None else int(p.y.sum()) for n, p in compiled.populations.items()},
+        positive={name: _positive(people) for name, people in compiled.populations.items()},
+        classes=compiled.classes,
         promises=tuple(
             Explained(
                 constraint=constraint,
-                rates=tuple(_rate_rows(constraint, compiled.populations)),
+                rates=tuple(_rate_rows(constraint, compiled)),
                 classifiers={name: promises[index] for name, (_, promises) in audits.items()},
                 possible=alone[index] == 0,
                 least_violation=alone[index] * float(compiled.scale[1 + parts[index][0]]),
@@ -138,15 +141,22 @@ def _unconstrained(
 
 def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
     """The decisions of classifiers that need no promises."""
-    people = compiled.populations
-    rules: dict[str, Callable[[Population], Array]] = {
-        "always no": lambda each: np.full(len(each), -CERTAIN),
-        "always yes": lambda each: np.full(len(each), CERTAIN),
-    }
+    people, classes = compiled.populations, compiled.decisions
+
+    def scores(decisions: Array) -> Array:
+        """Scores (n,) or (D, n) that make these decisions (n,) for certain."""
+        decided = decisions == (1 if classes == 2 else np.arange(classes)[:, None])
+        return np.where(decided, CERTAIN, -CERTAIN)
+
+    def always(place: int) -> Callable[[Population], Array]:
+        return lambda each: np.full(len(each), place)
+
+    names = ("no", "yes") if classes == 2 else tuple(map(value_text, compiled.classes))
+    rules = {f"{ALWAYS}{name}": always(place) for place, name in enumerate(names)}
     if all(each.y is not None for each in people.values()):
-        rules[PERFECT] = lambda each: np.where(np.asarray(each.y), CERTAIN, -CERTAIN)
+        rules[PERFECT] = lambda each: np.asarray(each.y).astype(int)
     found = {
-        name: decided_by(people, {on: rule(each) for on, each in people.items()}, name)
+        name: decided_by(people, {on: scores(rule(each)) for on, each in people.items()}, name)
         for name, rule in rules.items()
     }
     return found if plain is None else found | {UNCONSTRAINED: decide(plain, people)}
@@ -168,12 +178,17 @@ def _by_thresholds(
     return outcome.objective, ""
 
 
-def _rate_rows(constraint: Constraint, populations: dict[str, Population]) -> Iterator[RateRows]:
+def _rate_rows(constraint: Constraint, compiled: Compiled) -> Iterator[RateRows]:
     """Rows and positives of each rate's group, and the number of rows it is a share of."""
     for rate in constraint.rates:
-        people = populations[rate.population]
+        people = compiled.populations[rate.population]
         mask = masker(people)
         inside = mask(rate.subset)
-        over = map(mask, counted_over(rate))
-        positive = None if people.y is None else int((inside & people.y).sum())
+        over = map(mask, counted_over(rate, compiled.classes))
+        positive = _positive(people, inside)
         yield RateRows(str(rate), int(inside.sum()), positive, min(int(rows.sum()) for rows in over))
+
+
+def _positive(people: Population, inside: Any = slice(None)) -> int | None:
+    """Rows with a positive label; None where there are no labels, or more than two classes."""
+    return None if people.y is None or people.y.dtype != bool else int(people.y[inside].sum())

@@ -12,11 +12,12 @@ from ratebound.base.layout import aligned
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint, Expression
+from ratebound.rates.subsets import Value
 from ratebound.solution.advice import broken_by
 
 NOTHING = 1e-6  # smaller prices are rounding errors
 FEW = 100  # with fewer rows, the text says how much one row matters
-PERFECT, UNCONSTRAINED = "perfect", "unconstrained"
+ALWAYS, PERFECT, UNCONSTRAINED = "always ", "perfect", "unconstrained"
 NOTES = {
     PERFECT: "perfect decides by the labels themselves",
     UNCONSTRAINED: "unconstrained is the model trained without promises on these same rows",
@@ -29,7 +30,7 @@ class RateRows:
 
     rate: str
     rows: int  # in its group
-    positive: int | None  # of those; None without labels
+    positive: int | None  # of those; None without labels, or with more than two classes
     counted_over: int  # the number of rows it is a share of
 
 
@@ -63,7 +64,8 @@ class Explanation:
 
     problem: Problem
     rows: dict[str, int]  # of each population
-    positive: dict[str, int | None]  # of those; None without labels
+    positive: dict[str, int | None]  # of those; None without labels, or with more than two classes
+    classes: tuple[Value, ...]  # what may be decided; of two, no and then yes
     promises: tuple[Explained, ...]
     possible: bool  # False if no classifier at all keeps every promise
     conflict: tuple[Constraint, ...]  # the constraints that cannot be kept together
@@ -76,7 +78,7 @@ class Explanation:
         lines = [_rows_text(self)]
         for index, promise in enumerate(self.promises):
             lines += ["", f"{index + 1}. {promise.constraint}"]
-            lines += _indented(_rates_table(promise.rates))
+            lines += _indented(_rates_table(promise.rates, several=len(self.classes) > 2))
             lines += _indented(_classifiers_table(promise.classifiers))
             lines += _indented([_verdict(promise, self.exact)])
         if len(self.promises) > 1:
@@ -105,6 +107,8 @@ def _rows_text(found: Explanation) -> str:
     for name, rows in found.rows.items():
         positive = found.positive[name]
         labels = "no labels" if positive is None else f"{positive:,} of them positive"
+        if len(found.classes) > 2:
+            labels = f"{len(found.classes)} classes"
         parts.append(f"{name}: " * bool(parts) + f"{rows:,} rows, {labels}")
     return "; ".join(parts)
 
@@ -113,17 +117,18 @@ def _indented(lines: list[str]) -> list[str]:
     return ["", *(f"   {line}".rstrip() for line in lines)]
 
 
-def _rates_table(rates: tuple[RateRows, ...]) -> list[str]:
-    table = [["rate", "rows", "positive", "counted over"]]
+def _rates_table(rates: tuple[RateRows, ...], several: bool) -> list[str]:
+    """The rows behind each rate; of several classes none is positive."""
+    table = [["rate", "rows", *["positive"] * (not several), "counted over"]]
     for each in rates:
-        positive = "–" if each.positive is None else f"{each.positive:,}"
-        table.append([each.rate, f"{each.rows:,}", positive, f"{each.counted_over:,}"])
+        positive = ["–" if each.positive is None else f"{each.positive:,}"] * (not several)
+        table.append([each.rate, f"{each.rows:,}", *positive, f"{each.counted_over:,}"])
     remarks = [
         f"{each.rate}: few rows, each of them moves it by {1 / each.counted_over:.2g}"
         for each in rates
         if each.counted_over < FEW
     ]
-    return [*aligned(table, right=[1, 2, 3]), *remarks]
+    return [*aligned(table, right=range(1, len(table[0]))), *remarks]
 
 
 def _classifiers_table(promises: dict[str, Promise]) -> list[str]:
@@ -146,7 +151,7 @@ def _verdict(promise: Explained, exact: bool) -> str:
     keeping = [name for name, outcome in promise.classifiers.items() if outcome.kept]
     if UNCONSTRAINED in keeping:
         return "Met already: the unconstrained model keeps it on these rows, if only just or by chance."
-    constant = [name for name in keeping if name.startswith("always")]
+    constant = [name for name in keeping if name.startswith(ALWAYS)]
     if constant:
         return f"Possible: {constant[0]} keeps it, so some model does; training tells at what cost."
     if PERFECT in keeping or exact:

@@ -206,11 +206,14 @@ def _policies(
 
 def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
     """The classifier for a compiled problem, trained on its rows; `options` are its parameters."""
-    problem, people = compiled.problem, compiled.first
+    problem, people, classes = compiled.problem, compiled.first, compiled.classes
+    assert people.y is not None
+    if len(classes) == 2:
+        options["positive_label"] = classes[1]
     model = RateConstrainedClassifier(problem.subject_to, objective=problem, **options)
     found: RateConstrainedClassifier = model.fit(
         people.X,
-        people.y,
+        np.asarray(classes)[people.y.astype(np.intp)],
         columns=people.columns or None,
         sample_weight=people.weights,
         **compiled.others,
