@@ -18,7 +18,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
-from ratebound.solution.thresholds import known_groups
+from ratebound.solution.known_groups import known_groups
 from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
 

@@ -40,8 +40,8 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.solution.certificate import Certificate
+from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, member
-from ratebound.solution.thresholds import known_groups
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.fitting import fit_encoding
 

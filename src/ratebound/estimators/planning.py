@@ -29,8 +29,9 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.named import error_rate
 from ratebound.solution.determinize import evaluate
+from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import known_groups, thresholds_on
+from ratebound.solution.thresholds import thresholds_on
 from ratebound.tables.features import Features
 
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"

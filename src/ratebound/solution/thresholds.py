@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,18 +25,17 @@ from ratebound.problem.feature_scale import feature_scale_of
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Area
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Value, in_order
+from ratebound.rates.subsets import Value
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.advice import Search
 from ratebound.solution.deciders import Draw
 from ratebound.solution.given_scores import GivenScorer, GivenScores, stacked_scores
+from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.status import reached, status_in
 
-FEW = 20  # groups that are never too many
 PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
 PROVEN = 4  # models up to which that is tried
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
@@ -125,81 +124,6 @@ def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
     few = len(base.scores) <= PROVEN
     work = PROOFS // (len(base.scores) * (1 + int(group.max()))) if few else 0
     return [offsets_of(compiled, each, group, base.apart(each), work=work) for each in base.scores]
-
-
-# --- what is asked ---------------------------------------------------------------------------------
-
-
-def _check_decisions(compiled: Compiled) -> None:
-    """Raise for rates at other thresholds: thresholds by group are set for the decisions alone."""
-    for block in compiled.blocks:
-        rows = np.flatnonzero(np.diff(block.net.indptr))
-        if block.at == 0.0 or not len(rows):
-            continue
-        where = f"the constraint {compiled.constraints[rows[0] - 1]}" if rows[0] else "the objective"
-        area = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, Area)
-        remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
-        raise ValueError(
-            f"{where} is about decisions at a threshold other than the one to be set, and thresholds "
-            f"by group have no other: {remedy}, or train with rb.play and use rb.shrink"
-        )
-
-
-def known_groups(
-    known: Sequence[str], compiled: Compiled
-) -> tuple[tuple[str, ...], tuple[tuple[Value | None, ...], ...], Array]:
-    """The known columns, the combinations of their values that occur, and which each row has (n,).
-
-    Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
-    """
-    _check_decisions(compiled)
-    if isinstance(known, str) or not isinstance(known, Iterable):
-        raise TypeError(f"known takes a list of columns, as in ['sex'] or [], got {known!r}")
-    names, rows = tuple(dict.fromkeys(known)), len(compiled.cells)
-    if not names:
-        return (), ((),), np.zeros(rows, dtype=int)
-    columns = [_column(name, compiled) for name in names]
-    found = set(zip(*columns, strict=True))
-    if len(found) > max(FEW, rows // 5):
-        distinct = {name: len(set(column)) for name, column in zip(names, columns, strict=True)}
-        many = [name for name, count in distinct.items() if count > max(FEW, rows // 5)]
-        what = f"column {many[0]!r}" if many else f"columns {', '.join(map(repr, names))} together"
-        raise ValueError(
-            f"known: {what} make{'s' * bool(many)} {len(found):,} groups of {rows:,} rows, too few rows "
-            f"each to set a threshold by: {'bin it first' if many else 'merge values, or leave one out'}"
-        )
-    plain = [tuple(_plain(value) for value in group) for group in found]
-    groups = tuple(sorted(plain, key=lambda group: [in_order(value) for value in group]))
-    number = {group: index for index, group in enumerate(groups)}
-    return names, groups, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
-
-
-def _column(name: str, compiled: Compiled) -> list[Any]:
-    """A known column of all rows, which may be anything but the label."""
-    found: list[Any] = []
-    beside_labels: set[tuple[Any, int]] = set()
-    for on, population in compiled.populations.items():
-        try:
-            values = population.plain_column(name)
-        except ValueError as error:
-            raise ValueError(f"known: population {on!r}: {error}") from None
-        found += values
-        if population.y is not None:
-            beside_labels |= set(zip(values, population.y.tolist(), strict=True))
-    pairs = len(beside_labels)
-    if pairs > 1 and all(len(set(part)) == pairs for part in zip(*beside_labels, strict=True)):
-        raise ValueError(
-            f"known: column {name!r} equals the label on every row, which is not known when deciding: "
-            "leave it out"
-        )
-    return found
-
-
-def _plain(value: Any) -> Value | None:
-    plain = value.item() if hasattr(value, "item") else value
-    if not isinstance(plain, str | bool | int | float | None):
-        raise ValueError(f"known: a column holds {value!r}: make it a text or a number first")
-    return plain
 
 
 # --- the models ------------------------------------------------------------------------------------
