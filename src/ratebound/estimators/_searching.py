@@ -82,9 +82,14 @@ class Search:
 
     @property
     def judge(self) -> Folds | None:
-        """How rows are judged: out of fold, if new ones are aimed at."""
-        folds = self.learner.folds
-        return Folds(folds) if self.aims and self.fresh and folds is not None else None
+        """How rows are judged: out of fold, if new ones are aimed at.
+
+        So they are for a goal that is no sum of rates: of many thresholds on many iterates, the one with
+        the best F1 is not the best on new rows.
+        """
+        folds, goal = self.learner.folds, self.everyone.goal
+        wanted = self.aims or (goal is not None and self.confidence is not None)
+        return Folds(folds) if wanted and self.fresh and folds is not None else None
 
     @property
     def patience(self) -> int | None:
