@@ -126,7 +126,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("data", nargs="+", help=f"{TABLES}; or a TOML file whose keys are data and these flags")
     add("--label", metavar="COLUMN", help="the column to predict")
-    add("--positive", metavar="VALUE", help="the label that means yes (default: the last one sorted)")
+    add("--positive", metavar="VALUE", help="of two labels, the one that means yes (default: the last)")
     add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--features", **COLUMNS, help="columns the model sees (default: all but the label)")
     add("--exclude", **COLUMNS, help="columns the model must not see; promises may speak of them")
@@ -163,8 +163,12 @@ def _add_predict(commands: Any) -> None:
     add = predict.add_argument
     add("--key", metavar="COLUMN", help="ids; the same id is always decided by the same model")
     add("--out", type=Path, metavar="FILE", help="the CSV to write (default: standard output)")
-    add("--probability", action="store_true", help="also write the probability that the label is yes")
-    add("--decision-probability", action="store_true", help="also write that of deciding yes")
+    add(
+        "--probability",
+        action="store_true",
+        help="also write the probability of the label: of yes, or each",
+    )
+    add("--decision-probability", action="store_true", help="also write that of the decision")
     add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,

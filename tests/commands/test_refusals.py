@@ -73,7 +73,7 @@ def test_files_that_are_none(train, tmp_path):
 FLAGS = [
     (["--label", "Y"], "no label column 'Y', did you mean 'y'? It has 'age', 'sex', 'y'"),
     (["--label", "aeg"], "no label column 'aeg', did you mean 'age'?"),
-    (["--label", "age"], "needs two values, it holds 20, 21"),
+    (["--label", "age"], "40 different values in 40 rows, 20, 21, 22"),
     (["--label", "y", "--positive", "yes"], "--positive 'yes' is not among the labels"),
     (["--label", "y", "--exclude", "sx"], "no excluded column 'sx', did you mean 'sex'?"),
     (["--label", "y", "--features", "sx"], "no feature column 'sx', did you mean 'sex'?"),

@@ -8,7 +8,7 @@ from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import read_given, tell_columns
+from ratebound.commands.rows import called, read_given, tell_columns, told_classes
 from ratebound.commands.runs import Run
 
 
@@ -25,14 +25,13 @@ def explain(run: Run) -> int:
     with one_notice():
         given = read_given(run, problem)
         tell_columns(given.people.X, given.features)
-    no, yes = given.classes
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
     } | given.others  # fmt: skip
     with working("explaining", run.quiet):
         found = explaining.explain(problem, given.people, **asked)
-    words = f"{given.name}: positive is {run.label} == {yes!r}, negative {no!r}\n{found}"
-    document = {"positive": yes, "negative": no, **found.to_dict(), "plan": None, "no_plan": None}
+    words = f"{given.name}: {_told(str(run.label), given.classes)}\n{found}"
+    document = {**called(given.classes), **found.to_dict(), "plan": None, "no_plan": None}
     if found.possible:
         words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
         try:
@@ -43,3 +42,9 @@ def explain(run: Run) -> int:
             document["no_plan"] = str(error)
     tell(words, document, run.json)
     return 0 if found.possible else 1
+
+
+def _told(label: str, classes: tuple[Any, ...]) -> str:
+    if len(classes) > 2:
+        return told_classes(label, classes)
+    return f"positive is {label} == {classes[1]!r}, negative {classes[0]!r}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ratebound.commands.answers import tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.progress import working
-from ratebound.commands.rows import classes_of, visible, with_labels
+from ratebound.commands.rows import classes_of, told_classes, visible, with_labels
 from ratebound.commands.runs import Run
 from ratebound.tables.inspecting import inspect as inspect_table
 from ratebound.tables.reading import Kind
@@ -32,11 +32,12 @@ def inspect(run: Run) -> int:
 
 
 def _label_words(table: Table, run: Run) -> list[str]:
-    """Which label is yes, or what training would object to."""
+    """Which label is yes, or which classes there are, or what training would object to."""
     if run.label is None:
         return []
     try:
-        no, yes = classes_of(with_labels(table, run.label, run.drop_unlabelled), run.label, run.positive)
+        labels = with_labels(table, run.label, run.drop_unlabelled)
+        classes = classes_of(labels, run.label, run.positive)
     except ValueError as error:
         return [f"training would refuse this: {error}"]
-    return [f"yes is {run.label} == {yes!r}, and no {no!r}"]
+    return [told_classes(run.label, classes)]

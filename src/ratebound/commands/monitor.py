@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ratebound.certifying.monitor import Monitor
 from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
@@ -42,7 +44,8 @@ def monitor(use: Use) -> int:
 def _watching(mixture: Mixture, state: Path, confidence: float | None) -> Monitor:
     """The monitor in the file, or a new one where there is none."""
     if not state.exists():
-        return Monitor(mixture.problem, CONFIDENCE if confidence is None else confidence)
+        several = {"classes": mixture.classes} if len(mixture.classes) > 2 else {}
+        return Monitor(mixture.problem, CONFIDENCE if confidence is None else confidence, **several)
     found = Monitor.load(state, mixture.problem)
     if confidence not in (None, found.confidence):
         raise ValueError(
@@ -64,5 +67,9 @@ def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use
         columns=truths(mixture, table),
         rows=rows_for(mixture, table),
     )
-    said = decisions(mixture, table, use.key) == mixture.classes[1]
-    watching.update(said, people.y, columns_by_name(table) | people.columns, on=name)
+    said, labels = decisions(mixture, table, use.key), people.y
+    if len(mixture.classes) == 2:
+        said = said == mixture.classes[1]
+    elif labels is not None:
+        labels = np.asarray(mixture.classes)[labels]
+    watching.update(said, labels, columns_by_name(table) | people.columns, on=name)

@@ -28,7 +28,8 @@ from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.table import Table
 
-PROBABILITIES = ("probability", "decision_probability")  # columns: of the label, of the decision
+# Columns of the label and of the decision; with more than two classes one for each, probability_cat.
+PROBABILITIES = ("probability", "decision_probability")
 WHOLE = re.compile(r"-?[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
@@ -45,10 +46,10 @@ def predict(use: Use) -> int:
         rows = rows_for(mixture, table)
         of_label, of_decision = PROBABILITIES
         if use.probability:
-            columns.append((of_label, _digits(mixture.label_probability(rows))))
+            columns += _chances(mixture, of_label, mixture.predict_proba(rows))
         if use.decision_probability:
-            shares = mixture.yes_probability(rows, columns=truths(mixture, table))
-            columns.append((of_decision, _digits(shares)))
+            shares = mixture.decision_proba(rows, columns=truths(mixture, table))
+            columns += _chances(mixture, of_decision, shares)
         text = _as_csv(_defused(columns) if use.safe_csv else columns)
     if use.out is not None:
         write_whole(use.out, text.encode())
@@ -62,8 +63,18 @@ def predict(use: Use) -> int:
 def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
     """The decisions for programs, a list by column; a probability is a number there."""
     return {
-        name: list(map(float, values)) if name in PROBABILITIES else values for name, values in columns
+        name: list(map(float, values)) if name.startswith(PROBABILITIES) else values
+        for name, values in columns
     }
+
+
+def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, list[Any]]]:
+    """Columns of probabilities (n, D): that of yes alone, or of more than two classes one for each."""
+    if len(mixture.classes) == 2:
+        yes = mixture.classes_.tolist().index(mixture.classes[1])
+        return [(name, _digits(chances[:, yes]))]
+    each = zip(mixture.classes_.tolist(), chances.T, strict=True)
+    return [(f"{name}_{label}", _digits(own)) for label, own in each]
 
 
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""Rows with labels: which label is yes, and what the model may see."""
+"""Rows with labels: which classes there are, which of two is yes, and what the model may see."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.subsets import value_text
 from ratebound.tables.features import Features
 from ratebound.tables.fitting import plan_column
 from ratebound.tables.reading import Kind, Reading
@@ -23,6 +24,8 @@ from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.treatments import summed_up
 
+FEW = 20  # classes that may have any number of rows; and that an error lists
+EACH = 10  # rows that more of them have on average, or they are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 
@@ -32,7 +35,7 @@ class Given:
 
     people: Population
     others: dict[str, Any]  # further populations, by their names
-    classes: tuple[Any, Any]  # what no and yes are called
+    classes: tuple[Any, ...]  # what decisions are called; of two, no and then yes
     features: Features  # what the model may see
     name: str  # of the table, as errors call it
 
@@ -46,8 +49,10 @@ def read_given(run: Run, problem: Problem) -> Given:
     table = read_noted(run.data, codes, run.reading)
     table = with_labels(table, run.label, run.drop_unlabelled)
     classes, features = classes_of(table, run.label, run.positive), visible(table, run)
-    if run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        note(f"yes is {run.label} == {classes[1]!r}, and no {classes[0]!r}; --positive says otherwise")
+    if len(classes) > 2:
+        note(told_classes(run.label, classes))
+    elif run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
+        note(f"{told_classes(run.label, classes)}; --positive says otherwise")
     people = labelled(table, run.label, classes, problem, run.weight)
     check_known(table, run)
     others = {}
@@ -55,6 +60,19 @@ def read_given(run: Run, problem: Problem) -> Given:
         other = read_noted([path], table.kinds | codes, run.reading)
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
     return Given(people, others, classes, features, table.name)
+
+
+def told_classes(label: str, classes: Sequence[Any]) -> str:
+    """Which label is yes, or which classes there are, in words."""
+    if len(classes) > 2:
+        return f"{label} has {len(classes)} classes, {some(list(classes))}"
+    return f"yes is {label} == {classes[1]!r}, and no {classes[0]!r}"
+
+
+def called(classes: Sequence[Any]) -> dict[str, Any]:
+    """What decisions are called, for programs; of more than two classes none is positive."""
+    no, yes = classes if len(classes) == 2 else (None, None)
+    return {"positive": yes, "negative": no, "classes": list(classes)}
 
 
 def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading) -> Table:
@@ -90,14 +108,14 @@ def tell_columns(table: Table, features: Features) -> None:
 def with_labels(table: Table, label: str, drop: bool) -> Table:
     """The table without rows that have no label; where these are not to be dropped, there must be none.
 
-    A mark such as NA stands for a missing label where there are two others.
+    A mark such as NA stands for a missing label where there are two others or more.
     """
     table.check(label, "label")
     values = table[label]
-    found = set(distinct(values)) if values.dtype == object else set()
+    found = set(distinct(values, None)) if values.dtype == object else set()
     marks = {value for value in found if value in MISSING_MARKS}
     lacking = is_missing(values)
-    if marks and len(found - marks - {None}) == 2:
+    if marks and len(found - marks - {None}) >= 2:
         lacking |= np.isin(values.astype(str), list(marks))
     if not lacking.any():
         return table
@@ -117,22 +135,41 @@ def with_labels(table: Table, label: str, drop: bool) -> Table:
     return Table(kept.values | {label: labels}, table.name)
 
 
-def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, Any]:
-    """Which label is no, and which is yes: the one that is said, or the last in sorted order."""
-    found = sorted(distinct(table[label]), key=lambda value: (str(type(value)), value))
-    if len(found) != 2:
+def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, ...]:
+    """The labels in sorted order; of two no and then yes, the one that is said or the last."""
+    found = sorted(distinct(table[label], None), key=lambda value: (str(type(value)), value))
+    told = f"{table.name}: label column {label!r}"
+    if len(found) < 2:
+        raise ValueError(f"{told} needs two values or more, it holds {some(found)}")
+    if len(found) > 2:
+        _check_several(found, len(table), told)
+    yes = None if positive is None else _positive(positive, found, label)
+    if len(found) == 2:
+        return (found[1], found[0]) if yes == found[0] and yes is not None else (found[0], found[1])
+    if yes is not None:
         raise ValueError(
-            f"{table.name}: label column {label!r} needs two values, it holds {some(found)}"
-            f"{_nearly(found[1:], found)}"
+            f"{told} has {len(found)} classes, {some(found)}, and --positive says which of two is yes: "
+            f"leave it out, and say of which class a rate speaks, as in recall(of={value_text(yes)})"
         )
-    yes = found[1] if positive is None else _positive(positive, found, label)
-    return found[0] if found[1] == yes else found[1], yes
+    return tuple(found)
+
+
+def _check_several(found: list[Any], rows: int, told: str) -> None:
+    """Raise where more than two labels are two that are spelled in several ways, or are no classes."""
+    if hint := _nearly(found[1:], found):
+        raise ValueError(f"{told} holds {some(found)}{hint}")
+    fractions = any(isinstance(value, float) and not value.is_integer() for value in found)
+    if fractions or (len(found) > FEW and EACH * len(found) > rows):
+        raise ValueError(
+            f"{told} holds {len(found):,} different values in {rows:,} rows, {some(found)}, which are "
+            "no classes: put them into bands, or make it yes or no"
+        )
 
 
 def labelled(
     table: Table,
     label: str,
-    classes: tuple[Any, Any],
+    classes: tuple[Any, ...],
     problem: Problem,
     weight: str | None,
     *,
@@ -147,22 +184,30 @@ def labelled(
     """
     if other and weight not in table.columns:
         weight = None
-    yes = None
+    labels = None
     if label in table.columns or not other:
         labels = table.column(label, "label")
-        unknown = [value for value in distinct(labels) if value not in classes]
+        unknown = [value for value in distinct(labels, None) if value not in classes]
         if unknown:
             raise ValueError(
                 f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
-                f"{classes[0]!r} and {classes[1]!r}{_nearly(unknown, classes)}"
+                f"{_listed(classes)}{_nearly(unknown, classes)}"
             )
-        yes = np.asarray(labels == classes[1], dtype=bool)
+    spelled: dict[str, Any] = {"classes": classes} if len(classes) > 2 else {}
+    if labels is not None and not spelled:
+        labels = np.asarray(labels == classes[1], dtype=bool)
     return Population(
         table if rows is None else rows,
-        yes,
+        labels,
         columns=_decisions(table, classes, problem) | dict(columns or {}),
         weights=None if weight is None else _weights(table, weight),
+        **spelled,
     )
+
+
+def _listed(classes: Sequence[Any]) -> str:
+    first = ", ".join(map(repr, classes[: min(len(classes) - 1, FEW)]))
+    return f"{first} and {classes[-1]!r}" if len(classes) <= FEW else f"{first}, ..."
 
 
 def _nearly(unknown: Sequence[Any], classes: Sequence[Any]) -> str:
@@ -231,9 +276,11 @@ def _weights(table: Table, name: str) -> Array:
     return values.astype(float)
 
 
-def _decisions(table: Table, classes: tuple[Any, Any], problem: Problem) -> dict[str, Array]:
-    """Existing models' decisions that are spelled as the labels are, as yes or no."""
+def _decisions(table: Table, classes: tuple[Any, ...], problem: Problem) -> dict[str, Array]:
+    """Existing models' decisions that are spelled as two labels are, as yes or no."""
     found: dict[str, Array] = {}
+    if len(classes) > 2:  # which go by their names
+        return found
     for name in {rate.versus for rate in problem.rates if rate.versus in table.columns}:
         values = table.column(str(name), "decision")
         if set(distinct(values)) <= set(classes):

@@ -77,8 +77,9 @@ def table_for(
 
 def truths(model: Mixture, table: Table) -> dict[str, Array]:
     """The known columns of truth values, which a CSV spells as True and False or like the labels."""
-    no, yes = model.classes
-    said = {"False": False, "True": True, no: False, yes: True}
+    said: dict[Any, bool] = {"False": False, "True": True}
+    if len(model.classes) == 2:
+        said |= dict(zip(model.classes, (False, True), strict=True))
     known = model.decider.known
     return {
         name: np.array([said.get(value, value) for value in table[name].tolist()], dtype=object)

@@ -13,7 +13,7 @@ from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import read_given, tell_columns
+from ratebound.commands.rows import called, read_given, tell_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -115,15 +115,13 @@ def _words(report: Audit, model: Any, trained_on: int, run: Run) -> str:
 
 def _document(report: Audit, solution: Any, model: Any, trained_on: int, run: Run) -> dict[str, Any]:
     """The same for programs."""
-    no, yes = solution.classes
     certificate = solution.record.certificate
     return {
         "feasible": solution.status.feasible,
         "status": str(solution.status),
         "ended": model.trace_.ended,
         "rows": trained_on,
-        "positive": yes,
-        "negative": no,
+        **called(solution.classes),
         "audit": report.to_dict(),
         "certificate": None if certificate is None else certificate.to_dict(),
         "written": [str(Path(str(run.out)) / name) for name in FILES],
