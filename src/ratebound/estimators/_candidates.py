@@ -20,12 +20,13 @@ from ratebound.base.types import Array
 from ratebound.estimators._margins import errors_of
 from ratebound.game.moving import Ranked, is_fixed, ranked
 from ratebound.game.pool import Pool, pool_of_candidates
+from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
-from ratebound.solution.given_scores import GivenScorer
+from ratebound.solution.given_scores import GivenScorer, GivenScores
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.status import KEPT, status_there
 from ratebound.solution.thresholds import pool_on, thresholds_on
@@ -126,13 +127,19 @@ class OutOfFold(Candidates):
 
     seen: Candidates  # on the rows themselves
 
+    def _models(self, parameters: Array) -> Array:
+        """Which candidates' scores these parameters of a solution repeat."""
+        if self.everyone.decisions > 2:
+            return parameters[:, 0].astype(int)
+        return np.argmax(parameters[:, :-1], axis=1)
+
     @property
     def caveat(self) -> str:
         return ""
 
     def real(self, solution: Mixture) -> Mixture:
         """A solution on scores, with the models these are of; and its values on the training rows."""
-        models = np.argmax(solution.parameters[:, :-1], axis=1)
+        models = self._models(solution.parameters)
         scorer, parameters = self.seen.trace.scorer.kept(self.seen.trace.parameters[models])
         calibrated = solution.calibrated(self.everyone.first, OUT_OF_FOLD)
         members = replace(solution.members, scorer=scorer, parameters=parameters)
@@ -156,16 +163,17 @@ class OutOfFold(Candidates):
 def out_of_fold(seen: Candidates) -> OutOfFold:
     """The same candidates on their scores out of fold."""
     everyone, trace = seen.everyone, seen.trace
-    scores = trace.scores(everyone)
+    scores = trace.scores(everyone)  # (N, n), or (N, D, n)
     people = {}
     for name, population in everyone.populations.items():
-        people[name] = population.seen_through(partial(_instead, scores[:, everyone.rows[name]].T))
-    repeating = replace(
-        trace,
-        scorer=GivenScorer(str(scores.dtype)),
-        parameters=np.column_stack([np.eye(len(trace)), np.zeros(len(trace))]),
-        folds=None,
-    )
+        own = np.moveaxis(scores[..., everyone.rows[name]], -1, 0)
+        people[name] = population.seen_through(partial(_instead, own.reshape(len(own), -1)))
+    scorer: Scorer = GivenScorer(str(scores.dtype))
+    parameters = np.column_stack([np.eye(len(trace)), np.zeros(len(trace))])
+    if everyone.decisions > 2:
+        scorer = GivenScores(len(trace), everyone.decisions)
+        parameters = np.arange(len(trace), dtype=float)[:, None]
+    repeating = replace(trace, scorer=scorer, parameters=parameters, folds=None)
     compiled = compile(everyone.problem, **people)
     return OutOfFold(compiled, repeating, seen.solve, seen.known, seen.moves, seen)
 
