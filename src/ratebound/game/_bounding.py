@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.compiled import CHUNK, Block, Compiled
+from ratebound.problem.block import Block
+from ratebound.problem.compiled import CHUNK, Compiled
 
 
 def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbiased: bool) -> Array:

@@ -20,7 +20,9 @@ from scipy import sparse
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.game._places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
-from ratebound.problem.compiled import Block, Compiled, rounded_up
+from ratebound.problem.block import Block
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import rounded_up
 
 DENSE_ON_CPU = 2**16  # entries up to which a dense matrix is the cheapest
 DENSE_ON_GPU = 2**24

@@ -25,7 +25,8 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.compiled import CHUNK, Block, bit
+from ratebound.problem.block import Block
+from ratebound.problem.compiled import CHUNK, bit
 from ratebound.problem.masks import patterns
 from ratebound.rates.subsets import Name
 

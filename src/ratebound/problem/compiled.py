@@ -14,7 +14,8 @@ from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
-from ratebound.problem.deciding import decided_at
+from ratebound.problem.block import Block
+from ratebound.problem.deciding import decided_at, rounded_up
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import stacked_rows
@@ -31,26 +32,6 @@ SPARSE = 1 / 16  # share of ones up to which a sparse one is
 ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
     axis=1, dtype=np.uint8
 )  # a byte's
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The coefficients of decisions at one threshold, and of one column's amounts where costs are such.
-
-    Most problems have one block, at 0 and without amounts.
-
-    Matrices are sparse, one row for the objective and each constraint. Let there be D decisions, S
-    slices and T targets. A row of data that lies in a slice and is decided d > 0 adds what `net` has in
-    column (d - 1) S + slice: only differences between decisions matter, so the first counts nothing.
-    Seen from the cheapest decision, the same is a sum of costs, each paid where the decision lies
-    outside a target (see `Compiled.targets`): `costs` has them in column t S + slice. Of two classes the
-    targets are no and yes, so a yes pays the first S columns, and a no the others.
-    """
-
-    at: float | str  # a number, or the name of a threshold that is learned
-    net: Any  # (1+m, (D - 1) * S) CSR
-    costs: Any  # (1+m, T * S) CSR; not negative once summed per row
-    amounts: Array | None = None  # (n,) what each row counts for besides its weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,18 +338,6 @@ class Compiled:
                         np.nextafter(row[order[first]], np.inf) if first < len(row) else row.min()
                     )
         return found
-
-
-def rounded_up(at: float, dtype: Any) -> float:
-    """The least number of a type that is at least `at`: scores of that type pass both or neither.
-
-    >>> rounded_up(0.7, np.float32), rounded_up(0.7, np.float64)
-    (0.7000000476837158, 0.7)
-    """
-    if np.dtype(dtype).kind != "f":
-        return at
-    nearest = np.dtype(dtype).type(at)
-    return float(nearest if float(nearest) >= at else np.nextafter(nearest, nearest.dtype.type(np.inf)))
 
 
 def bit(membership: Array, index: int) -> Array:

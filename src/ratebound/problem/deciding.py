@@ -89,3 +89,15 @@ def decision_shares(weights: Array, scores: Array) -> Array:
 def each_class(chance: Array) -> Array:
     """A probability of yes (n,) as one for no and one for yes, (2, n); (D, n) are what they were."""
     return np.stack([1 - chance, chance]) if chance.ndim == 1 else chance
+
+
+def rounded_up(at: float, dtype: Any) -> float:
+    """The least number of a type that is at least `at`: scores of that type pass both or neither.
+
+    >>> rounded_up(0.7, np.float32), rounded_up(0.7, np.float64)
+    (0.7000000476837158, 0.7)
+    """
+    if np.dtype(dtype).kind != "f":
+        return at
+    nearest = np.dtype(dtype).type(at)
+    return float(nearest if float(nearest) >= at else np.nextafter(nearest, nearest.dtype.type(np.inf)))
