@@ -99,9 +99,10 @@ class Search:
     @property
     def moves(self) -> bool:
         """Whether thresholds move: the other solutions use iterates as they were played, and known
-        groups have thresholds anyway."""
+        groups have thresholds anyway. Where nothing but errors counts, models decide best at 0."""
         chosen = self.known is None and self.solve in (shrink, best_iterate)
-        return chosen and (bool(self.everyone.constraints) or self.everyone.goal is not None)
+        errors_only = self.everyone.problem.objective == error_rate() and not self.everyone.constraints
+        return chosen and not errors_only
 
 
 @dataclass(frozen=True)
