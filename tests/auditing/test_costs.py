@@ -134,3 +134,30 @@ def test_rows_needed_for_a_cost():
     found = rb.rows_needed(problem, rows, margin=0.5).promises
     assert found[0].rows_needed > 10
     assert "any amount" in found[1].why
+
+
+def test_costs_of_several_classes_are_audited_and_certified():
+    random = np.random.default_rng(0)
+    label, X = random.choice(["bird", "cat", "dog"], 3000), random.normal(size=(3000, 1))
+    decided = np.where(random.random(3000) < 0.8, label, random.choice(["bird", "cat", "dog"], 3000))
+    loan = random.lognormal(3, 1, 3000)
+    rows = rb.Population(X, label, columns={"loan": loan})
+    model = SimpleNamespace(predict=lambda X: decided)
+    missed, alarm = (label == "cat") & (decided != "cat"), (label != "cat") & (decided == "cat")
+    taken = (label == "cat") & (decided == "dog")
+    wanted = {
+        'cost(of="cat", false_negative=10, false_positive=1) <= 3': 10 * missed + alarm,
+        'cost(column="loan") <= 90': (label != decided) * loan,
+        '5.0 * cost(label="cat", predicted="dog") <= 2': 5 * taken,
+    }
+    problem = rb.Problem("error_rate()", list(wanted))
+    report = rb.audit(problem, model, rows)
+    for promise, each in zip(report.promises, wanted.values(), strict=True):
+        assert promise.value == pytest.approx(each.mean())
+        spread = norm.ppf(0.975) * each.std() / np.sqrt(3000)
+        half = (promise.slack_high - promise.slack_low) / 2
+        assert half == pytest.approx(spread, rel=0.3), promise.words
+        assert promise.unit == "cost"
+    certificate = rb.certify(problem, model, rows, confidence=0.9)
+    assert [promise.holds for promise in certificate.promises] == [True, False, True]
+    assert certificate.promises[0].value == pytest.approx((10 * missed + alarm).mean())

@@ -156,3 +156,31 @@ def test_an_error_of_several_classes_says_of_which():
         rb.compile(rb.Problem("cost(false_negative=2)"), rows)
     with pytest.raises(ValueError, match='there is no class "rat"'):
         rb.compile(rb.Problem('cost(label="rat", predicted="dog")'), rows)
+
+
+def test_of_two_classes_either_may_be_named():
+    rows = people()
+    scores = rows.X[:, 0]
+
+    def value(words):
+        return rb.compile(rb.Problem(words), rows).evaluate(scores)[0]
+
+    plain = value('cost(false_negative=10, false_positive="loan")')
+    assert value('cost(of=True, false_negative=10, false_positive="loan")') == pytest.approx(plain)
+    assert value('cost(of=False, false_negative="loan", false_positive=10)') == pytest.approx(plain)
+    cells = 'cost(label=False, predicted=True, column="loan")', "10 * cost(label=True, predicted=False)"
+    assert value(" + ".join(cells)) == pytest.approx(plain)
+    right = ((scores >= 0) & rows.y).mean()
+    assert value("cost(label=True, predicted=True)") == pytest.approx(right)
+
+
+def test_counts_are_per_so_many_rows_of_a_population_of_known_size():
+    applicants = rb.Population(np.arange(50.0)[:, None])
+    words = [
+        'predicted_positives(on="applicants") <= 8',
+        'predicted_positives(on="applicants", per=1000) <= 8',
+    ]
+    compiled = rb.compile(rb.Problem("error_rate()", words), people(), applicants=applicants)
+    scores = {"train": np.ones(60), "applicants": np.where(np.arange(50) < 10, 1.0, -1.0)}
+    np.testing.assert_allclose(compiled.evaluate(scores)[1], [10 - 8, 200 - 8])
+    assert str(compiled.constraints[0]) == 'predicted_positives(on="applicants", per=50) <= 8.0'
