@@ -62,8 +62,8 @@ def play(
     the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
     ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
 
-    An objective that is no sum of rates is trained for in three such games, one after the other (see
-    ``docs/goals_beyond_sums.md``).
+    An objective that is no sum of rates is trained for in a few such games, one after the other, until
+    one brings nothing (see ``docs/goals_beyond_sums.md``).
 
     `progress` shows a bar on a terminal, and lines elsewhere if it is True. An interrupt from the
     keyboard ends the game and returns the trace so far. All arguments are checked, even those the

@@ -2,8 +2,9 @@
 
 The first point is that of decisions by chance. After each game the best mixture of all candidates so far
 is found exactly, and the goal's tangent there is the next game's objective: for a ratio that is one step
-of Dinkelbach's method, for the worst of several groups the prices of the groups. Candidates of all games
-are pooled, so that no game is lost.
+of Dinkelbach's method, for the worst of several groups the prices of the groups; these are then asked
+to reach a level as well, so that multipliers balance them within the game. Candidates of all games are
+pooled, so that no game is lost.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
+
 from ratebound.game.goal_programs import best_goal_mixture
 from ratebound.game.rules import Folds, Stop
 from ratebound.game.trace import Trace, Values, pooled
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import at_weights
-from ratebound.problem.reductions.goal import Goal
-from ratebound.problem.reductions.limits import coin
+from ratebound.problem.compiling import at_point
+from ratebound.problem.reductions.goal import Goal, Point
+from ratebound.problem.reductions.limits import start_of
 
-STAGES = 3  # games; a fourth was never better by as much as another seed makes a difference
+STAGES = 6  # games at most
+WORTH = 0.002  # what another game must have gained, of the goal or in the worst violation
 
 
 def in_stages(
@@ -36,36 +40,49 @@ def in_stages(
     assert goal is not None
     stages: list[Trace] = []
     assert compiled.whole is not None
-    weights = goal.weights(coin(compiled.whole)[1 + len(compiled.constraints) :])
+    point, reached = start_of(goal, compiled.whole), (np.inf, np.inf)
     for stage in range(STAGES):
-        given = {name: at_weights(rows, weights) for name, rows in watch.items()}
-        judging = at_weights(judge, weights) if isinstance(judge, Compiled) else judge
+        given = {name: at_point(rows, point) for name, rows in watch.items()}
+        judging = at_point(judge, point) if isinstance(judge, Compiled) else judge
         left = None if stop.max_time is None else stop.max_time - (time.monotonic() - started)
         own = None if left is None else max(left / (STAGES - stage), 1e-3)
         ending = replace(stop, max_time=own, when=deepcopy(stop.when))
-        played = play(at_weights(compiled, weights), watch=given, judge=judging, stop=ending)
+        played = play(at_point(compiled, point), watch=given, judge=judging, stop=ending)
         stages.append(_after(stages, _by_goal(played, compiled, goal)))
         pool = pooled(stages)
         if played.interrupted:
             break
         assert pool.pieces is not None
-        weights = best_goal_mixture(goal, pool.pieces, pool.violations, pool.scale)[2].weights
+        _, least, solved = best_goal_mixture(goal, pool.pieces, pool.violations, pool.scale)
+        gained = max(reached[0] - least.violation, reached[1] - solved.value)
+        if gained < WORTH:
+            break
+        reached = least.violation, solved.value
+        prices = np.nan_to_num(solved.prices)
+        point = Point(solved.weights, prices, goal.levels(solved.pieces))
     return replace(pool, ended=stages[-1].ended)
 
 
 def _by_goal(trace: Trace, compiled: Compiled, goal: Goal) -> Trace:
-    """A trace of a linear problem with the objectives of the goal itself."""
+    """A trace of a linear problem with the goal's own objectives, and the promises alone."""
+    m = len(compiled.constraints)
 
     def judged(values: Values) -> Values:
         assert values.pieces is not None
-        return replace(values, objectives=goal.value(values.pieces))
+        scale = values.scale if isinstance(values.scale, float) else values.scale[:m]
+        own = values.violations[:, :m]
+        return replace(values, objectives=goal.value(values.pieces), violations=own, scale=scale)
 
     assert trace.pieces is not None
     return replace(
         trace,
         problem=compiled.problem,
+        constraints=compiled.constraints,
         goal=goal,
         objectives=goal.value(trace.pieces),
+        violations=trace.violations[:, :m],
+        multipliers=trace.multipliers[:, : 1 + m],
+        scale=compiled.scale[1:],
         watched={name: judged(values) for name, values in trace.watched.items()},
     )
 

@@ -55,7 +55,8 @@ class Compiled:
     classes: Classes  # (D,) what may be decided; of two, no and then yes
     targets: Array  # (T, D) bool: the decisions that are free of each cost
     goal: Goal | None = None  # the objective, where it is no sum: a function of pieces, which are sums
-    whole: Compiled | None = None  # whose constraints are these and then the pieces, where there are any
+    whole: Compiled | None = None  # whose constraints are the promises and then the pieces, if any
+    piece_count: int = 0  # how many pieces there are
 
     def __repr__(self) -> str:
         return (
@@ -241,9 +242,9 @@ class Compiled:
         if self.whole is None:
             return *self.evaluate(scores, thresholds), None
         _, values = self.whole.evaluate(scores, thresholds)
-        violations, pieces = np.split(values, [len(self.constraints)], axis=-1)
         if self.goal is None:  # a linear problem on the way to a goal
-            return replace(self, whole=None).evaluate(scores, thresholds)[0], violations, pieces
+            return *self.evaluate(scores, thresholds), values[..., -self.piece_count :]
+        violations, pieces = np.split(values, [len(self.constraints)], axis=-1)
         return self.goal.value(pieces), violations, pieces
 
     def expected(

@@ -33,8 +33,8 @@ from ratebound.problem.masks import NoSuchValue, masker, patterns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.chain import goal_of
-from ratebound.problem.reductions.goal import linear_at, whole_of
-from ratebound.problem.reductions.limits import coin, least_sum
+from ratebound.problem.reductions.goal import Point, linear_at, whole_of
+from ratebound.problem.reductions.limits import least_sum, start_of
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression
@@ -150,16 +150,17 @@ def _with_goal(
         raise type(error)(f"{said[0]} (in {problem.objective} or a promise)") from None
     promises = len(problem.demands)
     goal = goal.checked(partial(least_sum, whole, promises))
-    linear = compile_on(linear_at(problem, goal, goal.weights(coin(whole)[1 + promises :])), populations)
-    return replace(linear, problem=problem, goal=goal, whole=whole)
+    linear = compile_on(linear_at(problem, goal, start_of(goal, whole)), populations)
+    return replace(linear, problem=problem, goal=goal, whole=whole, piece_count=len(goal.pieces))
 
 
-def at_weights(compiled: Compiled, weights: Array) -> Compiled:
-    """The linear problem at weights (q,) of the pieces of a goal; margins stay as they are."""
+def at_point(compiled: Compiled, point: Point) -> Compiled:
+    """The linear problem at a point on the way to a goal; margins stay as they are."""
     assert compiled.goal is not None
-    linear = compile_on(linear_at(compiled.problem, compiled.goal, weights), compiled.populations)
-    offset = np.append(linear.offset[:1], compiled.offset[1:])
-    return replace(linear, offset=offset, whole=compiled.whole)
+    problem = linear_at(compiled.problem, compiled.goal, point)
+    linear, own = compile_on(problem, compiled.populations), len(compiled.offset)
+    offset = np.concatenate([linear.offset[:1], compiled.offset[1:], linear.offset[own:]])
+    return replace(linear, offset=offset, whole=compiled.whole, piece_count=compiled.piece_count)
 
 
 class _Book:

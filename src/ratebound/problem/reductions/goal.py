@@ -69,6 +69,13 @@ class Goal(ABC):
     def weights(self, pieces: Array) -> Array:
         """The weights (q,) of the pieces in the linear problem at a point (q,), to start from."""
 
+    def levels(self, pieces: Array) -> tuple[Array, Array]:
+        """Promises to train for besides, where the best so far has these pieces (q,).
+
+        Slopes (J, q) and constants (J,) of what should be at most 0 in a better mixture. None here.
+        """
+        return np.empty((0, len(pieces))), np.empty(0)
+
     @abstractmethod
     def solved(self, program: Program, start: Array) -> Solved:
         """The best there is by a sequence of linear programs, from weights (q,) of the pieces on."""
@@ -78,14 +85,36 @@ class Goal(ABC):
         return self
 
 
-def linear_at(problem: Problem, goal: Goal, weights: Array) -> Problem:
-    """The linear problem at weights (q,) of the pieces: the same promises, and a sum to be minimised."""
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where a goal is to be trained for: what stands for it there."""
+
+    weights: Array  # (q,) of the pieces in the objective
+    prices: Array  # (m,) of the promises in the objective, beside the promises themselves
+    levels: tuple[Array, Array]  # promises to train for besides, as `Goal.levels` has them
+
+
+def linear_at(problem: Problem, goal: Goal, point: Point) -> Problem:
+    """The linear problem at a point: the same promises, and a sum to be minimised.
+
+    Promises are paid for in the objective at the prices that they have at the best mixture so far. That
+    changes nothing about which model is the best one there, but its multipliers have less far to go.
+    """
+    total = _weighted(goal, point.weights)
+    for price, demand in zip(point.prices.tolist(), problem.demands, strict=True):
+        if price > 0 and not demand.per_row:
+            total += price * Expression(demand.expression.terms)
+    if not total.terms:  # nothing to gain at this point, in whichever direction
+        total = goal.pieces[0] * 1e-9
+    pairs = zip(*point.levels, strict=True)
+    return Problem(total, [*problem.subject_to, *(_weighted(goal, row) <= -c for row, c in pairs)])
+
+
+def _weighted(goal: Goal, weights: Array) -> Expression:
     total = Expression()
     for weight, piece in zip(weights.tolist(), goal.pieces, strict=True):
         total += weight * piece
-    if not total.terms:  # nothing to gain at this point, in whichever direction
-        total = goal.pieces[0] * 1e-9
-    return Problem(total, problem.subject_to)
+    return total
 
 
 def whole_of(problem: Problem, goal: Goal) -> Problem:

@@ -9,6 +9,7 @@ import numpy as np
 from ratebound.base.linear_program import LeastViolation, best_program, judged, least_program
 from ratebound.base.solver import Unsolved, weights_of
 from ratebound.base.types import Array
+from ratebound.problem.reductions.goal import Goal, Point
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
@@ -31,10 +32,13 @@ def choices(compiled: Compiled) -> tuple[Array, Array]:
     return values, groups
 
 
-def coin(compiled: Compiled) -> Array:
-    """The objective and constraints (1+m,) where every row is decided by chance, each way as often."""
-    values, _ = choices(compiled)
-    return np.asarray(values.sum(axis=0) / compiled.decisions)
+def start_of(goal: Goal, whole: Compiled) -> Point:
+    """Where training begins: at decisions by chance, with promises as dear as the goal."""
+    values, _ = choices(whole)
+    promises = len(whole.constraints) - len(goal.pieces)
+    pieces = values.sum(axis=0)[1 + promises :] / whole.decisions
+    none = np.empty((0, len(pieces))), np.empty(0)
+    return Point(goal.weights(pieces), 1.0 / whole.scale[1 : 1 + promises], none)
 
 
 def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> float:

@@ -117,6 +117,20 @@ class LargestRatio(Goal):
         slopes = (self.above - (above / scale)[:, None] * self.below) / scale[:, None]
         return np.asarray(slopes.mean(axis=0))
 
+    def levels(self, pieces: Array) -> tuple[Array, Array]:
+        """All ratios at a level between the worst and the mean of them, where there are several.
+
+        No mixture of the same mean is better than one where all are alike, so the mean is about the
+        most that could be reached; and multipliers balance the ratios within one game, where weights
+        can only be set between games.
+        """
+        if len(self.parts) == 1:
+            return super().levels(pieces)
+        above, below = self.sides(pieces)
+        scale = np.maximum(below, NOTHING)
+        each = above / scale
+        return self._tangents(float(each.max() + each.mean()) / 2, scale)
+
     def solved(self, program: Program, start: Array) -> Solved:
         first = program(start[None], np.zeros(1))
         best = Solved(
