@@ -121,7 +121,7 @@ def ours(model, people, rows, others, **options):
     fit = rb.RateConstrainedClassifier(people.promises, model=model, random_state=0, **options)
     fit.fit(X, y, columns=columns)
     holds = "certify" in options and fit.certificate_.holds
-    return fit.solution_.yes_probability(people.X[others]), holds
+    return fit.solution_.decision_proba(people.X[others])[:, 1], holds
 
 
 def exponentiated_gradient(people, rows, others):

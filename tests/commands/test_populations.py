@@ -59,7 +59,7 @@ def test_auditing_on_two_tables(run, model, new_people, pool, tmp_path, monkeypa
     assert report["populations"] == {"audited": 400, "pool": 150}
     table = read_table(pool)
     women = table["sex"] == "Female"
-    said_yes = mixture.yes_probability(table)[women].mean()
+    said_yes = mixture.decision_proba(table)[women, 1].mean()
     assert report["promises"][1]["value"] == pytest.approx(said_yes)
 
 

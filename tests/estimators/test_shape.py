@@ -106,7 +106,7 @@ def test_other_populations_are_keywords(model, rows):
     estimator = rb.RateConstrainedClassifier(promises, model=model, random_state=0)
     fitted = estimator.fit(wide, y, experts=experts)
     assert fitted.status_.feasible
-    decided = fitted.solution_.yes_probability(wide[:60] + 0.5)
+    decided = fitted.solution_.decision_proba(wide[:60] + 0.5)[:, 1]
     right = np.where(wide[:60, 1] > 0, decided, 1 - decided)[::2].mean()
     found = next(iter(fitted.constraints_.values()))
     assert found == pytest.approx(0.6 - right, abs=1e-9)
@@ -252,5 +252,5 @@ def test_pipelines_read_tables_of_several_populations(library):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     model = rb.RateConstrainedClassifier("recall(on='branch') >= 0.8", model=pipeline, random_state=0)
     assert model.fit(table, Y, branch=branch).status_.feasible
-    recall = model.solution_.yes_probability(branch.X)[Y[:80]].mean()
+    recall = model.solution_.decision_proba(branch.X)[Y[:80], 1].mean()
     assert next(iter(model.constraints_.values())) == pytest.approx(0.8 - recall, abs=1e-9)

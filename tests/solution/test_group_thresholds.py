@@ -242,7 +242,7 @@ def test_thresholds_run_in_onnx(policy, tmp_path):
     decided, share = session.run(["decision", "decision_probability"], given)
     known = {"columns": PEOPLE}
     np.testing.assert_array_equal(decided == 1, policy.predict(scores, key=keys, **known))
-    np.testing.assert_allclose(share, policy.yes_probability(scores, **known), atol=1e-6)
+    np.testing.assert_allclose(share, policy.decision_proba(scores, **known)[:, 1], atol=1e-6)
     # People of no known group, or with a value that nobody had: an error here, and a no there.
     given |= {"sex": np.where(keys % 2, "M", "X").astype(object), "old": np.zeros(600)}
     assert not session.run(["decision"], given)[0].any()

@@ -217,11 +217,6 @@ class Mixture:
             )
         return self.calibration.probability(self.mean_scores(X))
 
-    def yes_probability(self, X: Any, *, columns: Any = None) -> Array:
-        """The probability of deciding yes, (n,), whatever yes is called; 0 or 1 for a vote."""
-        weights, scores = self._choices(X, self.features(X), columns)
-        return np.minimum(weights @ (scores >= 0), 1.0)
-
     def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
         """A decision for each row, the same one for the same row every time.
 
