@@ -330,3 +330,23 @@ def test_counts_speak_of_all_rows_of_the_table(run, flags, new_people, tmp_path)
         assert answer.status == (1 if promise["verdict"] == "broken" else 0)
     yes = model.decision_proba(read_table(new_people))[:, 1]
     assert promise["value"] == pytest.approx(800 * yes.mean())
+
+
+def test_a_goal_is_maximized_by_a_flag_or_a_key(run, flags, people, tmp_path):
+    source = tmp_path / "run.toml"
+    source.write_text(
+        f"""
+        data = {str(people)!r}
+        label = "income"
+        positive = ">50K"
+        maximize = "f_score()"
+        exclude = ["id", "sex", "live", "weight"]
+        epochs = 3
+        confidence = "none"
+        out = "model"
+        """
+    )
+    found = run("train", source)
+    assert "maximize f_score():" in found.out
+    both = run("train", source, "--minimize", "error_rate()")
+    assert "give --minimize or --maximize, and not both" in both.err
