@@ -16,7 +16,7 @@ LABELS = np.array([0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1])
 SEX = np.array(["F", "M"] * 6)
 PEOPLE = rb.Population(SCORES[:, None], LABELS, columns={"sex": SEX})
 CUTS = np.append(SCORES - 0.01, 2.0)
-YES = SCORES >= CUTS[:, None]  # (thresholds, rows): every decision that one threshold makes
+YES = CUTS[:, None] <= SCORES  # (thresholds, rows): every decision that one threshold makes
 
 
 def best(problem, known=()):
@@ -83,7 +83,7 @@ def test_the_worst_precision_of_several_groups_is_the_best_that_levels_allow():
     """By bisection over the level, each a program of its own."""
     parts = [rb.precision(sex=s) for s in ("F", "M")]
     floors = [f'recall(sex == "{s}") >= 0.5' for s in ("F", "M")]
-    groups = [SEX == s for s in ("F", "M")]
+    groups = [s == SEX for s in ("F", "M")]
 
     def possible(level):
         rows = [

@@ -37,7 +37,7 @@ def test_a_multiple_of_a_ratio_is_a_ratio():
 
 def least_error():
     """The least error of any mixture of thresholds that is fair, by programs at many levels."""
-    yes = SCORES >= np.append(SCORES - 0.001, 2.0)[:, None]
+    yes = np.append(SCORES - 0.001, 2.0)[:, None] <= SCORES
     errors, recalls = (yes != LABELS).mean(axis=1), yes[:, LABELS == 1].mean(axis=1)
     right, said = (yes & (LABELS == 1)).sum(axis=1), yes.sum(axis=1)
     own = SEX == "F"
