@@ -9,10 +9,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ratebound as rb
+from ratebound.game.settings import SMALL
 
 from ..extras import pd
 
 ANIMALS = np.array(["bird", "cat", "dog"])
+QUICK = {  # one learning rate, and few rounds
+    "features": ["x", "y", "z"],
+    "model": rb.Linear(0.05),
+    "training": rb.Training(epochs=200),
+    "random_state": 0,
+}
 FLOORS = [f'recall(group == "{group}", of="cat") >= 0.6' for group in "ab"]
 
 
@@ -34,8 +41,7 @@ def recalls(model, X, y, of, columns=None):
 
 
 def fitted(X, y, promises=FLOORS, **options):
-    options = {"features": ["x", "y", "z"], "random_state": 0, **options}
-    return rb.RateConstrainedClassifier(promises, **options).fit(X, y)
+    return rb.RateConstrainedClassifier(promises, **QUICK | options).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +108,10 @@ def test_whole_numbers_are_classes_too(people):
     assert min(recalls(model, X, codes, 4).values()) >= 0.6 - 1e-6
 
 
-@pytest.mark.parametrize("rows", [700, 2600])
+@pytest.mark.parametrize("rows", [700, 2100])
 def test_margins_for_new_rows(rows):
     X, y = table(rows)
-    model = fitted(X, y, confidence=0.9)
+    model = fitted(X, y, confidence=0.9, training=rb.Training(epochs=30 if rows > SMALL else 200))
     assert model.status_.confidence > 0.5
     assert min(recalls(model, X, y, "cat").values()) > 0.6
     assert model.solution_.calibration is not None
@@ -140,8 +146,7 @@ def test_other_populations(people):
 
 
 def fitted_with(X, y, promises, **others):
-    model = rb.RateConstrainedClassifier(promises, features=["x", "y", "z"], random_state=0)
-    return model.fit(X, y, **others)
+    return rb.RateConstrainedClassifier(promises, **QUICK).fit(X, y, **others)
 
 
 def test_training_goes_on_from_where_it_was(people):
@@ -156,7 +161,7 @@ def test_plan_and_explain(people):
     X, y = people
     rows = rb.Population(X, y, columns={"group": X["group"]})
     problem = rb.Problem(rb.error_rate(), FLOORS)
-    found = rb.explain(problem, rows, features=["x", "y", "z"])
+    found = rb.explain(problem, rows, features=["x", "y", "z"], model=QUICK["model"])
     assert found.possible
     assert found.classes == tuple(ANIMALS)
     assert {'always "cat"', "perfect", "unconstrained"} <= found.promises[0].classifiers.keys()
@@ -165,14 +170,13 @@ def test_plan_and_explain(people):
     assert "positive" not in str(found)
     both = [*FLOORS, 'positive_rate(of="cat") <= 0.05']
     assert not rb.explain(rb.Problem(rb.error_rate(), both), rows, features=["x", "y", "z"]).possible
-    planned = rb.plan(problem, rows, features=["x", "y", "z"], splits=1)
+    planned = rb.plan(problem, rows, features=["x", "y", "z"], model=QUICK["model"], splits=1)
     assert planned.options["training"].violations[0] < planned.options["as it is"].violations[0]
 
 
 def test_scikit_learns_tools(people):
     X, y = people
-    options = {"features": ["x", "y", "z"], "training": rb.Training(epochs=200), "random_state": 0}
-    model = rb.RateConstrainedClassifier(FLOORS, **options)
+    model = rb.RateConstrainedClassifier(FLOORS, **QUICK)
     scores = cross_val_score(model, X, y, cv=2)
     assert (scores > 0.5).all()
     assert (cross_val_score(model, X, y, cv=2, scoring="roc_auc_ovr") > 0.7).all()
@@ -185,7 +189,8 @@ def test_scikit_learns_tools(people):
 def test_a_pipeline_of_digits_keeps_a_floor_for_each():
     X, y = load_digits(return_X_y=True)
     floors = [f"recall(of={digit}) >= 0.97" for digit in range(10)]
-    model = make_pipeline(StandardScaler(), rb.RateConstrainedClassifier(floors, random_state=0))
+    options = {name: QUICK[name] for name in ("model", "training", "random_state")}
+    model = make_pipeline(StandardScaler(), rb.RateConstrainedClassifier(floors, **options))
     model.fit(X, y)
     proba = model[-1].decision_proba(model[:-1].transform(X))
     assert min(proba[y == digit, digit].mean() for digit in range(10)) >= 0.97 - 1e-6
