@@ -6,10 +6,12 @@ rows to certify on come in here and nowhere else, and by then the candidates and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ratebound.certifying.certify import certify
+from ratebound.estimators._leveling import leveled
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
@@ -22,25 +24,22 @@ CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 
 
 def set_aside(
-    problem: Problem,
-    people: dict[str, Population],
-    share: float | None,
-    seed: int,
-    level: Callable[[Problem, dict[str, Population]], Problem],
+    estimator: Any, problem: Problem, people: dict[str, Population], seed: int
 ) -> tuple[Problem, dict[str, Population], Compiled | None]:
     """The problem and the rows to train on, and the problem on the rows to certify on, if any.
 
-    Of every cell the same share is set aside, so that no group is without its part. `level` finds the
-    levels at which ratios are compared with others, on the rows to train on.
+    Of every cell the same share is set aside, so that no group is without its part. The levels at which
+    ratios are compared with others are found on the rows to train on.
     """
+    share = estimator.certify
     if share is None:
-        return (level(problem, people) if problem.leveled else problem), people, None
+        return (leveled(estimator, problem, people) if problem.leveled else problem), people, None
     plain = problem.at_levels(dict.fromkeys(problem.leveled))
     try:
         fitting, aside = parted(compile(plain, **people), share, seed)
         if problem.leveled:
-            leveled = level(problem, fitting.populations)
-            fitting, aside = (compile(leveled, **part.populations) for part in (fitting, aside))
+            at_levels = leveled(estimator, problem, fitting.populations)
+            fitting, aside = (compile(at_levels, **part.populations) for part in (fitting, aside))
     except ValueError as error:
         raise ValueError(f"certify={share}: {error}") from None
     return fitting.problem, fitting.populations, aside

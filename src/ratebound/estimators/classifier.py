@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
-from ratebound.estimators._leveling import leveled
 from ratebound.estimators._people import (
     check_classes,
     check_spoken_of,
@@ -54,8 +52,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. A count
         refers to all rows given to `fit`, including held-out ones, unless it has ``per=``. In
         cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
-    objective : what to minimize, an expression or a text; "maximize f_score()" says otherwise, as does
-        the objective of a `rb.Problem`.
+    objective : what to minimize; a text may say "maximize f_score()", and a `rb.Problem` has its own.
     model : "linear", "mlp", "lattice", "lightgbm" or "xgboost", each short for a learner with several
         learning rates to choose from; a learner with your own settings, such as ``rb.Linear(...)``,
         ``rb.MLP(hidden=(64,))`` or ``rb.Lattice(monotone={"income": 1})``; an `LGBMClassifier` or
@@ -175,7 +172,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         problem = Problem.stated(self.objective, self.constraints)
         people |= other_populations(others, classes)
         check_spoken_of(others, problem)
-        problem, fitting, aside = set_aside(problem, people, self.certify, seed, partial(leveled, self))
+        problem, fitting, aside = set_aside(self, problem, people, seed)
         first = fitting[FIRST]
         takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
         encoding = fit_encoding(first.X, first.weights, self.features, learner.style, **takes)
