@@ -13,6 +13,7 @@ from ratebound.problem.frames import as_array, frame_columns, is_missing, some, 
 from ratebound.problem.population import Population, check_order, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
+from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
 
@@ -89,6 +90,21 @@ def check_classes(classes: Array, rows: int) -> None:
             f"classes would have fewer than {EACH} rows each: where these are numbers, put them into "
             "bands, or make it yes or no"
         )
+
+
+def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
+    """The classes in the order that rates have them: of two, no and then yes, which is `positive`."""
+    found = tuple(classes)
+    if positive is None:
+        return found
+    if positive not in classes.tolist():
+        raise ValueError(f"positive_label {positive!r} is not among y's {classes}")
+    if len(found) > 2:
+        raise ValueError(
+            f"positive_label says which of two classes is yes, and y has {len(found)}: leave it out, "
+            f"and say of which class a rate speaks, as in recall(of={value_text(positive)})"
+        )
+    return found if found[1] == positive else found[::-1]
 
 
 def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:

@@ -22,6 +22,7 @@ from ratebound.estimators._people import (
     check_spoken_of,
     classes_of,
     encoded,
+    in_order,
     labelled,
     other_populations,
     read_labels,
@@ -36,7 +37,6 @@ from ratebound.problem.frames import frame_columns, unmasked
 from ratebound.problem.population import check_order
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import value_text
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, member
@@ -165,7 +165,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         learner, solve, training = self._checked_parameters()
         check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = self._checked(unmasked(X), y, unmasked(sample_weight))
-        classes = self._classes()
+        classes = in_order(self.classes_, self.positive_label)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: labelled(X, labels, columns, weights, classes)}
@@ -298,20 +298,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             self.model = as_learner(self.model)
         return super().set_params(**parameters)
 
-    def _classes(self) -> tuple[Any, ...]:
-        """The classes in order, of two no and then yes."""
-        found, yes = tuple(self.classes_), self.positive_label
-        if yes is None:
-            return found
-        if yes not in self.classes_.tolist():
-            raise ValueError(f"positive_label {yes!r} is not among y's {self.classes_}")
-        if len(found) > 2:
-            raise ValueError(
-                f"positive_label says which of two classes is yes, and y has {len(found)}: leave it "
-                f"out, and say of which class a rate speaks, as in recall(of={value_text(yes)})"
-            )
-        return found if found[1] == yes else found[::-1]
-
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X as given or as an array, labels, weights; all checked as scikit-learn does."""
         if y is not None:  # which scikit-learn has a message for
@@ -334,7 +320,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_classes(classes, len(y))
         self.classes_ = classes
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        return X, trained_labels(y, self._classes()), weights
+        return X, trained_labels(y, in_order(classes, self.positive_label)), weights
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
