@@ -127,3 +127,13 @@ def test_labels_spelled_in_two_ways_are_no_classes(refused, tmp_path):
     said = refused("train", tmp_path / "ugly.csv", "--label", "kind", "--out", tmp_path / "out")
     assert "looks like" in said
     assert "spell labels alike everywhere" in said
+
+
+@pytest.mark.parametrize("of", ["cat", "other"])
+def test_either_of_two_classes_may_be_named(of, run, unplanned, tmp_path):
+    write_csv(tmp_path / "two.csv", make_animals(labels=["other", "cat", "other"]))
+    asked = ["--label", "kind", "--positive", "cat", "--exclude", "id", "sex", "--json", "-"]
+    promise = f'recall(of="{of}") >= 0.5'
+    found = json.loads(run("explain", tmp_path / "two.csv", *asked, "--require", promise).out)
+    always = found["promises"][0]["classifiers"]
+    assert [always[f"always {word}"]["value"] for word in ("no", "yes")] == [of == "other", of == "cat"]

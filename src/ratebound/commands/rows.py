@@ -193,9 +193,8 @@ def labelled(
                 f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
                 f"{_listed(classes)}{_nearly(unknown, classes)}"
             )
-    spelled: dict[str, Any] = {"classes": classes} if len(classes) > 2 else {}
-    if labels is not None and not spelled:
-        labels = np.asarray(labels == classes[1], dtype=bool)
+    several = len(classes) > 2
+    spelled: dict[str, Any] = {"classes": classes} if several else {"positive": classes[1]}
     return Population(
         table if rows is None else rows,
         labels,
