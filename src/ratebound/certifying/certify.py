@@ -64,8 +64,10 @@ def certify(
     check_given("certify", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
-    problem = spelled_out(problem, people, CERTIFIED)
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
+    if isinstance(trained_for, Problem) and problem.leveled and trained_for.asked == problem:
+        problem = trained_for  # two ratios are compared at the levels that the model keeps
+    problem = spelled_out(problem, people, CERTIFIED)
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()

@@ -44,7 +44,7 @@ class Policy(Mixture):
         `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
         """
         people = self._people(X, y, columns, sample_weight)
-        return audit(self.problem, self, people, **other_populations(others, self.classes))
+        return audit(self.problem.asked, self, people, **other_populations(others, self.classes))
 
     def certify(
         self,

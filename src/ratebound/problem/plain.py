@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric
+from ratebound.rates.expressions import FLIPPED, Constraint, Expression, Metric, Ratio, SingleMetric
 from ratebound.rates.numbers import as_number
+from ratebound.rates.parities import Parity
 from ratebound.rates.text import read_rate
 
 
@@ -35,6 +36,7 @@ def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:
         "relation": constraint.relation,
         "right": _side(constraint.right),
         "name": constraint.name,
+        **({} if constraint.keeps is None else {"keeps": _ratios(constraint.keeps)}),
     }
 
 
@@ -45,11 +47,25 @@ def constraint_from_plain(data: dict[str, Any]) -> Constraint:
         raise ValueError(f"a promise compares by {data['relation']!r}, not by <= or >=")
     if not isinstance(right, Expression) or not isinstance(data["name"], str):
         raise ValueError(f"a promise is not written as ours are: {str(data)[:200]}")
-    return Constraint(left, data["relation"], right, data["name"])
+    keeps = _parity(data["keeps"]) if "keeps" in data else None
+    return Constraint(left, data["relation"], right, data["name"], keeps=keeps)
+
+
+def _ratios(parity: Parity) -> dict[str, Any]:
+    return {"left": _side(parity.left), "relation": parity.relation, "right": _side(parity.right)}
+
+
+def _parity(data: dict[str, Any]) -> Parity:
+    left, right = _read(data["left"]), _read(data["right"])
+    if not isinstance(left, Ratio) or not isinstance(right, Ratio) or data["relation"] not in FLIPPED:
+        raise ValueError(f"{str(data)[:200]} compares no two ratios")
+    return Parity(left, data["relation"], right)
 
 
 def _side(side: Metric) -> str | dict[str, Any]:
-    if isinstance(side, Ratio) and (side.rate is None or side.factor != 1.0):
+    if isinstance(side, Ratio) and side.rate is not None and side.factor != 1.0:
+        return {"factor": side.factor, "of": str(side.rate)}
+    if isinstance(side, Ratio) and side.rate is None:
         return {"numerator": _side(side.numerator), "denominator": _side(side.denominator)}
     if isinstance(side, SingleMetric):
         return str(side)
@@ -63,6 +79,12 @@ def _read(side: Any) -> Metric:
         if not isinstance(metric, SingleMetric):
             raise ValueError(f"{side[:200]} is no ratio or area")
         return metric
+    if "factor" in side:
+        ratio = read_rate(side["of"])
+        if not isinstance(ratio, Ratio):
+            raise ValueError(f"{str(side)[:200]} is no multiple of a ratio")
+        multiple: Ratio = ratio * as_number(side["factor"], "a factor")
+        return multiple
     if "numerator" in side:
         numerator, denominator = _read(side["numerator"]), _read(side["denominator"])
         if isinstance(numerator, Expression) and isinstance(denominator, Expression):

@@ -10,7 +10,7 @@ from typing import Any, cast
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
@@ -20,6 +20,11 @@ from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_objective
 
 Promises = Iterable["Promise | Range | str | Promises"]
+
+
+SENSES: dict[str, Sense] = {
+    "minimize": "minimize", "minimise": "minimize", "maximize": "maximize", "maximise": "maximize"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, init=False)
@@ -107,8 +112,12 @@ class Problem:
             sense, metric = objective.sense, objective.objective
         elif isinstance(objective, str):
             word, _, rest = objective.strip().partition(" ")
-            if word in ("minimize", "maximize"):
-                sense, metric = word, rest
+            if word.lower() in SENSES:
+                sense, metric = SENSES[word.lower()], rest
+            else:
+                metric = objective = parse_objective(objective)
+        if metric is objective and isinstance(metric, SingleMetric):
+            raise ValueError(f'{metric}: say which way it is to go, as in "maximize {metric}"')
         return Problem(subject_to=subject_to, **cast(dict[str, Any], {sense: metric}))
 
     @property
@@ -158,6 +167,20 @@ class Problem:
                 found.append(promise)
             elif (level := levels[promise.right]) is not None:
                 found += [each for each in promise.at(level) if each not in found]
+        return self.promising(found)
+
+    @property
+    def asked(self) -> Problem:
+        """The problem without levels: what is compared with another ratio, as it was asked for.
+
+        >>> fair = Problem("error_rate()", ['precision(sex == "Female") >= 0.95 * precision()'])
+        >>> fair.at_levels({fair.leveled[0]: 0.5}).asked == fair
+        True
+        """
+        found: dict[Promise, None] = {}
+        for promise in self.subject_to:
+            asked = promise.keeps if isinstance(promise, Constraint) else None
+            found[promise if asked is None else asked] = None
         return self.promising(found)
 
     @cached_property

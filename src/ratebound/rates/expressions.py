@@ -259,6 +259,7 @@ class Constraint(Said):
     right: Expression
     name: str = field(default="", compare=False)
     every_class: bool = field(default=False, compare=False)  # said of each, if it names none
+    keeps: Any = field(default=None, compare=False)  # the `Parity` that it keeps, at a level
 
     def __post_init__(self) -> None:
         if not isinstance(self.left, Expression):

@@ -49,7 +49,8 @@ def reached(problem: Problem, objective: float, gap: float, search: Search) -> s
     if not np.isfinite(gap):
         return f"{value}; how far that is from the best is not known."
     side = "below" if problem.sense == "maximize" else "above"
-    return f"{value}, at most {max(gap, 1e-9):.1g} {side} the best of {search.by}."
+    leveled = " at the same levels" * any(each.keeps is not None for each in problem.constraints)
+    return f"{value}, at most {max(gap, 1e-9):.1g} {side} the best of {search.by}{leveled}."
 
 
 def status_of(
