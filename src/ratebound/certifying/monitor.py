@@ -23,6 +23,7 @@ from ratebound.certifying._watching import Watch, first_watch, watched
 from ratebound.problem.frames import length
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value
@@ -58,9 +59,7 @@ class Monitor:
         self.problem = problem
         self.confidence = float(confidence)
         self.positive, self.classes = positive, _checked(classes, positive)
-        self.watches: tuple[Watch, ...] = tuple(
-            first_watch(c, self.classes) for c in problem.constraints
-        )
+        self.watches: tuple[Watch, ...] = tuple(_watch(c, self.classes) for c in problem.constraints)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
 
     @property
@@ -200,6 +199,14 @@ class Monitor:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def _watch(constraint: Constraint, classes: Classes) -> Watch:
+    try:
+        return first_watch(constraint, classes)
+    except ValueError as error:
+        hint = ": give all of them by rb.Monitor(..., classes=[...])" * (classes == TWO)
+        raise ValueError(f"the promise {constraint}: {error}{hint}") from None
 
 
 def _checked(classes: Sequence[Value], positive: Any) -> Classes:

@@ -162,7 +162,7 @@ def _check_several(found: list[Any], rows: int, told: str) -> None:
     if fractions or (len(found) > FEW and EACH * len(found) > rows):
         raise ValueError(
             f"{told} holds {len(found):,} different values in {rows:,} rows, {some(found)}, which are "
-            "no classes: put them into bands, or make it yes or no"
+            "no classes: put them into bands with names, or make it yes or no"
         )
 
 

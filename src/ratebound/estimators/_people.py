@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, is_missing, some, unmasked
+from ratebound.problem.frames import as_array, distinct, frame_columns, is_missing, some, unmasked
 from ratebound.problem.population import Population, check_order, columns_by_name
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
@@ -77,6 +78,18 @@ def classes_of(labels: Array) -> Array:
     return classes
 
 
+def check_targets(y: Array) -> None:
+    """Raise where labels are no classes, in scikit-learn's words and with a remedy."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        words = str(error).rstrip(".")
+        raise ValueError(
+            f"{words}. y holds {some(distinct(y))}: where each of these is a class, make them texts, "
+            "y.astype(str); otherwise put them into bands, or make it yes or no"
+        ) from None
+
+
 def check_classes(classes: Array, rows: int) -> None:
     """Raise unless there are two classes or more, and not so many that they have few rows each."""
     if len(classes) < 2:
@@ -115,8 +128,7 @@ def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
         places[np.asarray(labels == each, dtype=bool)] = place
     if (places < 0).any():
         found = some(list(dict.fromkeys(labels[places < 0].tolist())))
-        those = ", ".join(map(repr, classes[:FEW]))
-        raise ValueError(f"y holds labels that were not trained on: {found}; those were {those}")
+        raise ValueError(f"y holds labels that were not trained on: {found}; those were {some(classes)}")
     return places
 
 

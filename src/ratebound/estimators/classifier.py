@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ratebound.auditing import Audit
@@ -20,6 +19,7 @@ from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_a
 from ratebound.estimators._people import (
     check_classes,
     check_spoken_of,
+    check_targets,
     classes_of,
     encoded,
     in_order,
@@ -316,7 +316,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
         if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers
             check_classes(classes, len(y))
-        check_classification_targets(y)
+        check_targets(y)
         check_classes(classes, len(y))
         self.classes_ = classes
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)

@@ -49,8 +49,7 @@ def play(
     Give `rounds` (steps) or `epochs` (passes over the first population); the default is 40 epochs. Each
     round draws `batch_size` rows of every population; None takes all rows. Boosted trees always use all
     rows, and by default grow as many trees as the model says. `rb.Oracle` fits a whole model on all rows
-    in each round, at most 50 by default. Every fit is kept, and there are no batches, proxies or
-    estimates.
+    in each round, at most 50 by default, and every fit is kept.
 
     `rules` sets the rules of the game (`rb.Rules`), `keep` says which iterates are kept (`rb.Keep`), and
     `stop` when to end early (`rb.Stop`). `watch` names other compiled populations, such as a validation
@@ -62,46 +61,32 @@ def play(
     the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
     ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
 
-    An objective that is no sum of rates is trained for in a few such games, one after the other, until
-    one brings nothing (see ``docs/goals_beyond_sums.md``).
+    An objective that is no sum of rates takes a few such games (``docs/goals_beyond_sums.md``).
 
     `progress` shows a bar on a terminal, and lines elsewhere if it is True. An interrupt from the
-    keyboard ends the game and returns the trace so far. All arguments are checked, even those the
-    learner ignores. To continue from a model, pass ``learner.starting_at(trace.parameters[-1])`` as the
-    learner.
+    keyboard ends the game and returns the trace so far. To continue from a model, pass
+    ``learner.starting_at(trace.parameters[-1])`` as the learner.
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
     others, folds = _judges(compiled, judge, watch, seed)
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
     if compiled.goal is not None:
-        linear = partial(
-            play,
-            learner=learner,
-            player=player,
-            rounds=rounds,
-            epochs=epochs,
-            batch_size=batch_size,
-            rules=rules,
-            keep=keep,
-            seed=seed,
-            progress=progress,
-        )
+        same: dict[str, Any] = {"rules": rules, "keep": keep, "seed": seed, "progress": progress}
+        same |= {"rounds": rounds, "epochs": epochs, "batch_size": batch_size}
+        linear = partial(play, learner=learner, player=player, **same)
         return in_stages(compiled, dict(watch or {}), others if folds is None else judge, stop, linear)
     player, watched = learner.player if player is None else player, dict(watch or {})
+    _check_pair(learner, player, epochs)
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)
     fit = _started(side_by_side, compiled, settings * models, seed)
     keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
     if isinstance(fit, Answering):
-        if epochs is not None:
-            raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
         total = player.fits or rounds or learner.rounds or ANSWERS
         asking = Asking(compiled, fit, player, total, judge=others, folds=folds)
         return _played(asking, keeper, total, 1, stop, progress)
     assert isinstance(fit, Taking)
-    if player.by_fits:
-        raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
     _restore(fit, learner.initial, folds)
     if isinstance(fit, Growing):
         batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
@@ -113,6 +98,15 @@ def play(
     shown = None if others is None else Game(others, player, **how)
     turns = _turns(fit, game, shown, total, batch_size, seed)
     return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
+
+
+def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
+    """Whole fits are answers to a player that takes fits, and come in rounds."""
+    answers = issubclass(learner.fit, Answering)
+    if answers and epochs is not None:
+        raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
+    if player.by_fits and not answers:
+        raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
 
 
 def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:

@@ -61,6 +61,8 @@ def split(
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
     found = _Found(slice_count, two)
     entries = {key: _split_rows(net, membership, decisions - 1, found) for key, net in nets.items()}
+    if not found.targets:  # nothing costs anything, which is a cost of 0 for missing any target
+        found.targets[(True, *[False] * (decisions - 1))] = 0
     if found.masks:
         membership = _widened(membership, slice_count, list(found.masks))
     total, blocks = slice_count + len(found.masks), []

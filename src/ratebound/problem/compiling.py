@@ -36,9 +36,10 @@ from ratebound.problem.reductions.chain import goal_of
 from ratebound.problem.reductions.goal import Point, linear_at, whole_of
 from ratebound.problem.reductions.limits import least_sum, start_of
 from ratebound.problem.spelling_out import spelled_out
+from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
-from ratebound.rates.expressions import Area, Expression
-from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, is_cost, place_of
+from ratebound.rates.expressions import Area, Expression, Ratio
+from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, class_of, is_cost, place_of
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label, Name, Subset, value_text
 
@@ -79,11 +80,11 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         populations = {name: each.among(classes) for name, each in populations.items()}
     totals = {name: population.total_weight for name, population in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), totals)
+    if len(classes) > 2:
+        _check_said(problem, classes)
     if not isinstance(problem.objective, Expression):
         return _with_goal(problem, populations, first, classes)
     book = _Book(populations, totals, 1 + len(problem.demands), first, classes)
-    if len(classes) > 2:
-        _check_areas(problem, classes)
     book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
@@ -128,13 +129,22 @@ def _classes(populations: dict[str, Population], first: str) -> Classes:
     return found
 
 
-def _check_areas(problem: Problem, classes: Classes) -> None:
-    for constraint in problem.constraints:
-        if isinstance(constraint.left, Area):
+def _check_said(problem: Problem, classes: Classes) -> None:
+    """Raise where an area or a ratio does not fit several classes, in the words that were said."""
+    for promise in problem.constraints:
+        if isinstance(promise.left, Area):
             raise ValueError(
-                f"{constraint}: an area is that of two classes, and there are {len(classes)}: bound "
+                f"{promise}: an area is that of two classes, and there are {len(classes)}: bound "
                 f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
             )
+    objective = problem.objective
+    said = [objective, *(promise.left for promise in problem.constraints)]
+    for metric in [*said, *(objective.parts if isinstance(objective, Extreme) else ())]:
+        if isinstance(metric, Ratio) and metric.rate is not None:
+            try:
+                class_of(metric.rate, classes)
+            except ValueError as error:
+                raise ValueError(f"{metric}: {error}") from None
 
 
 def _with_goal(

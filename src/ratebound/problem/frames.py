@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -132,5 +132,7 @@ def distinct(values: Array, most: int | None = 11) -> list[Any]:
     return found
 
 
-def some(values: list[Any]) -> str:
-    return ", ".join(map(repr, values[:10])) + (", ..." if len(values) > 10 else "")
+def some(values: Sequence[Any]) -> str:
+    """Up to ten of the values, as they are written in plain Python."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values[:10]]
+    return ", ".join(map(repr, plain)) + (", ..." if len(values) > 10 else "")

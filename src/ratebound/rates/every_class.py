@@ -33,7 +33,8 @@ def rates_of_every_class(rate: Rate, classes: Sequence[Value]) -> list[Rate]:
 
 
 def _is_open(rate: Rate) -> bool:
-    return rate.of is None and KINDS[rate.kind].speaks == "one class"
+    kind = KINDS.get(rate.kind)  # a goal from another process may speak of a rate unknown here
+    return rate.of is None and kind is not None and kind.speaks == "one class"
 
 
 def _of_class(constraint: Constraint, of: Value) -> Constraint:

@@ -130,15 +130,20 @@ def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
     if own.keys() == {"column"} and rate.of is None and len(classes) > 2:  # of any error
         each = (_of_class(rate, each, each, classes) for each in reversed(classes))
         return tuple(missed for missed, _ in each)
-    of = rate.of if kind.speaks == "one class" else classes[-1]
-    if of is None:
-        if len(classes) > 2:
-            raise ValueError(
-                f"there are {len(classes)} classes, so say which one it speaks of: "
-                f"{rate.kind}(of={value_text(classes[0])}). They are {_listed(classes)}"
-            )
-        of = classes[-1]
+    of = class_of(rate, classes)
     return _of_class(rate, of, of, classes)
+
+
+def class_of(rate: Rate, classes: Classes) -> Value:
+    """The class that a rate speaks of; the last of two, and an error of more, where it does not say."""
+    if KINDS[rate.kind].speaks != "one class":
+        return classes[-1]
+    if rate.of is None and len(classes) > 2:
+        raise ValueError(
+            f"there are {len(classes)} classes, so say which one it speaks of: "
+            f"{rate.kind}(of={value_text(classes[0])}). They are {_listed(classes)}"
+        )
+    return classes[-1] if rate.of is None else rate.of
 
 
 def _of_class(

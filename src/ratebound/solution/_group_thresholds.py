@@ -18,7 +18,7 @@ from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
-from ratebound.rates.subsets import Value, holding
+from ratebound.rates.subsets import Value, holding, plain_value, value_text
 from ratebound.solution._checking import plain, texts
 from ratebound.solution._choosing import voted_scores
 from ratebound.solution._deciding_graph import Said
@@ -240,18 +240,18 @@ def _rule_of_offsets(at: Array, weights: Array, classes: Sequence[Any]) -> str:
 
     >>> offsets = np.array([[0.0, 0.25, np.inf], [0.0, -0.5, 1.0]])
     >>> print(_rule_of_offsets(offsets, np.array([0.25, 0.75]), ["cat", "dog", "cow"]))
-    the largest of score('cat'), score('dog') + 0.5, score('cow') - 1
-    (with probability 0.25 of score('cat'), score('dog') - 0.25)
+    the largest of score("cat"), score("dog") + 0.5, score("cow") - 1
+    (with probability 0.25 of score("cat"), score("dog") - 0.25)
     >>> print(_rule_of_offsets(np.array([[np.inf, 0.0, np.inf]]), np.ones(1), ["cat", "dog", "cow"]))
-    always 'dog'
+    always "dog"
     """
     found, which = np.unique(at, axis=0, return_inverse=True)
     shares = np.bincount(which.reshape(-1), weights)
-    said = []
+    names, said = [value_text(plain_value(each)) for each in classes], []
     for offsets in found:
-        open_to = [each for each in zip(classes, offsets.tolist(), strict=True) if each[1] < np.inf]
-        terms = ", ".join(f"score({name!r}){_added(-by)}" for name, by in open_to)
-        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]!r}")
+        open_to = [each for each in zip(names, offsets.tolist(), strict=True) if each[1] < np.inf]
+        terms = ", ".join(f"score({name}){_added(-by)}" for name, by in open_to)
+        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]}")
     first, *others = np.argsort(-shares, kind="stable").tolist()
     words = said[first] if said[first].startswith("always") else f"the largest {said[first]}"
     chances = [f"with probability {shares[each]:.4g} {said[each]}" for each in others]

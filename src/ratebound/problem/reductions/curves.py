@@ -25,7 +25,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved
 from ratebound.rates.beyond_sums import Curve
 from ratebound.rates.expressions import Expression
-from ratebound.rates.subsets import Value
+from ratebound.rates.subsets import Value, value_text
 
 EDGE = 1e-4  # rates closer to 0 have the tangent of this
 
@@ -43,6 +43,12 @@ def apply(problem: Problem, classes: tuple[Value, ...]) -> Convex:
     if curve.kind != "kl_divergence":
         return _MEANS[curve.kind](pieces)
     if curve.target is not None:
+        if len(classes) > 2 and curve.rate.of is None:
+            said = f"of={value_text(classes[-1])}, target={curve.target!r}"
+            raise ValueError(
+                f"{curve}: there are {len(classes)} classes, so say of which one the share is aimed at, "
+                f"as in kl_divergence({said})"
+            )
         return Divergence(pieces, len(pieces), np.array([curve.target, 1 - curve.target]))
     return Divergence(pieces, 2 if len(pieces) == 3 else len(pieces) // 2, None)
 
