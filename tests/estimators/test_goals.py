@@ -114,3 +114,39 @@ def test_more_than_two_classes():
     mixture = rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=60, batch_size=None))
     plain = LogisticRegression().fit(features, label).predict(features)
     assert mixture.objectives["train"] >= f1_score(label, plain, average=None).min()
+
+
+def test_two_ratios_are_audited_as_they_were_asked_for(tmp_path):
+    fair = ['precision(group == "a") >= 0.9 * precision()', "recall() >= 0.4"]
+    quick = {"training": rb.Training(epochs=3), "random_state": 0}
+    model = rb.RateConstrainedClassifier(fair, **quick).fit(X, Y, columns={"group": GROUP})
+    assert len(model.constraints_) == 3  # two of them at a level
+    report = model.audit(X, Y, columns={"group": GROUP})
+    assert [promise.words for promise in report.promises] == fair
+    yes = model.decision_proba(X)[:, 1]
+
+    def precision(rows):
+        return yes[rows & Y].sum() / yes[rows].sum()
+
+    wanted = precision(GROUP == "a") >= 0.9 * precision(GROUP != "") - 1e-9
+    assert report.promises[0].kept == wanted
+    loaded = rb.load(model.save(tmp_path))
+    assert str(loaded.audit(X, Y, columns={"group": GROUP})) == str(report)
+    new = RANDOM.normal(size=(900, 3))
+    asked = model.solution_.problem.asked
+    people = rb.Population(new, Y, columns={"group": GROUP})
+    assert len(rb.certify(asked, model, people).promises) == 3
+
+
+def test_an_objective_says_which_way():
+    with pytest.raises(ValueError, match='say which way it is to go, as in "maximize f_score'):
+        rb.RateConstrainedClassifier(objective="f_score()").fit(X, Y)
+    assert rb.Problem.stated("Maximise f_score()").sense == "maximize"
+
+
+def test_promises_of_an_objective_that_is_a_problem_count():
+    problem = rb.Problem(maximize="g_mean()", subject_to=["recall() >= 0.9"])
+    quick = {"training": rb.Training(epochs=2), "random_state": 0}
+    for constraints in ((), problem.subject_to):
+        model = rb.RateConstrainedClassifier(constraints, objective=problem, **quick).fit(X, Y)
+        assert list(model.constraints_) == ["recall() >= 0.9"]

@@ -148,6 +148,7 @@ SLIPS = {
     'confusion(label="ant", predicted="elk") <= 0.5': 'no class "elk"',
     'recall(age == 1, of="bee") >= 0.5': 'no row .* where age == 1 and the label is "bee"',
     'recall(of="bee", at=0.5) >= 0.5': 'no one score to compare with 0.5: .*at="cautious"',
+    "precision() >= 0.5": r'^precision\(\): there are 3 classes, .*: precision\(of="ant"\)',
     "roc_auc() >= 0.5": "an area is that of two classes, and there are 3",
     'churn(versus="old") <= 0.5': "column 'old' holds 'elk', which is none of the classes",
 }
@@ -188,3 +189,19 @@ def test_populations_share_their_classes():
     assert compiled.evaluate(scores)[1].tolist() == [0.0]
     with pytest.raises(ValueError, match=r"population 'other' has the label 7.*classes 0, 1, 2"):
         rb.compile(problem, people, other=rb.Population(None, [0, 1, 7]))
+
+
+def test_shares_are_aimed_at_of_one_class():
+    people = rb.Population([[0.0], [1.0], [2.0]], ["ant", "bee", "cat"])
+    with pytest.raises(ValueError, match=r'say of which one .*kl_divergence\(of="cat", target=0.5\)'):
+        rb.compile(rb.Problem("kl_divergence(target=0.5)"), people)
+    compiled = rb.compile(rb.Problem('kl_divergence(of="bee", target=0.5)'), people)
+    value = 0.5 * np.log(0.5 / (1 / 3)) + 0.5 * np.log(0.5 / (2 / 3))
+    assert compiled.evaluate(np.eye(3))[0] == pytest.approx(value)
+
+
+def test_nothing_may_cost_anything():
+    people = rb.Population([[0.0], [1.0], [2.0]], ["ant", "bee", "cat"])
+    compiled = rb.compile(rb.Problem("prevalence(of='ant')"), people)
+    assert compiled.targets.shape == (1, 3)
+    assert rb.play(compiled, rb.Linear(), rounds=2).objectives == pytest.approx(1 / 3)

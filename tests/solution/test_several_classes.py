@@ -161,8 +161,8 @@ def test_ties_go_to_the_later_class():
 def test_rules_name_the_classes():
     lines = mixture_of(BY_SEX).rule.splitlines()
     assert [line.split(":")[0] for line in lines] == ['sex == "F"', 'sex == "M"']
-    assert "always 'ape'" in lines[1]
-    assert "score('dog')" in lines[1]
+    assert 'always "ape"' in lines[1]
+    assert 'score("dog")' in lines[1]
     assert "by model" in lines[0]
 
 

@@ -16,6 +16,7 @@ NOTHING = "–"
 MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
 GROUPS_SHOWN = 40
 CONFUSIONS_SHOWN = 12
+CLASSES_SHOWN = 20  # of each such table
 CONFUSED = "what rows of each label are decided to be, and which share of them"
 
 
@@ -34,10 +35,7 @@ def as_text(report: Audit) -> str:
     lines += ["", *aligned(rows, right=range(1, 8))]
     if len(report.groups) > len(shown):
         lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
-    for each in report.confusions[:CONFUSIONS_SHOWN]:
-        lines += ["", *confusion_lines(each)]
-    if len(report.confusions) > CONFUSIONS_SHOWN:
-        lines.append(f"… and {len(report.confusions) - CONFUSIONS_SHOWN} more tables, in .confusions")
+    lines += _confusion_tables(report)
     return "\n".join([*lines, "", summary(report) + "."])
 
 
@@ -145,6 +143,19 @@ def group_row(group: Group, report: Audit) -> list[str]:
     positives = NOTHING if group.positives is None else f"{group.positives:,}"
     rates = [number(getattr(group, rate)) for rate in heads(several)]
     return [name, f"{group.rows:,}", *[positives] * (not several), *rates]
+
+
+def _confusion_tables(report: Audit) -> list[str]:
+    """The first tables of labels and decisions; none of more classes than fit on a page."""
+    if report.confusions and len(report.confusions[0].classes) > CLASSES_SHOWN:
+        classes = len(report.confusions[0].classes)
+        return ["", f"tables of {classes} classes by {classes} decisions are in .confusions"]
+    lines = []
+    for each in report.confusions[:CONFUSIONS_SHOWN]:
+        lines += ["", *confusion_lines(each)]
+    if len(report.confusions) > CONFUSIONS_SHOWN:
+        lines.append(f"… and {len(report.confusions) - CONFUSIONS_SHOWN} more tables, in .confusions")
+    return lines
 
 
 def confusion_lines(confusion: Confusion) -> list[str]:

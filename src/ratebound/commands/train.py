@@ -18,6 +18,8 @@ from ratebound.commands.runs import Run
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
+from ratebound.problem.problem import Problem
+from ratebound.rates.parities import Parity
 from ratebound.solution.known_groups import known_groups
 from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
@@ -35,13 +37,17 @@ def train(run: Run) -> int:
     problem = stated(run)
     with one_notice():
         given = read_given(run, problem)
-        fitting, aside = _parted(compile(problem, given.people, **given.others), run)
+        measurable = problem.at_levels(dict.fromkeys(problem.leveled))
+        fitting, aside = _parted(compile(measurable, given.people, **given.others), run)
+        # Ratios that are compared with ratios are compiled at levels, which training searches for.
+        compared = [promise for promise in problem.subject_to if isinstance(promise, Parity)]
+        promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
         tell_columns(fitting.first.X, given.features)
 
-    model = _fitted(fitting, given.features, run)
+    model = _fitted(fitting, promised, given.features, run)
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
-        report = audit(aside.problem, solution, aside.first, **aside.others)
+        report = audit(promised, solution, aside.first, **aside.others)
         told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
         solution = solution.recorded(**told, source=digest_of(run.data))
         _write(solution, report, model.trace_, run.out)
@@ -67,12 +73,13 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
         ) from None
 
 
-def _fitted(fitting: Compiled, features: Features, run: Run) -> Any:
+def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run) -> Any:
     from ratebound.estimators.choices import Training
     from ratebound.estimators.planning import fitted
 
     return fitted(
         fitting,
+        promised,
         model=run.model,
         player=run.player,
         solution=run.solution,

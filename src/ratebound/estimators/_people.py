@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
@@ -62,6 +61,8 @@ def read_labels(y: Any) -> Array:
         )
     if isinstance(y, list | tuple) and all(isinstance(label, str) for label in labels):
         labels = labels.astype(str)
+    if labels.dtype == object and all(type(label) is int for label in labels):
+        labels = labels.astype(int)  # as tables often hold whole numbers
     return labels
 
 
@@ -78,8 +79,19 @@ def classes_of(labels: Array) -> Array:
     return classes
 
 
+def asked_for(objective: Any, constraints: Any) -> Problem:
+    """The problem that these say; the promises of an objective that is a problem count too."""
+    problem = Problem.stated(objective, constraints)
+    if not isinstance(objective, Problem):
+        return problem
+    others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
+    return problem.promising([*others, *problem.subject_to])
+
+
 def check_targets(y: Array) -> None:
     """Raise where labels are no classes, in scikit-learn's words and with a remedy."""
+    from sklearn.utils.multiclass import check_classification_targets  # deciding needs none of it
+
     try:
         check_classification_targets(y)
     except ValueError as error:

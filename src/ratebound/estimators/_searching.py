@@ -98,11 +98,18 @@ class Search:
 
     @property
     def moves(self) -> bool:
-        """Whether thresholds move: the other solutions use iterates as they were played, and known
-        groups have thresholds anyway. Where nothing but errors counts, models decide best at 0."""
-        chosen = self.known is None and self.solve in (shrink, best_iterate)
+        """Whether thresholds move; known groups have thresholds anyway."""
+        return self.known is None and self.chooses
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a solution is chosen among iterates, at any threshold, and the plain model.
+
+        The other solutions use iterates as they were played. Where nothing but errors counts, models
+        decide best at 0.
+        """
         errors_only = self.everyone.problem.objective == error_rate() and not self.everyone.constraints
-        return chosen and not errors_only
+        return self.solve in (shrink, best_iterate) and not errors_only
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone
     train, validation = _validated(search)
-    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.moves or search.aims else None
+    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.chooses or search.aims else None
     margins = np.zeros(len(everyone.constraints))
     if search.aims:
         assert plain is not None
@@ -151,7 +158,7 @@ def found(search: Search) -> Found:
     else:
         trace, own = _trained(search, train, validation, margins, clock)
     together = own
-    if search.moves and plain is not None and not trace.interrupted:
+    if search.chooses and plain is not None and not trace.interrupted:
         together = beside(own, plain)
     candidates = candidates_of(search, together)
     safer: tuple[tuple[Mixture, Array], ...] = ()

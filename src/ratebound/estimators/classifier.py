@@ -17,6 +17,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._people import (
+    asked_for,
     check_classes,
     check_spoken_of,
     check_targets,
@@ -35,7 +36,6 @@ from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, unmasked
 from ratebound.problem.population import check_order
-from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups
@@ -52,7 +52,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. A count
         refers to all rows given to `fit`, including held-out ones, unless it has ``per=``. In
         cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
-    objective : what to minimize; a text may say "maximize f_score()", and a `rb.Problem` has its own.
+    objective : what to minimize; a text may say "maximize f_score()", and a `rb.Problem` has its own,
+        whose promises count too.
     model : "linear", "mlp", "lattice", "lightgbm" or "xgboost", each short for a learner with several
         learning rates to choose from; a learner with your own settings, such as ``rb.Linear(...)``,
         ``rb.MLP(hidden=(64,))`` or ``rb.Lattice(monotone={"income": 1})``; an `LGBMClassifier` or
@@ -169,7 +170,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         people = {FIRST: labelled(X, labels, columns, weights, classes)}
-        problem = Problem.stated(self.objective, self.constraints)
+        problem = asked_for(self.objective, self.constraints)
         people |= other_populations(others, classes)
         check_spoken_of(others, problem)
         problem, fitting, aside = set_aside(self, problem, people, seed)

@@ -205,13 +205,18 @@ def _policies(
     yield HYBRID, thresholds_on(_iterates(trained), fitting, known)
 
 
-def fitted(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
-    """The classifier for a compiled problem, trained on its rows; `options` are its parameters."""
-    problem, people, classes = compiled.problem, compiled.first, compiled.classes
+def fitted(
+    compiled: Compiled, problem: Problem | None = None, **options: Any
+) -> RateConstrainedClassifier:
+    """The classifier for a compiled problem, trained on its rows; `options` are its parameters.
+
+    Another `problem` may be given, such as one whose comparisons of ratios need a model to be compiled.
+    """
+    problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
     assert people.y is not None
     if len(classes) == 2:
         options["positive_label"] = classes[1]
-    model = RateConstrainedClassifier(problem.subject_to, objective=problem, **options)
+    model = RateConstrainedClassifier(objective=problem, **options)
     found: RateConstrainedClassifier = model.fit(
         people.X,
         np.asarray(classes)[people.y.astype(np.intp)],

@@ -41,7 +41,7 @@ from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression, Ratio
 from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, class_of, is_cost, place_of
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import Label, Name, Subset, value_text
+from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
 
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
@@ -302,7 +302,9 @@ class _Book:
         return found
 
     def cells(self) -> tuple[Array, Array]:
-        """Each row's cell (n,), and the packed membership of cells in slices."""
+        """Each row's cell (n,), and the packed membership of cells in slices, of which there is one."""
+        if not self.slices:  # no decision makes a difference
+            self._slice(FIRST, EVERYONE)
         cells, memberships, first = [], [], 0
         for name, population in self.populations.items():
             rows = len(population)

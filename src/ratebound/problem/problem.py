@@ -177,10 +177,11 @@ class Problem:
         >>> fair.at_levels({fair.leveled[0]: 0.5}).asked == fair
         True
         """
-        found: dict[Promise, None] = {}
+        found: list[Promise] = []
         for promise in self.subject_to:
             asked = promise.keeps if isinstance(promise, Constraint) else None
-            found[promise if asked is None else asked] = None
+            if asked is None or asked not in found:  # it has become several promises
+                found.append(promise if asked is None else asked)
         return self.promising(found)
 
     @cached_property
