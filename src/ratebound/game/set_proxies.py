@@ -112,12 +112,12 @@ def _logistic_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
 
 def _hinge(scores: Array, targets: Targets) -> Array:
     within, without = (_largest_within(scores, own) for own in (targets.member, ~targets.member))
-    return (1 + without - within).clip(min=0)
+    return (1 + (without - within)).clip(min=0)
 
 
 def _hinge_slope(scores: Array, targets: Targets, costs: Array) -> Array:
     within, without = (_largest_within(scores, own) for own in (targets.member, ~targets.member))
-    paid = costs * (1 + without - within > 0)
+    paid = costs * (1 + (without - within) > 0)
     found: Array = 0.0
     for side, peaks, sign in ((targets.inside, within, -1), (targets.outside, without, 1)):
         # Classes that share the largest score share its slope, as all do before the first step.
