@@ -60,9 +60,9 @@ def made():
     shares = np.array([36.5, 48.8, 6.2, 0.5, 1.6, 3.0, 3.4]) / 100
     y = rng.choice(7, 40_000, p=shares)
     area = rng.choice(4, len(y))
-    X = rng.normal(size=(len(y), 10)) + 2.2 * rng.normal(size=(7, 10))[y]
+    X = rng.normal(size=(len(y), 10)) + 0.9 * rng.normal(size=(7, 10))[y]
     X[:, 0] += 0.8 * area
-    return Rows(X, y, np.array(["a", "b", "c", "d"])[area], 0.7, 20_000)
+    return Rows(X, y, np.array(["a", "b", "c", "d"])[area], 0.6, 20_000)
 
 
 def education():

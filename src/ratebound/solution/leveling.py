@@ -40,9 +40,9 @@ Tried = tuple[float, float]  # the worst violation at a level, then the objectiv
 def at_levels(
     problem: Problem, scores: Any, train: Population, *, known: Any = (), **others: Population
 ) -> Problem:
-    """The problem with every comparison of two ratios as two promises, at the level that is best.
+    """The problem with every comparison of two ratios as two promises, at the best level found.
 
-    The level is the best one for thresholds on `scores`, by the `known` columns if any, as in
+    The level is the best of those tried for thresholds on `scores`, by the `known` columns if any, as in
     `rb.thresholds`; the other arguments are as there. What comes back can be compiled.
 
     >>> import ratebound as rb
