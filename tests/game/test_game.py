@@ -11,10 +11,9 @@ import pytest
 
 import ratebound as rb
 from ratebound.base.arrays import as_like
-from ratebound.game import _costs as costs
-from ratebound.game import _places as places
 
 from ..extras import torch
+from .layouts import LAYOUTS, game_with
 
 PROXY = {  # of complex scores too: a step into the imaginary differentiates to the last digit
     "hinge": lambda s: np.where(np.real(s) > -1, 1 + s, 0),
@@ -188,29 +187,6 @@ def expected_round(name, weights, scores, multipliers, loss, proxy):
 
 
 # --- the gradient --------------------------------------------------------------------------------
-
-LAYOUTS = {  # name: device, constants to set
-    "dense": (None, {}),
-    "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
-    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
-    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 50}),
-    "torch": ("cpu", {}),
-    "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
-    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0}),
-}
-
-
-def game_with(layout, monkeypatch, compiled, player=None, **options):
-    device, constants = LAYOUTS[layout]
-    if device is not None:
-        pytest.importorskip("torch")
-    for constant, value in constants.items():
-        monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
-    game = rb.Game(compiled, player, device=device, **options)
-    for table in game.blocks:
-        assert (table.membership is None) == ("bits" in layout)
-        assert isinstance(table.membership, places.Lists) == ("lists" in layout)
-    return game
 
 
 @pytest.mark.parametrize("layout", ["dense", "bits", "torch"])

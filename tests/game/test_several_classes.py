@@ -8,10 +8,9 @@ import pytest
 
 import ratebound as rb
 from ratebound.base.arrays import as_like
-from ratebound.game import _costs as costs
-from ratebound.game import _places as places
 
 from ..extras import torch
+from .layouts import LAYOUTS, game_with
 
 CLASSES = ("ape", "bee", "cat", "dog")
 D, K = len(CLASSES), 3
@@ -186,26 +185,6 @@ def started(game, scores, weights=None):
         return state
     own = as_like(weights, state.multipliers.weights)
     return replace(state, multipliers=replace(state.multipliers, weights=own))
-
-
-LAYOUTS = {  # name: device, constants to set
-    "dense": (None, {}),
-    "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
-    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
-    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 48}),
-    "torch": ("cpu", {}),
-    "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
-    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0}),
-}
-
-
-def game_with(layout, monkeypatch, compiled, player=None, **options):
-    device, constants = LAYOUTS[layout]
-    if device is not None:
-        pytest.importorskip("torch")
-    for constant, value in constants.items():
-        monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
-    return rb.Game(compiled, player, device=device, **options)
 
 
 def weights_of(weighted):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.game.moving import with_moved_thresholds
 
 from ..extras import pd
+from .deployed import deciders, learners
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(240, 3))
@@ -20,36 +20,8 @@ PEOPLE = rb.Population(X, Y, columns=GROUP)
 PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.35, rb.recall() >= 0.6])
 COMPILED = rb.compile(PROBLEM, PEOPLE)
 
-
-def chain():
-    from torch import nn
-
-    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-
-
-def naive():
-    from sklearn.naive_bayes import GaussianNB
-
-    return rb.Oracle(GaussianNB())
-
-
-LEARNERS = {  # what it needs, and how it is made
-    "linear": (None, lambda: rb.Linear(0.1)),
-    "torch": ("torch", lambda: rb.Torch(chain, 0.01)),
-    "lattice": ("torch", lambda: rb.Lattice(lattices=3, rank=2, keypoints=4)),
-    "boosted": ("lightgbm", lambda: rb.Boosted("lightgbm")),
-    "oracle": ("skops", naive),
-}
-DECIDERS = {
-    "draw": rb.average,
-    "one": rb.last_iterate,
-    "vote": lambda trace: rb.determinize(rb.average(trace), COMPILED, "vote").model,
-    "moved thresholds": lambda trace: rb.shrink(with_moved_thresholds(trace, COMPILED)),
-    "thresholds by group": lambda trace: rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]),
-    "a vote by group": lambda trace: (
-        rb.determinize(rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]), COMPILED, "vote").model
-    ),
-}
+LEARNERS = learners(1)
+DECIDERS = deciders(PROBLEM, COMPILED, PEOPLE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)

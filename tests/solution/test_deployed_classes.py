@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.game.moving import with_moved_thresholds
+
+from .deployed import deciders, learners
 
 rng = np.random.default_rng(3)
 CLASSES = ("cow", "ape", "bee")
@@ -22,43 +23,17 @@ PROBLEM = rb.Problem(
 COMPILED = rb.compile(PROBLEM, PEOPLE)
 
 
-def chain():
-    from torch import nn
-
-    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
-
-
-def naive():
-    from sklearn.naive_bayes import GaussianNB
-
-    return rb.Oracle(GaussianNB())
-
-
 def logistic():
     from sklearn.linear_model import LogisticRegression
 
     return rb.Oracle(LogisticRegression())
 
 
-LEARNERS = {  # what it needs, and how it is made
-    "linear": (None, lambda: rb.Linear(0.1)),
-    "torch": ("torch", lambda: rb.Torch(chain, 0.01)),
-    "lattice": ("torch", lambda: rb.Lattice(lattices=3, rank=2, keypoints=4)),
-    "lightgbm": ("lightgbm", lambda: rb.Boosted("lightgbm")),
+LEARNERS = learners(3) | {
     "xgboost": ("xgboost", lambda: rb.Boosted("xgboost")),
-    "oracle": ("skops", naive),
     "logistic": ("skops", logistic),
 }
-DECIDERS = {
-    "draw": rb.average,
-    "one": rb.last_iterate,
-    "vote": lambda trace: rb.determinize(rb.average(trace), COMPILED, "vote").model,
-    "moved offsets": lambda trace: rb.shrink(with_moved_thresholds(trace, COMPILED)),
-    "offsets by group": lambda trace: rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]),
-    "a vote by group": lambda trace: (
-        rb.determinize(rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"]), COMPILED, "vote").model
-    ),
-}
+DECIDERS = deciders(PROBLEM, COMPILED, PEOPLE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)

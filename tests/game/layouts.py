@@ -1,0 +1,30 @@
+"""Games whose rows meet their slices in each of the ways that there are, on the CPU and as on a GPU."""
+
+import pytest
+
+import ratebound as rb
+from ratebound.game import _costs as costs
+from ratebound.game import _places as places
+
+LAYOUTS = {  # name: device, constants to set
+    "dense": (None, {}),
+    "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
+    "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
+    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 48}),
+    "torch": ("cpu", {}),
+    "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
+    "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0}),
+}
+
+
+def game_with(layout, monkeypatch, compiled, player=None, **options):
+    device, constants = LAYOUTS[layout]
+    if device is not None:
+        pytest.importorskip("torch")
+    for constant, value in constants.items():
+        monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
+    game = rb.Game(compiled, player, device=device, **options)
+    for table in game.blocks:
+        assert (table.membership is None) == ("bits" in layout)
+        assert isinstance(table.membership, places.Lists) == ("lists" in layout)
+    return game
