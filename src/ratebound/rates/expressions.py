@@ -213,7 +213,7 @@ class Ratio(SingleMetric):
         words = 1.0 if self.rate is None else self.factor * factor
         return replace(self, numerator=self.numerator * factor, factor=words)
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    __rmul__ = __mul__  # type: ignore[assignment]  # others refuse anything here too
 
     def _compared(self, relation: Bound, other: Any) -> Any:
         """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""

@@ -16,6 +16,7 @@ little inside: they are tangents all the same, and bound f from below all the sa
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,9 +60,9 @@ class Convex(Goal):
 
     pieces: tuple[Expression, ...]
 
+    @abstractmethod
     def slope(self, pieces: Array) -> Array:
         """Its gradient (q,) at pieces (q,) that are not at the edge."""
-        raise NotImplementedError
 
     def inside(self, pieces: Array) -> Array:
         """The nearest pieces (q,) that are not at the edge."""

@@ -162,10 +162,12 @@ class LargestRatio(Goal):
             low = least(row, float(constant))
             if low <= NOTHING:
                 assert isinstance(part, Ratio)
+                counted = part.denominator.rates[0]
+                kind = "negative_rate" if counted.kind == "predicted_negatives" else "positive_rate"
                 raise ValueError(
                     f"{part}: what it divides by, {part.denominator}, can be 0 where all promises are "
-                    "kept, and then it has no value: promise that it is not, as in recall() >= 0.5 or "
-                    "positive_rate() >= 0.05"
+                    "kept, and then it has no value: promise that it is not, as in "
+                    f"{replace(counted, kind=kind, per=None)} >= 0.05"
                 )
             lowest.append(low)
         return replace(self, lowest=tuple(lowest))
