@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -88,6 +88,23 @@ class Population:
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def stored(self) -> bool:
+        """Whether its rows are on disk."""
+        return False
+
+    def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
+        """All rows in order, some at a time, as populations in memory.
+
+        Each has labels, weights and the `columns` named, and its `X` if `inputs` are asked for.
+        Rows that are in memory come in one piece.
+        """
+        yield self
+
+    def in_memory(self) -> Population:
+        """The population with all its rows in memory."""
+        return self
 
     def __repr__(self) -> str:
         labels = "no labels" if self.y is None else f"{len(self.classes or ()):,} classes"

@@ -1,0 +1,67 @@
+"""Rows on disk as models meet them: numbers that are read when they are asked for.
+
+A pass over all rows comes in pieces, in the order of the rows. Batches are drawn from *windows*: parts
+of the rows that are in memory for a while, in a new order each time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.types import Array
+
+
+class StoredRows(ABC):
+    """Rows (n, d) of numbers, of which only some are in memory."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    ndim: int = 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Array]:
+        """All rows, some (b, d) at a time, in order."""
+
+    @abstractmethod
+    def take(self, rows: Array) -> Array:
+        """These rows (b, d), by their numbers; those of the latest windows need no reading."""
+
+    @abstractmethod
+    def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
+        """The numbers of all rows once, those of one window at a time, which is then in memory.
+
+        They are in an order drawn by `random`; None leaves them in theirs.
+        """
+
+
+class Stacked(StoredRows):
+    """The rows of several matrices one after the other, of which some are on disk."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = list(parts)
+        self.starts = np.cumsum([0] + [part.shape[0] for part in parts])
+        self.shape = (int(self.starts[-1]), *parts[0].shape[1:])
+        self.dtype = np.result_type(*(part.dtype for part in parts))
+
+    def pieces(self) -> Iterator[Array]:
+        for part in self.parts:
+            yield from part.pieces() if isinstance(part, StoredRows) else [part]
+
+    def take(self, rows: Array) -> Array:
+        where = np.searchsorted(self.starts, rows, side="right") - 1
+        found = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
+        for place in np.unique(where).tolist():
+            own, part = where == place, self.parts[place]
+            numbers = rows[own] - self.starts[place]
+            found[own] = part.take(numbers) if isinstance(part, StoredRows) else part[numbers]
+        return found
+
+    def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
+        raise NotImplementedError("batches are drawn from each part by itself")
