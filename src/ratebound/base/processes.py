@@ -1,6 +1,7 @@
 """Several processes that train one model together, each with its own share of the rows.
 
-They are the group of `torch.distributed`, once that is initialised; alone, nothing here does anything.
+They are the group of `torch.distributed`, once that is initialised, or of `xgboost.collective`; alone,
+nothing here does anything.
 Whoever divides adds up over all processes first: a mean of means is another number where shares differ.
 Every function here is to be called by all processes, in the same order.
 """
@@ -8,8 +9,9 @@ Every function here is to be called by all processes, in the same order.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,13 +31,13 @@ def count() -> int:
     1
     """
     group = _group()
-    return 1 if group is None else int(group.get_world_size())
+    return 1 if group is None else group.size
 
 
 def rank() -> int:
     """Which of them this is, from 0 on; process 0 prints and writes."""
     group = _group()
-    return 0 if group is None else int(group.get_rank())
+    return 0 if group is None else group.rank
 
 
 def is_first() -> bool:
@@ -50,11 +52,7 @@ def gathered(value: Value) -> list[Value]:
     ['red']
     """
     group = _group()
-    if group is None:
-        return [value]
-    found: list[Any] = [None] * group.get_world_size()
-    _together(group.all_gather_object, found, value)
-    return found
+    return [value] if group is None else group.gathered(value)
 
 
 def of_first(value: Value) -> Value:
@@ -64,11 +62,7 @@ def of_first(value: Value) -> Value:
     3
     """
     group = _group()
-    if group is None:
-        return value
-    held = [value]
-    _together(group.broadcast_object_list, held, src=0)
-    return held[0]
+    return value if group is None else group.sent(value, 0)
 
 
 def total(array: Array) -> Array:
@@ -80,19 +74,20 @@ def total(array: Array) -> Array:
     array([1., 2.])
     """
     group = _group()
-    return array if group is None else _summed(group, array)
+    return array if group is None else group.summed(array)
 
 
 def totals(arrays: Sequence[Array]) -> list[Array]:
-    """The same of several arrays of one kind and precision, sent together."""
+    """The same of several arrays of one kind, sent together."""
     group = _group()
     if group is None or not arrays:
         return list(arrays)
     flat = [array.reshape(-1) for array in arrays]
-    whole = _summed(group, namespace(flat[0]).concatenate(flat))
+    whole = group.summed(namespace(flat[0]).concatenate(flat))
     found, start = [], 0
     for array, part in zip(arrays, flat, strict=True):
-        found.append(whole[start : start + len(part)].reshape(array.shape))
+        own = whole[start : start + len(part)].reshape(array.shape)
+        found.append(as_like(own, array))
         start += len(part)
     return found
 
@@ -103,41 +98,93 @@ def rows_of_all(array: Array) -> Array:
     return array if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
-def _group() -> Any:
-    """`torch.distributed` where there are several processes; else None. It does not import torch."""
+class _Group(ABC):
+    """Several processes, and what a library offers for them to talk by."""
+
+    lost: ClassVar[type[Exception]] = RuntimeError  # what the library raises where a process is gone
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self.size, self.rank = int(library.get_world_size()), int(library.get_rank())
+
+    @abstractmethod
+    def gathered(self, value: Any) -> list[Any]:
+        """The values of all processes, in their order."""
+
+    @abstractmethod
+    def sent(self, value: Any, source: int) -> Any:
+        """The value of process `source`."""
+
+    @abstractmethod
+    def summed(self, array: Array) -> Array:
+        """An array summed over all processes."""
+
+    def together(self, collective: Any, *given: Any, **named: Any) -> Any:
+        """Wait for all processes; an error that says so where one of them is gone."""
+        try:
+            return collective(*given, **named)
+        except self.lost as error:
+            raise ProcessLost(
+                f"process {self.rank} of {self.size} (counted from 0) has lost another one, which ended "
+                "or cannot be reached: its own message, if it left one, is above "
+                f"({str(error).splitlines()[0]})"
+            ) from error
+
+
+class _Torch(_Group):
+    """The group of `torch.distributed`."""
+
+    def gathered(self, value: Any) -> list[Any]:
+        found: list[Any] = [None] * self.size
+        self.together(self.library.all_gather_object, found, value)
+        return found
+
+    def sent(self, value: Any, source: int) -> Any:
+        held = [value]
+        self.together(self.library.broadcast_object_list, held, src=source)
+        return held[0]
+
+    def summed(self, array: Array) -> Array:
+        is_numpy = namespace(array) is np
+        sent = sys.modules["torch"].from_numpy(_widened(array)) if is_numpy else array.detach().clone()
+        backends = str(self.library.get_backend_config())
+        at = sent.device
+        if at.type == "cpu" and "gloo" not in backends:  # NCCL reaches what lies on GPUs
+            sent = sent.cuda()
+        elif at.type != "cpu" and "nccl" not in backends:
+            sent = sent.cpu()
+        self.together(self.library.all_reduce, sent)
+        sent = sent.to(at)
+        return sent.numpy() if is_numpy else sent
+
+
+class _XGBoost(_Group):
+    """The group of `xgboost.collective`, in which XGBoost also adds up its histograms."""
+
+    lost = ValueError  # an XGBoostError is one
+
+    def gathered(self, value: Any) -> list[Any]:
+        return [self.sent(value, source) for source in range(self.size)]
+
+    def sent(self, value: Any, source: int) -> Any:
+        return self.together(self.library.broadcast, (value,), source)[0]  # it does not send a bare None
+
+    def summed(self, array: Array) -> Array:
+        own = _widened(array if namespace(array) is np else array.detach().cpu().numpy())
+        summed = self.together(self.library.allreduce, own, self.library.Op.SUM).reshape(own.shape)
+        return summed if namespace(array) is np else as_like(summed, array)
+
+
+def _group() -> _Group | None:
+    """The group there is, where it has several processes; else None. It imports no library."""
     distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    return distributed if distributed.get_world_size() > 1 else None
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return _Torch(distributed) if distributed.get_world_size() > 1 else None
+    collective = sys.modules.get("xgboost.collective")
+    return _XGBoost(collective) if collective is not None and collective.get_world_size() > 1 else None
 
 
-def _summed(group: Any, array: Array) -> Array:
-    torch = sys.modules["torch"]
-    if namespace(array) is np:
-        kind: Any = np.asarray(array).dtype
-        wide = np.array(array, dtype=np.int64 if kind.kind in "bui" else kind)  # a copy
-        sent = torch.from_numpy(wide)
-    else:
-        sent = array.detach().clone()
-    backends = str(group.get_backend_config())
-    at = sent.device
-    if at.type == "cpu" and "gloo" not in backends:  # NCCL reaches what lies on GPUs
-        sent = sent.cuda()
-    elif at.type != "cpu" and "nccl" not in backends:
-        sent = sent.cpu()
-    _together(group.all_reduce, sent)
-    sent = sent.to(at)
-    return as_like(sent.numpy(), wide) if namespace(array) is np else sent
-
-
-def _together(collective: Any, *given: Any, **named: Any) -> None:
-    """Wait for all processes; an error that says so where one of them is gone."""
-    group = _group()
-    try:
-        collective(*given, **named)
-    except RuntimeError as error:
-        own, all_of_them = group.get_rank(), group.get_world_size()
-        raise ProcessLost(
-            f"process {own} of {all_of_them} (counted from 0) has lost another one, which ended or cannot "
-            f"be reached: its own message, if it left one, is above ({str(error).splitlines()[0]})"
-        ) from error
+def _widened(array: Array) -> Array:
+    """A copy, of whole numbers as wide as their sum may be."""
+    kind = np.asarray(array).dtype
+    return np.array(array, dtype=np.int64 if kind.kind in "bui" else kind)
