@@ -22,7 +22,7 @@ PUBLIC = {
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem compile",
-    "tables": "Features Inspection inspect",
+    "tables": "Features Inspection Parquet inspect",
     "game": """Answering CuttingPlane Descending ExternalRegret Fit Folds Game Grid Growing Keep
         Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
     "learners": "Boosted Lattice Linear MLP Oracle Torch check_monotone trace_of",

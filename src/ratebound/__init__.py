@@ -109,6 +109,7 @@ from ratebound.solution.status import Status
 from ratebound.solution.thresholds import thresholds
 from ratebound.tables.features import Features
 from ratebound.tables.inspecting import Inspection, inspect
+from ratebound.tables.parquet import Parquet
 
 if TYPE_CHECKING:
     from ratebound.estimators.choices import Training as Training
@@ -175,6 +176,7 @@ __all__ = [
     "Monitor",
     "Multipliers",
     "Oracle",
+    "Parquet",
     "Plan",
     "Player",
     "Policy",

@@ -9,9 +9,9 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Batch
-from ratebound.problem.frames import as_array, distinct, is_missing, length, some
+from ratebound.problem.frames import as_array, columns_by_name, distinct, is_missing, length, some
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Population, columns_by_name
+from ratebound.problem.population import Population
 from ratebound.rates.kinds import Classes
 
 

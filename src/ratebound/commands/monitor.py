@@ -15,7 +15,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.commands.uses import Use
-from ratebound.problem.population import columns_by_name
+from ratebound.problem.frames import columns_by_name
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture

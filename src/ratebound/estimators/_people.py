@@ -9,8 +9,17 @@ import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, distinct, frame_columns, is_missing, some, unmasked
-from ratebound.problem.population import Population, check_order, columns_by_name
+from ratebound.problem.frames import (
+    as_array,
+    check_order,
+    columns_by_name,
+    distinct,
+    frame_columns,
+    is_missing,
+    some,
+    unmasked,
+)
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text

@@ -34,8 +34,7 @@ from ratebound.estimators.choices import Training, as_learner, as_players, as_so
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import frame_columns, unmasked
-from ratebound.problem.population import check_order
+from ratebound.problem.frames import check_order, frame_columns, unmasked
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups

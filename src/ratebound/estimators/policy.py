@@ -14,7 +14,8 @@ from typing import Any
 from ratebound.auditing import Audit, audit
 from ratebound.certifying.certify import certify
 from ratebound.estimators._people import labelled, other_populations, trained_labels
-from ratebound.problem.population import Population, check_order
+from ratebound.problem.frames import check_order
+from ratebound.problem.population import Population
 from ratebound.solution import files
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture

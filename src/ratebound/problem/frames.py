@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr
+from ratebound.rates.subsets import Name
 
 
 def frame_columns(X: Any) -> list[Any]:
@@ -136,3 +137,36 @@ def some(values: Sequence[Any]) -> str:
     """Up to ten of the values, as they are written in plain Python."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values[:10]]
     return ", ".join(map(repr, plain)) + (", ..." if len(values) > 10 else "")
+
+
+def columns_by_name(columns: Any) -> dict[Name, Any]:
+    """The columns of a DataFrame or a mapping, by their names; none for None."""
+    if columns is None:
+        return {}
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    names = frame_columns(columns)
+    if not names:
+        raise TypeError(
+            f"columns takes a DataFrame or a mapping from names to values, got {type(columns).__name__}"
+        )
+    return {name: columns[name] for name in names}
+
+
+def check_order(X: Any, parts: Mapping[str, Any]) -> None:
+    """Raise where a part has the rows of `X` in another order.
+
+    Rows are matched by their place. So where pandas names the rows of both, and the same names come in
+    another order, the answer would be wrong without a word.
+    """
+    index: Any = getattr(X, "index", None)
+    for name, part in parts.items():
+        other: Any = getattr(part, "index", None)
+        if other is index or not hasattr(index, "equals") or not hasattr(other, "equals"):
+            continue
+        if len(other) == len(index) and not index.equals(other) and index.isin(other).all():
+            raise ValueError(
+                f"{name} names the same rows as X in another order, and rows are matched by their "
+                f"place: pass {name}.loc[X.index], or both with reset_index(drop=True) if row i of one "
+                "is row i of the other"
+            )

@@ -15,6 +15,8 @@ from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem.frames import (
     as_array,
+    check_order,
+    columns_by_name,
     distinct,
     frame_columns,
     is_missing,
@@ -24,7 +26,7 @@ from ratebound.problem.frames import (
     some,
     unmasked,
 )
-from ratebound.problem.labels import read_labels, spelling_of
+from ratebound.problem.labels import Spelling, read_labels, spelling_of
 from ratebound.problem.matrices import as_csr
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text
@@ -75,7 +77,7 @@ class Population:
         self.spelling, self.y = spelling_of(positive, classes), None
         if y is not None:
             self.spelling, self.y = read_labels(y, self.spelling)
-        self.weights = None if weights is None else _read_weights(weights)
+        self.weights = None if weights is None else read_weights(weights)
         if not isinstance(models or {}, Mapping):
             raise TypeError(f"models takes a mapping from names to models, got {type(models).__name__}")
         for name, model in (models or {}).items():
@@ -238,9 +240,11 @@ class Population:
         """
         table = columns_by_name(self.X if frame_columns(self.X) else None)
         table |= {name: self.column(name) for name in spoken_of if self._is_feature(name)}
-        seen = Population(encode(self.X), columns=table | self.columns)
-        seen.y, seen.weights, seen.spelling = self.y, self.weights, self.spelling
-        return seen
+        encoded = encode(self.X)
+        if (rows := length(encoded, "X")) != self.size:
+            raise ValueError(f"the encoding makes {rows} rows of {self.size}")
+        columns = table | self.columns
+        return assembled(encoded, self.y, columns, self.weights, self.spelling, self.size)
 
     def only(self, rows: Array) -> Population:
         """The population of these rows, given by their indices or as a mask.
@@ -283,7 +287,23 @@ class Population:
         )
 
 
-def _read_weights(weights: Any) -> Array:
+def assembled(
+    X: Any,
+    y: Array | None,
+    columns: dict[Name, Any],
+    weights: Array | None,
+    spelling: Spelling,
+    size: int,
+) -> Population:
+    """A population of parts that were checked before."""
+    population = Population.__new__(Population)
+    population.X, population.y, population.columns = X, y, columns
+    population.weights, population.spelling, population.size = weights, spelling, size
+    return population
+
+
+def read_weights(weights: Any) -> Array:
+    """Weights (n,) that are finite and not negative, and not all zero."""
     values = as_array(weights)
     if values.ndim != 1:
         raise ValueError(f"weights have shape {values.shape}, expected one number per row")
@@ -301,36 +321,3 @@ def _read_weights(weights: Any) -> Array:
             "divide them by their mean"
         )
     return values
-
-
-def columns_by_name(columns: Any) -> dict[Name, Any]:
-    """The columns of a DataFrame or a mapping, by their names; none for None."""
-    if columns is None:
-        return {}
-    if isinstance(columns, Mapping):
-        return dict(columns)
-    names = frame_columns(columns)
-    if not names:
-        raise TypeError(
-            f"columns takes a DataFrame or a mapping from names to values, got {type(columns).__name__}"
-        )
-    return {name: columns[name] for name in names}
-
-
-def check_order(X: Any, parts: Mapping[str, Any]) -> None:
-    """Raise where a part has the rows of `X` in another order.
-
-    Rows are matched by their place. So where pandas names the rows of both, and the same names come in
-    another order, the answer would be wrong without a word.
-    """
-    index: Any = getattr(X, "index", None)
-    for name, part in parts.items():
-        other: Any = getattr(part, "index", None)
-        if other is index or not hasattr(index, "equals") or not hasattr(other, "equals"):
-            continue
-        if len(other) == len(index) and not index.equals(other) and index.isin(other).all():
-            raise ValueError(
-                f"{name} names the same rows as X in another order, and rows are matched by their "
-                f"place: pass {name}.loc[X.index], or both with reset_index(drop=True) if row i of one "
-                "is row i of the other"
-            )

@@ -1,0 +1,165 @@
+"""Parquet files as one table on disk: their row groups, read by pyarrow when asked for."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.extras import import_extra
+from ratebound.base.types import Array
+
+ENDINGS = (".parquet", ".pq")
+TOGETHER = 2**17  # rows up to which neighbouring row groups are read at once
+NEEDS = "pyarrow, to read Parquet files"
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """The row groups of Parquet files that have the same columns, in order."""
+
+    name: str  # of the files, for errors
+    schema: Any
+    units: tuple[tuple[Any, ...], ...]  # neighbouring row groups that are read at once
+    rows: Array  # (units,) of each
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.schema.names)
+
+    def share(self, rank: int, count: int) -> RowGroups:
+        """Those that one of several processes reads: every so many-th."""
+        if len(self.units) < count:
+            raise ValueError(
+                f"{self.name} has {len(self.units)} row groups for {count} processes: write it "
+                f"with more, pyarrow.parquet.write_table(..., row_group_size={TOGETHER})"
+            )
+        return replace(self, units=self.units[rank::count], rows=self.rows[rank::count])
+
+    def read(self, unit: int, names: Sequence[str]) -> Any:
+        """Some columns of a unit as a table of PyArrow, with texts as dictionaries."""
+        arrow = import_extra("pyarrow", NEEDS, "parquet")
+        try:
+            parts = [g.to_table(schema=self.schema, columns=list(names)) for g in self.units[unit]]
+        except (arrow.ArrowException, OSError) as error:
+            raise ValueError(f"{self.name} cannot be read: {error}") from None
+        table = parts[0] if len(parts) == 1 else arrow.concat_tables(parts)
+        return arrow.table({name: _plain(table[name]) for name in names})
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the files' names, sizes and times, by which they are known again."""
+        digest = hashlib.sha256()
+        for path in dict.fromkeys(group.path for unit in self.units for group in unit):
+            found = Path(path).stat()
+            digest.update(f"{Path(path).name} {found.st_size} {found.st_mtime_ns} ".encode())
+        digest.update(str([[g.row_groups[0].id for g in unit] for unit in self.units]).encode())
+        return digest.hexdigest()
+
+
+def open_groups(paths: str | Path | Sequence[str | Path]) -> RowGroups:
+    """The row groups of the files that `paths` mean: files, patterns, and folders with files in them."""
+    arrow = import_extra("pyarrow", NEEDS, "parquet")
+    dataset = import_extra("pyarrow.dataset", NEEDS, "parquet")
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    files = [file for each in given for file in files_of(each)]
+    if not files:
+        raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
+    name = Path(files[0]).name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+    try:
+        whole = dataset.dataset(
+            files, format="parquet", partitioning=dataset.partitioning(flavor="hive")
+        )
+        fragments = list(whole.get_fragments())
+        schemas = [fragment.physical_schema for fragment in fragments]
+    except (arrow.ArrowException, OSError) as error:
+        raise ValueError(f"{name} cannot be read as Parquet: {error}") from None
+    _check_same([(Path(f.path).name, s.names) for f, s in zip(fragments, schemas, strict=True)])
+    groups = [group for each in fragments for group in each.split_by_row_group() if _rows(group)]
+    units = _together(groups)
+    if not units:
+        raise ValueError(f"{name} holds no rows")
+    rows = np.array([sum(map(_rows, unit)) for unit in units])
+    return RowGroups(name, _schema(arrow, whole.schema, schemas, name), units, rows)
+
+
+def files_of(given: str | Path) -> list[str]:
+    """The files that a path means: itself, those in a folder, or those that match a pattern."""
+    path = Path(given)
+    if path.is_dir():
+        found = (each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
+        return sorted(str(each) for each in found if not each.name.startswith((".", "_")))
+    if path.exists():
+        return [str(path)]
+    if not glob.has_magic(str(given)):
+        raise FileNotFoundError(f"there is no file {given}")
+    matching = sorted(glob.glob(str(given), recursive=True))
+    if not matching:
+        raise FileNotFoundError(f"no file matches {given}")
+    return [file for each in matching for file in files_of(each)]
+
+
+def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
+    """One schema for all files, whose numbers may be of different width; with the folders' keys."""
+    keys = [field for field in whole if field.name not in schemas[0].names]
+    try:
+        unified = arrow.unify_schemas(schemas, promote_options="permissive")
+    except arrow.ArrowException as error:
+        raise ValueError(f"the files of {name} have columns of different types: {error}") from None
+    twice = [each for each in unified.names if unified.names.count(each) > 1]
+    if twice:
+        raise ValueError(f"{name}: two columns are named {twice[0]!r}: rename one of them")
+    return arrow.schema([*unified, *keys])
+
+
+def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Raise unless all files have the columns of the first."""
+    (first, names), *others = named
+    for other, found in others:
+        odd = sorted(set(names) ^ set(found))
+        if odd:
+            which, has = (other, first) if odd[0] in names else (first, other)
+            raise ValueError(f"{which} has no column {odd[0]!r}, which {has} has: write both alike")
+
+
+def _rows(group: Any) -> int:
+    return int(group.row_groups[0].num_rows)
+
+
+def _together(groups: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+    """Neighbours that are small, so that no time goes into many small reads."""
+    units: list[list[Any]] = []
+    filled = 0
+    for group in groups:
+        if units and filled + _rows(group) <= TOGETHER:
+            units[-1].append(group)
+            filled += _rows(group)
+        else:
+            units.append([group])
+            filled = _rows(group)
+    return tuple(map(tuple, units))
+
+
+def _plain(column: Any) -> Any:
+    """A column as it is read into memory too: decimals as numbers, an empty text as a missing one."""
+    types = import_extra("pyarrow.types", NEEDS, "parquet")
+    compute = import_extra("pyarrow.compute", NEEDS, "parquet")
+    if types.is_decimal(column.type):
+        return column.cast("float64")
+    if types.is_time(column.type):
+        column = column.cast("string")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    if "" in coded.dictionary.to_pylist():
+        texts = coded.cast(coded.type.value_type)
+        coded = compute.if_else(compute.equal(texts, ""), None, texts).dictionary_encode()
+    return coded

@@ -1,0 +1,296 @@
+"""A population on disk: rows in Parquet files, of which only a part is ever in memory."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.ahead import ahead
+from ratebound.base.checks import check_whole
+from ratebound.base.extras import import_extra
+from ratebound.base.processes import count, gathered, rank
+from ratebound.base.spelling import nearest
+from ratebound.base.types import Array
+from ratebound.problem.frames import as_array, some
+from ratebound.problem.labels import Spelling, read_labels, spelling_of
+from ratebound.problem.matrices import as_dense
+from ratebound.problem.population import Population, assembled, read_weights
+from ratebound.rates.subsets import Name
+from ratebound.tables._row_groups import NEEDS, RowGroups, open_groups
+from ratebound.tables._windows import WindowedRows
+
+MEMORY = 2**30  # bytes that features read from disk take at a time, by default
+MANY = 100_000  # labels beyond which nobody counts on
+CODES = np.int16  # of labels that are more than two
+
+
+class StoredTable:
+    """The columns of features on disk, as much of a table as those who only look at it ask for."""
+
+    def __init__(self, population: Parquet) -> None:
+        self._population = population
+        self.column_names = list(population.features_read)
+        self.shape = (len(population), len(self.column_names))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._population.read_column(name)
+
+
+class Parquet(Population):
+    """Rows in Parquet files, larger than memory if need be, wherever a population stands.
+
+    `paths` are files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a
+    column of each key. `label` and `weight` are columns. The model sees the `features`, by default all
+    columns but those and `columns`; constraints may speak of both. `positive` and `classes` are as for
+    `rb.Population`. `memory` is how many bytes the features may take that are read at a time; besides
+    them a label, and where there is one a weight, of every row is kept.
+
+    Each pass of training goes through the row groups in a new order, as many of them at a time as
+    `memory` holds, and through their rows in a new order again. So write files with row groups of some
+    hundred thousand rows. In a group of several processes each of them reads its own row groups.
+
+    >>> import pyarrow, pyarrow.parquet, tempfile
+    >>> table = pyarrow.table({"age": [25, 40, 61], "sex": ["F", "M", "F"], "repaid": [0, 1, 1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     Parquet(f"{folder}/*.parquet", label="repaid", features=["age"], columns=["sex"])
+    Parquet(3 rows, 2 positive, columns age, sex)
+    """
+
+    def __init__(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        label: str | None = None,
+        features: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        positive: Any = None,
+        classes: Sequence[Any] | None = None,
+        memory: int = MEMORY,
+    ) -> None:
+        check_whole("memory", memory)
+        groups = open_groups(paths)
+        self.groups = groups if count() == 1 else groups.share(rank(), count())
+        self.memory = memory
+        self.features_read, self.columns_read = _chosen(self.groups, label, weight, features, columns)
+        self._encode: Callable[[Any], Any] | None = None
+        self._mask: Array | None = None  # which of the rows in the files are here; None for all
+        self.columns: dict[Name, Any] = {}
+        self.size = int(self.groups.rows.sum())
+        self.spelling, self.y = spelling_of(positive, classes), None
+        if label is not None:
+            self.spelling, self.y = _labels(self.groups, label, self.spelling)
+        self.weights = None if weight is None else _weights(self.groups, weight)
+        self.X: Any = StoredTable(self)
+
+    def __repr__(self) -> str:
+        return f"Parquet{super().__repr__().removeprefix('Population')}"
+
+    @property
+    def stored(self) -> bool:
+        return True
+
+    @property
+    def column_names(self) -> list[Name]:
+        return list(dict.fromkeys([*self.features_read, *self.columns_read]))
+
+    @cached_property
+    def unit_sizes(self) -> Array:
+        """How many of its rows are in each unit that is read at once."""
+        if self._mask is None:
+            return self.groups.rows
+        starts = np.cumsum(self.groups.rows) - self.groups.rows
+        return np.add.reduceat(self._mask, starts, dtype=np.int64)
+
+    def _read(self, unit: int, names: Collection[str]) -> Any:
+        """Some columns of its rows in a unit, as a table of PyArrow."""
+        table = self.groups.read(unit, list(names))
+        if self._mask is None:
+            return table
+        start = int(self.groups.rows[:unit].sum())
+        return table.filter(self._mask[start : start + int(self.groups.rows[unit])])
+
+    def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
+        asked = list(dict.fromkeys(columns))
+        for name in asked:
+            self._check_column(name)
+        own = [str(name) for name in asked]
+        names = list(dict.fromkeys([*own, *(self.features_read if inputs else ())]))
+        units = [unit for unit, rows in enumerate(self.unit_sizes.tolist()) if rows]
+        starts = np.cumsum(self.unit_sizes) - self.unit_sizes
+        tables = ahead(self._read(unit, names) for unit in units) if names else [None] * len(units)
+        for unit, table in zip(units, tables, strict=True):
+            rows = slice(int(starts[unit]), int(starts[unit] + self.unit_sizes[unit]))
+            yield assembled(
+                X=self._inputs(table) if inputs else None,
+                y=None if self.y is None else self.y[rows],
+                columns={name: table[name] for name in own},
+                weights=None if self.weights is None else self.weights[rows],
+                spelling=self.spelling,
+                size=rows.stop - rows.start,
+            )
+
+    def _inputs(self, table: Any) -> Any:
+        """The features in a table, encoded where they are seen through an encoding."""
+        own = table.select(self.features_read)
+        return own if self._encode is None else _dense(self._encode(own))
+
+    def in_memory(self) -> Population:
+        """A plain population with all its rows.
+
+        Its `X` is a table of PyArrow, or what the encoding makes of it.
+        """
+        arrow = import_extra("pyarrow", NEEDS, "parquet")
+        parts = list(self.pieces(self.columns_read, inputs=True))
+        stack = np.concatenate if self._encode is not None else arrow.concat_tables
+        X = stack([part.X for part in parts])
+        columns: dict[Name, Any] = {
+            name: arrow.chunked_array([chunk for part in parts for chunk in part.columns[name].chunks])
+            for name in self.columns_read
+        }
+        if self._encode is not None:  # then features are no columns any more, which may be spoken of
+            others = [name for name in self.features_read if name not in columns]
+            columns |= {name: self.read_column(name) for name in others}
+        return assembled(X, self.y, columns, self.weights, self.spelling, self.size)
+
+    @cached_property
+    def features(self) -> Any:
+        """The features as numbers on disk, for learners that read them in pieces or windows."""
+        example = self._matrix(0)
+        sizes = self.unit_sizes
+        return WindowedRows(self._matrix, sizes, example.shape[1], self._dtype(example), self.memory)
+
+    def _dtype(self, example: Array) -> Any:
+        """The type of all numbers, the same for units with gaps and without."""
+        if self._encode is not None:
+            return example.dtype
+        kinds = [self.groups.schema.field(name).type.to_pandas_dtype() for name in self.features_read]
+        return np.result_type(np.float32, *(np.dtype(k) if k is not object else float for k in kinds))
+
+    def _matrix(self, unit: int) -> Array:
+        table = self._read(unit, self.features_read)
+        if self._encode is not None:
+            return self._inputs(table)
+        return Population(table).features
+
+    @cached_property
+    def digest(self) -> str:
+        return self.groups.digest
+
+    def read_column(self, name: str) -> Any:
+        """A whole column, as PyArrow has it."""
+        arrow = import_extra("pyarrow", NEEDS, "parquet")
+        units = [unit for unit, rows in enumerate(self.unit_sizes.tolist()) if rows]
+        return arrow.chunked_array([c for u in units for c in self._read(u, [name])[name].chunks])
+
+    def column(self, name: Name) -> Array:
+        self._check_column(name)
+        return as_array(self.read_column(str(name)))
+
+    def _check_column(self, name: Name) -> None:
+        if name not in self.groups.names:
+            raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
+
+    def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
+        seen = copy.copy(self)
+        vars(seen).pop("features", None)
+        seen._encode = encode
+        seen.X = seen.features
+        return seen
+
+    def only(self, rows: Array) -> Population:
+        """The population of these rows, given as a mask, or by their indices in order; still on disk."""
+        chosen = np.zeros(self.size, dtype=bool)
+        try:
+            chosen[rows] = True
+        except IndexError as error:
+            raise ValueError(
+                f"only takes indices of the {self.size:,} rows, or a truth value for each: {error}"
+            ) from None
+        given = np.asarray(rows)
+        if not chosen.any() or (given.dtype != bool and (np.diff(given) <= 0).any()):
+            raise ValueError("a population on disk needs at least one row, by indices that only grow")
+        part = copy.copy(self)
+        for cached in ("features", "digest", "unit_sizes"):
+            vars(part).pop(cached, None)
+        part.size = int(chosen.sum())
+        part.y = None if self.y is None else self.y[chosen]
+        part.weights = None if self.weights is None else self.weights[chosen]
+        if part.weights is not None and not part.weights.any():
+            raise ValueError(f"the {part.size:,} rows chosen all have weight zero, so no row counts")
+        part._mask = chosen
+        if self._mask is not None:
+            part._mask = self._mask.copy()
+            part._mask[self._mask] = chosen
+        part.X = StoredTable(part) if self._encode is None else part.features
+        return part
+
+
+def _chosen(
+    groups: RowGroups,
+    label: str | None,
+    weight: str | None,
+    features: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> tuple[list[str], list[str]]:
+    """The columns that are features, and those that constraints alone speak of."""
+    for role, names in (("features", features), ("columns", columns)):
+        if isinstance(names, str):
+            raise TypeError(f"{role} takes a list of columns, as in [{names!r}]")
+    roles = {"label": [label], "weight": [weight], "features": features or (), "columns": columns or ()}
+    for role, given in roles.items():
+        for name in given:
+            if name is not None and name not in groups.names:
+                raise ValueError(
+                    f"{groups.name} has no column {name!r}, given as {role}"
+                    f"{nearest(str(name), groups.names)} It has {some(groups.names)}"
+                )
+    hidden = {label, weight}
+    for name in features or ():
+        if name in hidden:
+            raise ValueError(f"column {name!r} cannot be a feature, it is the label or the weight")
+    others = [name for name in groups.names if name not in {*hidden, *(columns or ())}]
+    return list(others if features is None else features), list(columns or ())
+
+
+def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling, Array]:
+    """How labels are spelled, and what they say (n,): whether yes, or of several classes the place."""
+    places: dict[Any, int] = {}
+    codes = []
+    for unit in range(len(groups.units)):
+        column = groups.read(unit, [label])[label].combine_chunks()
+        if column.null_count:
+            raise ValueError(
+                f"label column {label!r} of {groups.name} has missing labels: leave those rows out, or "
+                "give them as an unlabelled population of their own"
+            )
+        coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+        own = [places.setdefault(value, len(places)) for value in coded.dictionary.to_pylist()]
+        if len(places) > MANY:
+            break
+        found = np.array(own, dtype=np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
+        codes.append(found.astype(np.min_scalar_type(len(places))))
+    values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
+    spelling, meaning = read_labels(values, spelling)
+    own_meaning = meaning[[values.index(value) for value in places]]
+    if own_meaning.dtype != bool:
+        own_meaning = own_meaning.astype(CODES)
+    return spelling, own_meaning[np.concatenate(codes)]
+
+
+def _weights(groups: RowGroups, weight: str) -> Array:
+    parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
+    return read_weights(np.concatenate(parts))
+
+
+def _dense(features: Any) -> Array:
+    return as_dense(features, "a model of rows on disk")
