@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem.block import Block
 from ratebound.problem.compiled import CHUNK, Compiled
@@ -56,11 +57,12 @@ def _heaviest_batch(compiled: Compiled, block: Block) -> Array:
     A batch that holds nothing but a slice's heaviest row takes it for every row of its population.
     """
     lengths = [len(population) for population in compiled.populations.values()]
-    sizes = np.repeat(lengths, lengths).astype(float)
+    sizes = np.repeat(list(compiled.sizes.values()), lengths).astype(float)
     weights = compiled.weights_in(block)
     stands_for = sizes if weights is None else sizes * weights
     by_cell = np.zeros(compiled.cell_count)
     np.maximum.at(by_cell, compiled.cells, stands_for)
+    by_cell = np.maximum.reduce(gathered(by_cell))
     found = np.zeros(compiled.slice_count)
     for start in range(0, compiled.cell_count, CHUNK):
         chunk = slice(start, start + CHUNK)

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.processes import total
 from ratebound.game._places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
 from ratebound.problem.block import Block
 from ratebound.problem.compiled import Compiled
@@ -109,4 +110,4 @@ def _on_device(integers: Array, example: Array) -> Array:
 def _slice_rows(compiled: Compiled) -> Array:
     """How many rows each slice has."""
     counts = np.bincount(compiled.cells, minlength=compiled.cell_count).astype(float)
-    return compiled.per_slice(counts[None])[0]
+    return total(compiled.per_slice(counts[None])[0])

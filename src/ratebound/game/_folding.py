@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.processes import total
 from ratebound.game._state import Batch, GameState, Look
 from ratebound.game.fold_models import FoldModels, Split, split_of
 from ratebound.game.game import FLATTEST, Game
@@ -50,7 +51,7 @@ def folded(compiled: Compiled, count: int, seed: int) -> Folded:
     of = np.empty(len(cells), dtype=np.intp)
     of[order] = (np.arange(len(cells)) + random.integers(count)) % count
     weights = np.ones(len(cells)) if compiled.weights is None else compiled.weights
-    sizes = np.bincount(of, weights, count)
+    sizes = total(np.bincount(of, weights, count))
     if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:
         raise ValueError(
             f"{len(cells):,} rows are too few for {count} folds, by which promises on new rows are "

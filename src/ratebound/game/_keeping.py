@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.game._folding import Folded
 from ratebound.game.learner import Fit
@@ -65,7 +66,8 @@ class Keeper:
             np.isfinite(array).reshape(len(array), -1).all(axis=1)
             for array in (scores, parameters, multipliers)
         ]
-        sound = np.flatnonzero(np.logical_and.reduce(finite))
+        everywhere = processes.gathered(np.logical_and.reduce(finite))
+        sound = np.flatnonzero(np.logical_and.reduce(everywhere))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return

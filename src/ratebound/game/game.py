@@ -22,6 +22,7 @@ import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.checks import check_whole, check_word
+from ratebound.base.processes import total, totals
 from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
@@ -83,7 +84,7 @@ class Game:
 
         Times this, the gradient of an unconstrained logistic error is theirs: σ(s) - y on each row.
         """
-        return self.compiled.first.total_weight * math.log(2)
+        return float(total(np.array(self.compiled.first.total_weight))) * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
         """NumPy `integers` where the game computes."""
@@ -147,8 +148,8 @@ class Game:
         """Means to start from, of NumPy scores (K, ..., n) on all rows."""
         compiled = self.compiled
         places = CellPlaces(compiled.cells, compiled.cell_count, Exactly(compiled), np.empty(0))
-        totals = self._totals(shifted, places, weight)
-        exact = as_like(totals, self.example) / (block.slice_weight + (block.slice_weight == 0))
+        counted = total(self._totalled(shifted, places, weight))
+        exact = as_like(counted, self.example) / (block.slice_weight + (block.slice_weight == 0))
         return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
     def bound(self) -> float:
@@ -184,12 +185,12 @@ class Game:
 
     def _share(self, rows: Array) -> Array | float:
         """For each row, how many rows of its population one drawn row stands for."""
-        if len(self.compiled.rows) == 1:
-            return len(self.cells) / len(rows)
         starts = np.array([where.start for where in self.compiled.rows.values()])
-        sizes = np.array([where.stop - where.start for where in self.compiled.rows.values()])
         where = np.searchsorted(starts, np.asarray(rows), side="right") - 1
-        drawn = np.bincount(where, minlength=len(starts))
+        drawn = total(np.bincount(where, minlength=len(starts)))
+        sizes = np.array(list(self.compiled.sizes.values()))
+        if len(sizes) == 1:
+            return float(sizes[0] / drawn[0])
         return as_like((sizes / np.maximum(drawn, 1))[where], self.example)
 
     def round(
@@ -231,13 +232,24 @@ class Game:
         return gradient, slopes
 
     def _look(self, state: GameState, view: View) -> Look:
-        values, means = self.offset, []
-        seen = zip(state.means, self.blocks, view.shifted, view.places, strict=True)
-        for index, (own, block, shifted, places) in enumerate(seen):
-            counted = view.batch.weights(index), view.batch.share
-            shown, estimates = self._estimated(own, block, places, shifted, *counted)
-            values = values + shown
-            means.append(estimates)
+        counts = []  # of each block: what is totalled, and the sizes of slices in the batch
+        running = self.rules.estimate == "running"
+        for index, (shifted, places) in enumerate(zip(view.shifted, view.places, strict=True)):
+            weight = view.batch.weights(index)
+            if running:
+                counts.append(self._totalled(shifted, places, weight))
+                counts.append(
+                    places.count() if isinstance(weight, float) else places.total(weight[None])
+                )
+            else:
+                counts.append(self._totalled(shifted, places, weight * view.batch.share))
+        summed, values, means = iter(totals(counts)), self.offset, []
+        for block, own in zip(self.blocks, state.means, strict=True):
+            if running:
+                own = own.seen(next(summed), next(summed))
+            shown = own.totals() if running else next(summed)
+            values = values + (block.relaxed(shown) if self.relaxes else block.rates(shown))
+            means.append(own)
         return Look(values, tuple(means))
 
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
@@ -273,25 +285,7 @@ class Game:
             (self.loss, places.spread(block.costs(objective))),
         ]
 
-    def _estimated(
-        self,
-        means: RunningMeans,
-        block: Costs,
-        places: Places,
-        shifted: Array,
-        weight: Array | float,
-        share: Array | float,
-    ) -> tuple[Array, RunningMeans]:
-        """Values (K, 1+m), offset apart, as the batch shows them, and the means after it."""
-        if self.rules.estimate == "unbiased":
-            totals = self._totals(shifted, places, weight * share)
-        else:
-            sizes = places.count() if isinstance(weight, float) else places.total(weight[None])
-            means = means.seen(self._totals(shifted, places, weight), sizes)
-            totals = means.totals()
-        return block.relaxed(totals) if self.relaxes else block.rates(totals), means
-
-    def _totals(self, shifted: Array, places: Places, weight: Array | float) -> Array:
+    def _totalled(self, shifted: Array, places: Places, weight: Array | float) -> Array:
         """What is totalled per slice for the λ-player: decisions (K, D - 1, S), or a proxy (K, T, S)."""
         if self.relaxes:
             return places.total(weighed(self.scores.relaxed(self.proxy, shifted), weight))
@@ -315,7 +309,7 @@ class Game:
         moved = replace(state, multipliers=multipliers, means=shown.means)
         if not slopes:
             return moved
-        gradient = namespace(slopes[0]).concatenate(slopes, -1)
+        gradient = total(namespace(slopes[0]).concatenate(slopes, -1))
         direction, moments = adam_direction(gradient, state.threshold_moments, multipliers.steps)
         thresholds = state.thresholds - self.rules.threshold_rate * direction
         return replace(moved, thresholds=thresholds, threshold_moments=moments)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base import processes
 from ratebound.base.checks import check_whole
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
@@ -24,6 +25,7 @@ from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.staging import in_stages
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
+from ratebound.rates.rate import FIRST
 
 EPOCHS = 40  # by default
 
@@ -90,7 +92,7 @@ def play(
     _restore(fit, learner.initial, folds)
     if isinstance(fit, Growing):
         batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
-    per_epoch = 1 if batch_size is None else max(1, len(compiled.first) // batch_size)
+    per_epoch = 1 if batch_size is None else max(1, compiled.sizes[FIRST] // batch_size)
     total = rounds if rounds is not None else (epochs or EPOCHS) * per_epoch
     stride = per_epoch if keep.every == "epoch" else keep.every
     how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
@@ -143,7 +145,7 @@ def _played(
                 turns.take()
                 done += 1
                 shown.update()
-                late = deadline is not None and time.monotonic() > deadline
+                late = deadline is not None and processes.of_first(time.monotonic() > deadline)
                 if not (late or done % keep_every == 0 or done == rounds):
                     continue
                 keeper.keep(*turns.weighed(), done)
@@ -156,6 +158,8 @@ def _played(
                 elif late:
                     ended = "time"
         except KeyboardInterrupt:
+            if processes.count() > 1:
+                raise  # the others may be in another round
             ended = "interrupted"
             turns.leave_off(keeper, done)
     return turns.settled(keeper.finished(ended))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.checks import check_number, check_word
+from ratebound.base.processes import total
 from ratebound.base.types import Array
 from ratebound.game.learner import Descending, Rows, Stepping
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
@@ -165,7 +166,7 @@ class LinearFit(Descending):
 
     def descend(self, gradient: Array) -> None:
         """One step against the gradient with respect to the scores last given, of their shape."""
-        by_weights = self.rows.sums(gradient.reshape(len(self._each), -1), self._batch)
+        by_weights = total(self.rows.sums(gradient.reshape(len(self._each), -1), self._batch))
         if self.spec.l2:
             by_weights[:, :-1] += self.spec.l2 * self._each[:, :-1]
         self.descent.step(self.weights, by_weights.reshape(self.weights.shape))

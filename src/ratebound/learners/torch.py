@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
@@ -77,6 +78,9 @@ class Network(Stepping):
             module = self.network(features, outputs)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
+        if processes.count() > 1:
+            _check_alike(module)
+            module.load_state_dict(processes.of_first(module.state_dict()))
         return TorchFit(self, module, features, settings, outputs)
 
 
@@ -119,6 +123,16 @@ class Torch(Network):
                 continue
             return copy.deepcopy(make(*given))
         return copy.deepcopy(make(features.shape[1], outputs))
+
+
+def _check_alike(module: torch.nn.Module) -> None:
+    """Raise where the copies of a module in several processes would drift apart."""
+    kept = import_torch().nn.modules.batchnorm._NormBase
+    if any(isinstance(part, kept) and part.track_running_stats for part in module.modules()):
+        raise ValueError(
+            "modules with running statistics, such as BatchNorm, would differ between processes: use "
+            "LayerNorm, which keeps none, or train in one process"
+        )
 
 
 class TorchFit(Descending):
@@ -172,7 +186,7 @@ class TorchFit(Descending):
         """A context in which `seed` decides all chance in training, such as dropout."""
         torch = import_torch()
         with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
-            torch.manual_seed(seed)
+            torch.manual_seed(seed + processes.rank())
             yield
 
     @property
@@ -182,6 +196,7 @@ class TorchFit(Descending):
         chance = (nn.Dropout, nn.modules.dropout._DropoutNd)
         return (
             self.device is not None
+            and processes.count() == 1
             and self.own_optimizer is None
             and self.spec.regularizer is None
             and not any(isinstance(part, chance) for part in self.module.modules())
@@ -237,6 +252,8 @@ class TorchFit(Descending):
         assert self.flat.grad is not None
         self.flat.grad.zero_()
         self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
+        if processes.count() > 1:
+            self.flat.grad.copy_(processes.total(self.flat.grad))
         del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if self.spec.regularizer is not None:
             self.spec.regularizer(self.module).backward()

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.processes import of_first, rows_of_all, total
 from ratebound.base.types import Array
-from ratebound.problem._digest import digest_of
+from ratebound.problem._digest import digest_of_all
 from ratebound.problem.block import Block
-from ratebound.problem.deciding import decided_at, rounded_up
+from ratebound.problem.deciding import decided_at, lowest_within, rounded_up
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import stacked_rows
@@ -97,6 +98,12 @@ class Compiled:
         """The other populations, by the names that rates call them with ``on=``."""
         return {name: other for name, other in self.populations.items() if name != FIRST}
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The number of rows of every population, in all processes together."""
+        own = total(np.array(list(map(len, self.populations.values()))))
+        return dict(zip(self.populations, own.tolist(), strict=True))
+
     @property
     def decisions(self) -> int:
         """The number of classes D there are to decide between."""
@@ -122,9 +129,9 @@ class Compiled:
         """The features of all populations, stacked as their rows are."""
         parts = [population.features for population in self.populations.values()]
         widths = {part.shape[1:] for part in parts}
-        if len(widths) > 1:
-            raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
-        return stacked_rows(parts)
+        if len(widths) == 1:
+            return stacked_rows(parts)
+        raise ValueError(f"populations have different features, of shapes {sorted(widths)}")
 
     @cached_property
     def inputs(self) -> Any:
@@ -144,13 +151,14 @@ class Compiled:
     @cached_property
     def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
-        return feature_scale_of(self.first.X)
+        return of_first(feature_scale_of(self.first.X))
 
     @cached_property
     def digest(self) -> str:
         """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
         amounts = [block.amounts for block in self.blocks]
-        return digest_of([*(p.X for p in self.populations.values()), self.cells, self.weights, *amounts])
+        rows = [p.X for p in self.populations.values()]
+        return digest_of_all([*rows, self.cells, self.weights, *amounts])
 
     def weights_in(self, block: Block) -> Array | None:
         """What each row (n,) counts for in a block, weight times amount; None where each counts once."""
@@ -160,7 +168,7 @@ class Compiled:
 
     def cell_weight(self, block: Block) -> Array:
         """What the rows in each cell count for in a block."""
-        return np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float)
+        return total(np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float))
 
     @property
     def column_weight(self) -> Array:
@@ -291,7 +299,7 @@ class Compiled:
             np.bincount(self.cells + row * size, weights, (others + 1) * size)[size:] for row in decided
         ]
         per_cell = np.array(counted, dtype=float).reshape(len(decided) * others, size)
-        return self.per_slice(per_cell).reshape(len(decided), -1)
+        return total(self.per_slice(per_cell)).reshape(len(decided), -1)
 
     def _stack(self, scores: Any) -> Array:
         if isinstance(scores, Mapping):
@@ -327,17 +335,13 @@ class Compiled:
         found = {name: np.empty((len(scores), 1)) for name in sorted(names)}
         for index in {self.budgets[name][0] for name in found}:
             inside = bit(self.membership, index)[self.cells].astype(bool)
-            weights = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
-            own = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
-            allowed = np.array(list(own.values())) * weights.sum() * (1 + 1e-12)
-            for k, row in enumerate(scores[:, inside].astype(float)):
-                order = np.argsort(-row, kind="stable")
-                too_many = np.searchsorted(np.cumsum(weights[order]), allowed, side="right")
-                for name, first in zip(own, too_many.tolist(), strict=True):
-                    # The first score that may not pass; ties with it may not pass either.
-                    found[name][k] = (
-                        np.nextafter(row[order[first]], np.inf) if first < len(row) else row.min()
-                    )
+            own = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
+            weights = rows_of_all(own)
+            shares = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
+            allowed = np.array(list(shares.values())) * weights.sum() * (1 + 1e-12)
+            for k, row in enumerate(rows_of_all(scores[:, inside]).astype(float)):
+                for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
+                    found[name][k] = at
         return found
 
 

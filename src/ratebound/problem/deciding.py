@@ -101,3 +101,20 @@ def rounded_up(at: float, dtype: Any) -> float:
         return at
     nearest = np.dtype(dtype).type(at)
     return float(nearest if float(nearest) >= at else np.nextafter(nearest, nearest.dtype.type(np.inf)))
+
+
+def lowest_within(allowed: Array, scores: Array, weights: Array) -> list[float]:
+    """The lowest thresholds that rows of each `allowed` weight pass, given scores and weights (n,).
+
+    >>> lowest_within(np.array([1.0, 9.0]), np.array([0.0, 2.0, 1.0]), np.ones(3)) == [
+    ...     np.nextafter(1.0, 2.0), 0.0
+    ... ]
+    True
+    """
+    order = np.argsort(-scores, kind="stable")
+    too_many = np.searchsorted(np.cumsum(weights[order]), allowed, side="right").tolist()
+    # The first score that may not pass; ties with it may not pass either.
+    return [
+        float(np.nextafter(scores[order[first]], np.inf) if first < len(scores) else scores.min())
+        for first in too_many
+    ]
