@@ -18,7 +18,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import value_text
 from ratebound.tables.features import Features
-from ratebound.tables.fitting import plan_column
+from ratebound.tables.fitting import planned_columns, tallied
 from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
@@ -88,8 +88,8 @@ def tell_columns(table: Table, features: Features) -> None:
 
     What it would refuse is refused here, in the words of the command line.
     """
-    chosen = features.chosen(table.columns)
-    treatments = [plan_column(table, name, features).treatment for name in chosen]
+    plans = planned_columns(tallied([(table, None)], features)[0], features)
+    treatments = [plan.treatment for plan in plans]
     refused = [each for each in treatments if each.action == "refused"]
     if refused:
         flags = " ".join(repr(each.name) for each in refused)

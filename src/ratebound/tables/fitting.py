@@ -1,9 +1,12 @@
-"""Fitting an encoding: every column is treated as planned, and what a model needs is learned from it."""
+"""Fitting an encoding: every column is treated as planned, and what a model needs is learned from it.
+
+Rows are seen once, all together or piece by piece; what is known of each column is then enough.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,6 @@ from ratebound.tables.columns import (
     BEYOND,
     MISSING,
     OTHER,
-    PARTS,
     Category,
     Code,
     Column,
@@ -31,23 +33,27 @@ from ratebound.tables.columns import (
     places_of,
     width_of,
 )
+from ratebound.tables.distinct import MOST_HELD
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.kinds import read_cells
-from ratebound.tables.moments import number_of, parts_of
+from ratebound.tables.spread import Spread, spread_of
+from ratebound.tables.tally import Tally, merged, tally
 from ratebound.tables.treatments import (
     MOST,
     Planned,
     Treatment,
     as_it_is,
     notice,
-    occurring,
     planned,
     summed_up,
 )
 
 WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
 LARGE = 2**26  # numbers of an array from which it is so for any number of features
+TOGETHER = 16  # pieces whose tallies are merged at a time
+
+Piece = tuple[Any, Array | None]  # some rows of a table, and their weights (n,)
 
 
 def fit_encoding(
@@ -67,37 +73,87 @@ def fit_encoding(
     and most of its features are zero. One warning tells which columns are left out or read in an unusual
     way.
     """
-    counted = slice(None) if weights is None else np.flatnonzero(weights)
+    takes = {"takes_sparse": takes_sparse, "takes_missing": takes_missing}
+    if frame_columns(X):
+        return fit_to_pieces([(X, weights)], features, style, **takes)
+    if features is not None:
+        raise ValueError("features= names columns, so X must be a DataFrame")
+    counted, fills = _counted(weights), _fills(style, takes_missing)
     weights = None if weights is None else weights[counted]
-    fills = style == "scaled" or (style == "plain" and not takes_missing)
-    names = frame_columns(X)
-    if not names:
-        if features is not None:
-            raise ValueError("features= names columns, so X must be a DataFrame")
-        if not sparse.issparse(X):
-            return _fit_array(as_array(X), counted, weights, style, fills)
-        if not takes_sparse:
-            return _fit_array(as_dense(X, "this model"), counted, weights, style, fills)
-        return Encoding(fit_matrix(as_csr(X)[counted], weights, style, not fills), False, style, True)
+    if not sparse.issparse(X):
+        return _fit_array(as_array(X), counted, weights, style, fills)
+    if not takes_sparse:
+        return _fit_array(as_dense(X, "this model"), counted, weights, style, fills)
+    return Encoding(fit_matrix(as_csr(X)[counted], weights, style, not fills), False, style, True)
+
+
+def fit_to_pieces(
+    pieces: Iterable[Piece],
+    features: Features | Sequence[Name] | None = None,
+    style: Style = "scaled",
+    *,
+    takes_sparse: bool = False,
+    takes_missing: bool = False,
+) -> Encoding:
+    """`fit_encoding` of a table that comes in pieces, each with its weights; each is looked at once.
+
+    >>> import pandas
+    >>> table = pandas.DataFrame({"age": [20.0, 40.0, 40.0], "sex": ["Female", "Male", "Male"]})
+    >>> fit_to_pieces([(table[:1], None), (table[1:], None)]).names
+    ['age', 'sex == Female', 'sex == Male']
+    """
     wanted = as_features(features)
-    chosen = wanted.chosen(names)
-    for name in chosen:
-        check_name(name)
+    tallies, rows = tallied(pieces, wanted)
     if style == "table":
-        unchanged = tuple(as_it_is(name, read_cells(X[name]).only(counted)) for name in chosen)
+        unchanged = tuple(as_it_is(name, own) for name, own in tallies.items())
         plain = tuple(Plain(each.name, each.missing > 0) for each in unchanged)
         return Encoding(plain, True, style, treatments=unchanged)
-    columns: list[Column] = []
-    treatments: list[Treatment] = []
-    for name in chosen:
-        plan = plan_column(X, name, wanted, counted)
-        treatments.append(plan.treatment)
-        columns += _fit_column(plan, weights, style, fills)
-    _check(treatments, columns)
+    fills = _fills(style, takes_missing)
+    plans = planned_columns(tallies, wanted)
+    treatments = [plan.treatment for plan in plans]
+    refused = [each.name for each in treatments if each.action == "refused"]
+    columns = [] if refused else [each for plan in plans for each in _fit_column(plan, style, fills)]
+    _check(refused, treatments, columns)
     if (told := notice(treatments)) is not None:
         warnings.warn(told, UserWarning, stacklevel=3)
-    thin = takes_sparse and style == "scaled" and _mostly_zeros(columns, len(X))
+    thin = takes_sparse and style == "scaled" and _mostly_zeros(columns, rows)
     return Encoding(tuple(columns), True, style, thin, tuple(treatments))
+
+
+def planned_columns(tallies: Mapping[Name, Tally], wanted: Features) -> list[Planned]:
+    """What is done with every column of which so much is known."""
+    return [planned(name, own, named=wanted.only is not None) for name, own in tallies.items()]
+
+
+def tallied(pieces: Iterable[Piece], wanted: Features) -> tuple[dict[Name, Tally], int]:
+    """What is known of every column that is wanted, by its name, and the number of rows."""
+    seen: dict[Name, list[Tally]] = {}
+    rows = 0
+    for table, weights in pieces:
+        counted = _counted(weights)
+        own = None if weights is None else weights[counted]
+        for name in wanted.chosen(frame_columns(table)):
+            earlier = seen.setdefault(name, [])
+            cells, categorical = read_cells(table[name]).only(counted), name in wanted.categorical
+            halvings = earlier[0].distinct.halvings if earlier else 0
+            earlier.append(tally(cells, own, categorical=categorical, halvings=halvings))
+            held = sum(len(part.distinct.values) for part in earlier)
+            if len(earlier) == TOGETHER or held > 2 * MOST_HELD:
+                seen[name] = [merged(earlier)]
+        rows += len(table)
+    for name in seen:
+        check_name(name)
+    return {name: merged(parts) for name, parts in seen.items()}, rows
+
+
+def _counted(weights: Array | None) -> Any:
+    """The rows that count."""
+    return slice(None) if weights is None else np.flatnonzero(weights)
+
+
+def _fills(style: Style, takes_missing: bool) -> bool:
+    """Whether what is missing is filled in."""
+    return style == "scaled" or (style == "plain" and not takes_missing)
 
 
 def _mostly_zeros(columns: Sequence[Column], rows: int) -> bool:
@@ -106,14 +162,7 @@ def _mostly_zeros(columns: Sequence[Column], rows: int) -> bool:
     return (width >= WIDE or rows * width >= LARGE) and FILLED * places_of(columns) <= width
 
 
-def plan_column(X: Any, name: Name, wanted: Features, counted: Any = slice(None)) -> Planned:
-    """What is done with a column of a table, of which only some rows are counted."""
-    cells, categorical = read_cells(X[name]).only(counted), name in wanted.categorical
-    return planned(name, cells, named=wanted.only is not None, categorical=categorical)
-
-
-def _check(treatments: Sequence[Treatment], columns: Sequence[Column]) -> None:
-    refused = [each.name for each in treatments if each.action == "refused"]
+def _check(refused: Sequence[Name], treatments: Sequence[Treatment], columns: Sequence[Column]) -> None:
     if refused:
         listed = ", ".join(map(repr, refused))
         holds = f"column {listed} holds" if len(refused) == 1 else f"columns {listed} hold"
@@ -128,29 +177,18 @@ def _check(treatments: Sequence[Treatment], columns: Sequence[Column]) -> None:
         )
 
 
-def _fit_column(plan: Planned, weights: Array | None, style: Style, fills: bool) -> list[Column]:
-    name, cells, action = plan.treatment.name, plan.cells, plan.treatment.action
-    if action == "category":
-        return [_fit_category(plan, weights, style)]
-    if action == "number":
-        return [_fit_number(name, cells.values.astype(float), weights, style, fills)]
-    if action == "duration":
-        values = number_of(cells.values, "duration")
-        return [_fit_number(name, values, weights, style, fills, "duration")]
-    if action == "date":
-        return [
-            _fit_number(name, number_of(cells.values, part), weights, style, fills, part, plan.dates)
-            for part in parts_of(cells.values)
-        ]
+def _fit_column(plan: Planned, style: Style, fills: bool) -> list[Column]:
+    if plan.treatment.action == "category":
+        return [_fit_category(plan, style)]
+    if plan.treatment.action in ("number", "duration", "date"):
+        return _fit_numbers(plan, style, fills)
     return []
 
 
-def _fit_category(plan: Planned, weights: Array | None, style: Style) -> Column:
+def _fit_category(plan: Planned, style: Style) -> Column:
     """The values that get features, in order; the rare ones of very many share one."""
-    name, cells = plan.treatment.name, plan.cells
-    assert cells.levels is not None
-    often = occurring(cells, weights)
-    found = sorted((-float(often[place]), cells.levels[place]) for place in np.flatnonzero(often))
+    name, often = plan.treatment.name, plan.tally.distinct
+    found = sorted(zip((-often.weights).tolist(), often.values.tolist(), strict=True))
     kept = sorted(value for _, value in found[:MOST] if value != OTHER)
     others = [OTHER] if len(found) > len(kept) else []
     gaps = bool(plan.treatment.missing)
@@ -159,23 +197,30 @@ def _fit_category(plan: Planned, weights: Array | None, style: Style) -> Column:
     return Category(name, (*kept, *others, *([MISSING] if gaps else [])))
 
 
-def _fit_number(
+def _fit_numbers(plan: Planned, style: Style, fills: bool) -> list[Column]:
+    """A number, or those that the parts of a date become."""
+    known, columns = plan.tally, list[Column]()
+    for part in known.parts:
+        # Of the parts of a date, the days alone flag what is missing.
+        gaps = known.missing > 0 and not columns
+        spread = known.spreads[part] if fills else None
+        columns.append(_number(plan.treatment.name, spread, style, gaps, part, plan.dates))
+    return columns
+
+
+def _number(
     name: Name,
-    values: Array,
-    weights: Array | None,
+    spread: Spread | None,
     style: Style,
-    fills: bool,
+    gaps: bool,
     read_as: ReadAs = "number",
     dates: DateOrder = "ymd",
 ) -> Column:
-    lacking = np.isnan(values)
-    # Of the parts of a date, the days alone flag what is missing.
-    gaps = bool(lacking.any()) and read_as not in PARTS
-    own = None if weights is None else weights[~lacking]
-    center, scale = _center_and_scale(values[~lacking], own) if fills else (0.0, 1.0)
+    """A column of numbers, given what is known of them where what is missing is filled in."""
+    center, scale = (0.0, 1.0) if spread is None else spread.center_and_scale()
     if style == "scaled":
         return Number(name, center, scale, gaps, read_as, dates)
-    return Plain(name, gaps, center if fills else None, read_as, dates)
+    return Plain(name, gaps, None if spread is None else center, read_as, dates)
 
 
 def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style, fills: bool) -> Encoding:
@@ -190,25 +235,9 @@ def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style, 
         raise ValueError(
             f"feature {unsound[0]} holds infinite values or some beyond {BEYOND:g}: cap them first"
         )
-    columns = [_fit_number(i, column, weights, style, fills) for i, column in enumerate(values.T)]
+    columns = []
+    for place, column in enumerate(values.T):
+        present = ~np.isnan(column)
+        spread = spread_of(column[present], None if weights is None else weights[present])
+        columns.append(_number(place, spread, style, gaps=not present.all()))
     return Encoding(tuple(columns), False, style)
-
-
-def _center_and_scale(values: Array, weights: Array | None) -> tuple[float, float]:
-    """Weighted mean and standard deviation (n,); what never varies is only centred.
-
-    A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
-    model memorise the few rows that have it.
-    """
-    if not len(values):
-        return 0.0, 1.0
-    _, exponent = np.frexp(np.abs(values).max())
-    near_one = np.ldexp(values, -exponent)  # so that no square is too large
-    center = np.average(near_one, weights=weights)
-    spread = np.sqrt(np.average((near_one - center) ** 2, weights=weights))
-    center, spread = np.ldexp(center, exponent), np.ldexp(spread, exponent)
-    if spread <= 1e-12 * max(abs(center), 1e-300):
-        return float(center), 1.0
-    if ((values == 0) | (values == 1)).all():
-        return 0.0, 1.0
-    return float(center), float(spread)

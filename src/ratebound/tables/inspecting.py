@@ -18,6 +18,7 @@ from ratebound.tables.columns import Name
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.kinds import Cells, as_texts, read_cells
 from ratebound.tables.table import read_table
+from ratebound.tables.tally import tally
 from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
 HEADS = ("Column", "Holds", "Missing", "Distinct", "Examples", "What is done")
@@ -96,7 +97,8 @@ def inspect(
     treatments, examples = [], []
     for each, values in columns.items():
         cells = read_cells(values)
-        found = planned(each, cells, named=named, categorical=each in wanted.categorical).treatment
+        known = tally(cells, categorical=each in wanted.categorical)
+        found = planned(each, known, named=named).treatment
         if each not in seen:
             words = "the label" if each == label else "left out: not among the features"
             found = replace(found, action="left out", words=words, unusual=False)

@@ -36,14 +36,6 @@ def number_of(values: Array, read_as: ReadAs) -> Array:
     return np.where(np.isnat(values), np.nan, found)
 
 
-def parts_of(values: Array) -> list[ReadAs]:
-    """The days, and which other parts of these dates vary: month, weekday, hour."""
-    others: list[ReadAs] = ["month", "weekday", "hour"]
-    present = values[~np.isnat(values)]
-    found = {part: number_of(present, part) for part in others}
-    return ["days", *(part for part in others if np.ptp(found[part]) > 0)]
-
-
 def read_durations(texts: Sequence[str]) -> Array:
     """Texts such as 08:30, 1:02:03.5 or 3 days 04:00:00 as durations (n,), NaT where one is none.
 

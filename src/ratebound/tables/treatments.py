@@ -16,11 +16,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ratebound.base.dates import DateOrder, date_orders, read_dates
-from ratebound.base.types import Array
 from ratebound.tables.amounts import CODE, are_amounts, read_numbers
 from ratebound.tables.columns import BEYOND, Name, name_from_json
-from ratebound.tables.kinds import Cells, as_texts, looked_up
-from ratebound.tables.moments import parts_of, read_durations
+from ratebound.tables.moments import read_durations
+from ratebound.tables.tally import Tally, read_as
 
 MOST = 100  # texts of a column that get a feature of their own
 FEW = 20  # distinct texts that are categories even where no two rows share one
@@ -67,109 +66,88 @@ def treatment_from_json(entry: dict[str, Any]) -> Treatment:
 
 @dataclass(frozen=True)
 class Planned:
-    """A treatment, and the cells as they were read for it."""
+    """A treatment, and what is known of the column as it was read for it."""
 
     treatment: Treatment
-    cells: Cells
+    tally: Tally
     dates: DateOrder = "ymd"  # how dates that are texts are read
 
 
-def planned(name: Name, cells: Cells, *, named: bool = False, categorical: bool = False) -> Planned:
-    """What is done with a column; `named` says that a user asked for it, `categorical` as what.
+def planned(name: Name, tally: Tally, *, named: bool = False) -> Planned:
+    """What is done with a column; `named` says that a user asked for it.
 
     >>> from ratebound.tables.kinds import read_cells
-    >>> planned("day", read_cells(np.array(["31.1.2024", "1.2.2024"]))).treatment.words
+    >>> from ratebound.tables.tally import tally
+    >>> planned("day", tally(read_cells(np.array(["31.1.2024", "1.2.2024"])))).treatment.words
     'read from texts, day first: days since 1970, month, weekday'
     """
-    missing = int(cells.missing.sum())
-    if cells.holds == "objects":
+    if tally.holds == "objects":
         words = "left out: it holds lists, bytes or other objects"
-        return Planned(Treatment(name, "objects", missing, 0, "left out", words, True), cells)
-    distinct = _distinct(cells)
-    found = Treatment(name, cells.holds, missing, distinct, "left out", "")
-    if not distinct:
+        return Planned(Treatment(name, "objects", tally.missing, 0, "left out", words, True), tally)
+    found = Treatment(name, tally.holds, tally.missing, tally.distinct_count, "left out", "")
+    if not tally.present:
         words = "left out: it holds no value"
-        return Planned(replace(found, holds="nothing", words=words, unusual=True), cells)
-    declared = categorical or cells.category
-    if declared:
-        cells = as_texts(cells)
-    plan = Planned(found, cells) if declared else _read_texts(Planned(found, cells))
-    if distinct == 1 and not missing and not named:
+        return Planned(replace(found, holds="nothing", words=words, unusual=True), tally)
+    plan = Planned(found, tally) if tally.category else _read_texts(Planned(found, tally))
+    if found.distinct == 1 and not found.missing and not named:
         return _left_out(plan, "it never varies")
-    if plan.cells.levels is not None:
-        return _as_category(plan, keep=named or declared)
-    if plan.cells.holds == "numbers":
+    if plan.tally.texts is not None:
+        return _as_category(plan, keep=named or tally.category)
+    if plan.tally.holds == "numbers":
         return _as_number(plan, named)
-    if plan.cells.holds == "durations":
+    if plan.tally.holds == "durations":
         return _done(plan, "duration", "its days")
-    parts = ["days since 1970", *parts_of(plan.cells.values)[1:]]
+    parts = ["days since 1970", *plan.tally.parts[1:]]
     return _done(plan, "date", ", ".join(parts))
 
 
-def as_it_is(name: Name, cells: Cells) -> Treatment:
+def as_it_is(name: Name, tally: Tally) -> Treatment:
     """The treatment of a column by a pipeline, which does with it what it likes."""
-    distinct = 0 if cells.holds == "objects" else _distinct(cells)
+    distinct = 0 if tally.holds == "objects" else tally.distinct_count
     words = "passed to the pipeline as it is"
-    return Treatment(name, cells.holds, int(cells.missing.sum()), distinct, "as it is", words)
-
-
-def _distinct(cells: Cells) -> int:
-    if cells.levels is None:
-        return len(np.unique(cells.values[~cells.missing]))
-    return int(np.count_nonzero(occurring(cells)))
-
-
-def occurring(cells: Cells, weights: Array | None = None) -> Array:
-    """How often each level occurs, each row counted with its weight."""
-    assert cells.levels is not None
-    present = cells.values >= 0
-    weights = None if weights is None else weights[present]
-    return np.bincount(cells.values[present], weights, minlength=len(cells.levels))
+    return Treatment(name, tally.holds, tally.missing, distinct, "as it is", words)
 
 
 def _read_texts(plan: Planned) -> Planned:
     """Texts that are all dates, durations or numbers, as such; all else as it is."""
-    cells, found = plan.cells, plan.treatment
-    if cells.holds != "texts" or cells.levels is None:
+    tally, found, texts = plan.tally, plan.treatment, plan.tally.texts
+    if tally.holds != "texts" or texts is None:
         return plan
-    places = np.flatnonzero(occurring(cells))
-    texts = [cells.levels[place] for place in places]
     orders = date_orders(texts)
     if len(orders) == 1:
         words = FROM_TEXTS[orders[0]]
-        read = looked_up("dates", read_dates(texts, orders[0]), places, cells)
+        read = read_as("dates", read_dates(texts, orders[0]), tally)
         return Planned(replace(found, words=words, unusual=True), read, orders[0])
     if orders:
         words = "day and month cannot be told apart, so not read as dates (write 2024-01-31): "
         return replace(plan, treatment=replace(found, words=words, unusual=True))
-    others = _as_durations(texts, places, cells) or _as_numbers(texts, places, cells)
+    others = _as_durations(texts, tally) or _as_numbers(texts, tally)
     if others is None:
         return plan
     return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), others)
 
 
-def _as_durations(texts: Sequence[str], places: Array, cells: Cells) -> Cells | None:
+def _as_durations(texts: Sequence[str], tally: Tally) -> Tally | None:
     for part in (texts[:20], texts):  # a few tell most columns apart
         durations = read_durations(part)
         if np.isnat(durations).any():
             return None
-    return looked_up("durations", durations, places, cells)
+    return read_as("durations", durations, tally)
 
 
-def _as_numbers(texts: Sequence[str], places: Array, cells: Cells) -> Cells | None:
+def _as_numbers(texts: Sequence[str], tally: Tally) -> Tally | None:
     many = len(texts) > MOST and not any(map(CODE.match, texts))
     if not many and not are_amounts(texts):
         return None
     numbers = read_numbers(texts)
-    return None if np.isnan(numbers).any() else looked_up("numbers", numbers, places, cells)
+    return None if np.isnan(numbers).any() else read_as("numbers", numbers, tally)
 
 
 def _as_category(plan: Planned, keep: bool) -> Planned:
     found = plan.treatment
-    rows = int((plan.cells.values >= 0).sum())
     if not keep and found.distinct > FEW:
         plan = _with_hint(plan)
-        if found.distinct >= DIFFERING * rows:
+        if found.distinct >= DIFFERING * plan.tally.present:
             return _left_out(plan, f"{plan.treatment.words}almost all values differ, as names or ids do")
         found = plan.treatment
     holds = "categories" if keep and found.holds == "texts" else found.holds
@@ -184,11 +162,12 @@ def _as_category(plan: Planned, keep: bool) -> Planned:
 
 def _with_hint(plan: Planned) -> Planned:
     """Say how to make a number of texts that mostly are numbers."""
-    assert plan.cells.levels is not None
-    numbers = ~np.isnan(read_numbers(plan.cells.levels))
+    texts = plan.tally.texts
+    assert texts is not None
+    numbers = ~np.isnan(read_numbers(texts))
     if plan.treatment.holds != "texts" or 2 * numbers.sum() < len(numbers):
         return plan
-    other = plan.cells.levels[int(np.flatnonzero(~numbers)[0])] if not numbers.all() else ""
+    other = texts[int(np.flatnonzero(~numbers)[0])] if not numbers.all() else ""
     if not other:
         return plan
     words = f"mostly numbers, a number if cells such as {other!r} were empty: "
@@ -196,17 +175,16 @@ def _with_hint(plan: Planned) -> Planned:
 
 
 def _as_number(plan: Planned, named: bool) -> Planned:
-    values, found = plan.cells.values, plan.treatment
-    present = values[~plan.cells.missing]
-    if not (np.abs(present.astype(float)) <= BEYOND).all():
+    tally, found = plan.tally, plan.treatment
+    spread, present = tally.spreads["number"], tally.present
+    if not spread.finite:
         words = f"refused: it holds infinite values, or some beyond {BEYOND:g}"
         return replace(plan, treatment=replace(found, action="refused", words=words, unusual=True))
-    if not named and found.distinct == len(present) > 2 and (present == np.floor(present)).all():
+    if not named and tally.all_differ and present > 2 and spread.whole:
         if NAMED_AS_ID.fullmatch(str(found.name)):
             return _left_out(plan, "an id, a different number in every row")
-        span = float(present.max()) - float(present.min()) + 1
-        dense = len(present) >= COUNTING and len(present) >= DENSE * span
-        if dense and present.dtype.kind in "iu":  # measured as decimals, they are no ids
+        dense = present >= COUNTING and present >= DENSE * (spread.highest - spread.lowest + 1)
+        if dense and not tally.measured:  # measured as decimals, they are no ids
             return _left_out(plan, "it counts the rows, as an id does")
     return _done(plan, "number", "a number")
 
