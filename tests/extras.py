@@ -18,4 +18,4 @@ class Extra:
 
 
 pa, pd, pl, torch = Extra("pyarrow"), Extra("pandas"), Extra("polars"), Extra("torch")
-lightgbm, xgboost = Extra("lightgbm"), Extra("xgboost")
+lightgbm, xgboost, dask = Extra("lightgbm"), Extra("xgboost"), Extra("dask.distributed")
