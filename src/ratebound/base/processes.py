@@ -178,8 +178,9 @@ class _XGBoost(_Group):
 def _group() -> _Group | None:
     """The group there is, where it has several processes; else None. It imports no library."""
     distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return _Torch(distributed) if distributed.get_world_size() > 1 else None
+    joined = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    if distributed is not None and joined and distributed.get_world_size() > 1:
+        return _Torch(distributed)
     collective = sys.modules.get("xgboost.collective")
     return _XGBoost(collective) if collective is not None and collective.get_world_size() > 1 else None
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.base import processes
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.learners._checking_lightgbm import checked_lightgbm
@@ -49,6 +50,11 @@ class LightGBM:
     @staticmethod
     def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[LightGBM]:
         """Ensembles without trees, side by side on the same rows."""
+        if processes.count() > 1:
+            raise ValueError(
+                f"LightGBM is not trained by {processes.count()} processes together: each would grow "
+                'trees of its own share of the rows. Use rb.Boosted("xgboost"), or one process'
+            )
         library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
         if recipe.categorical:
             data["categorical_feature"] = list(recipe.categorical)
@@ -167,8 +173,13 @@ class XGBoost:
 
     @staticmethod
     def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[XGBoost]:
-        """Ensembles without trees, side by side on the same rows."""
+        """Ensembles without trees, side by side on the same rows.
+
+        In a group of processes each reads its own share of the rows, and the library adds up what it
+        splits by, bins of features and sums of gradients: all of them grow the same trees.
+        """
         library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
+        _check_group(library)
         if recipe.categorical:
             kinds = ["c" if i in recipe.categorical else "q" for i in range(rows.shape[1])]
             data.setdefault("feature_types", kinds)
@@ -240,6 +251,17 @@ class XGBoost:
         booster = XGBoost.library().Booster()
         booster.load_model(bytearray(raw))
         return XGBoost(booster)
+
+
+def _check_group(library: Any) -> None:
+    """Raise where our processes are not XGBoost's, which alone it adds up its histograms over."""
+    own, joined = processes.count(), int(library.collective.get_world_size())
+    if own != joined:
+        raise ValueError(
+            f"there are {own} processes, of which XGBoost knows {joined}: it talks over its own "
+            "collective. Train inside `with xgboost.collective.CommunicatorContext(...)`, with the "
+            "worker_args() of one xgboost.tracker.RabitTracker in every process"
+        )
 
 
 Trees = LightGBM | XGBoost
