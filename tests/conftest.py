@@ -16,3 +16,9 @@ def ways(part, before=()):
 def places():
     """The ways to everything in a JSON document, each a sequence of keys."""
     return ways
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """The estimator's default games last 200 rounds: for tests of what surrounds them."""
+    monkeypatch.setattr("ratebound.estimators._searching.FEWEST", 200)

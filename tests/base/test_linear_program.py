@@ -50,27 +50,31 @@ def mixtures(G, level):
 
 
 def worst(G, members, p):
-    return max(sum(x * G[j][i] for j, x in zip(members, p, strict=True)) for i in range(len(G[0])))
+    violations = [sum(x * G[j][i] for j, x in zip(members, p, strict=True)) for i in range(len(G[0]))]
+    return max(violations, default=Fraction(0))
 
 
-def brute_force(f, G, beyond=0.0):
+def brute_force(f, G, beyond=None):
     """The least violation of any mixture, and the least objective at it: exact, then rounded.
 
-    With `beyond`, the least objective where violations may be larger by that much.
+    With `beyond`, also the least objective where violations may be larger by that much.
     """
     f = [Fraction(float(x)) for x in f]
     G = [[Fraction(float(x)) for x in row] for row in G]
-    if not G[0]:
-        return 0.0, float(min(f))
-    feasible = [v for v in mixtures(G, Fraction(0)) if worst(G, *v) <= 0]
+
+    def best(most):
+        return float(
+            min(
+                sum(x * f[j] for j, x in zip(members, p, strict=True))
+                for members, p in mixtures(G, most)
+                if worst(G, members, p) <= most
+            )
+        )
+
+    feasible = any(worst(G, *v) <= 0 for v in mixtures(G, Fraction(0)))
     level = Fraction(0) if feasible else min(worst(G, *v) for v in mixtures(G, None))
-    most = level + Fraction(beyond)
-    best = min(
-        sum(x * f[j] for j, x in zip(members, p, strict=True))
-        for members, p in mixtures(G, most)
-        if worst(G, members, p) <= most
-    )
-    return float(level), float(best)
+    at_least = float(level), best(level)
+    return at_least if beyond is None else (*at_least, best(level + Fraction(beyond)))
 
 
 def assert_solves(f, G):
@@ -81,7 +85,8 @@ def assert_solves(f, G):
     f, G = np.asarray(f, float), np.asarray(G, float).reshape(len(f), -1)
     rounding = 1e-12 * np.abs(G).max(axis=0)
     weights = shrink_weights(f, G)
-    least, best = brute_force(f, G)
+    tolerance = TOLERANCE + float(np.max(rounding, initial=0))
+    least, best, better = brute_force(f, G, beyond=tolerance)
     assert weights.shape == f.shape
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1, abs=1e-12)
@@ -89,8 +94,7 @@ def assert_solves(f, G):
     assert ((weights @ G - least) <= TOLERANCE + rounding).all()
     size = np.abs(f).max()
     assert weights @ f <= best + 1e-9 * size
-    tolerance = TOLERANCE + float(np.max(rounding, initial=0))
-    assert weights @ f >= brute_force(f, G, beyond=tolerance)[1] - 1e-9 * size
+    assert weights @ f >= better - 1e-9 * size
     return least
 
 
@@ -102,7 +106,7 @@ def arrays_of(rng, count, m, kind):
         "infeasible": (f, np.abs(G) + 0.1),
         "rates": (np.round(rng.random(count), 2), np.round(0.1 * G, 2)),  # full of ties
         "degenerate": (np.round(f), np.round(G)),
-        "duplicates": (np.tile(f, 2), np.tile(G, (2, 1))),
+        "duplicates": (np.tile(f[-3:], 2), np.tile(G[-3:], (2, 1))),
         "one objective": (np.ones(count), G),
         "on the boundary": (f, np.minimum(G, 0)),
         "one impossible": (f, np.column_stack([G[:, :-1], np.abs(G[:, -1:]) + 0.1])),
@@ -239,9 +243,9 @@ def test_prices_prove_that_no_mixture_violates_less(table):
 
 
 @pytest.mark.parametrize("feasible", [True, False])
-def test_ten_thousand_candidates_and_a_hundred_constraints(feasible):
+def test_four_thousand_candidates_and_a_hundred_constraints(feasible):
     rng = np.random.default_rng(0)
-    f, G = rng.random(10_000), rng.normal(size=(10_000, 100)) * 0.1
+    f, G = rng.random(4_000), rng.normal(size=(4_000, 100)) * 0.1
     if not feasible:
         G[:, 0], G[:, 1] = G[:, 2] + 0.2, -G[:, 2] + 0.2  # at odds by .2 each
     weights = shrink_weights(f, G)
@@ -334,7 +338,7 @@ def test_where_constraints_are_hardly_larger_than_the_tolerance(table, sizes):
 absurd = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**32 - 1), st.booleans())
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(absurd)
 def test_numbers_of_absurd_size_never_lose_to_a_single_candidate(case):
     count, m, seed, mixed = case

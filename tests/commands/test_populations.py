@@ -26,7 +26,7 @@ def asked(people, *promises, command="explain"):
     return [command, people, *label, "--exclude", "id", "live", "weight", *require]
 
 
-def test_explaining_a_promise_on_a_pool_without_labels(run, people, pool):
+def test_explaining_a_promise_on_a_pool_without_labels(unplanned, run, people, pool):
     answer = run(*asked(people, POOL, "recall() >= 0.5"), "--population", f"pool={pool}")
     women = [sex == "Female" for sex in make_people(150, seed=5)["sex"]]
     assert answer.status == 0

@@ -141,11 +141,11 @@ def test_boosted_trees(run, flags, new_people, tmp_path):
 def test_the_same_seed_writes_the_same_bytes(run, flags, tmp_path, model):
     pytest.importorskip({"linear": "numpy", "mlp": "torch", "lattice": "torch"}.get(model, model))
     found = []
-    for name in ("one", "other", "third"):
+    for name in ("one", "other"):
         assert run(*flags, "--model", model, "--epochs", "2", "--out", tmp_path / name).status in (0, 1)
         found.append(contents(tmp_path / name))
     assert sorted(found[0]) == FILES
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 def test_the_same_seed_writes_the_same_bytes_in_another_process(flags, tmp_path):

@@ -199,7 +199,7 @@ def test_explaining_one_promise(unplanned, run, people):
     assert answer.status == 0
 
 
-def test_explaining_prints_a_plan_for_what_is_known(run, people):
+def test_explaining_prints_a_plan_for_what_is_known(brief, run, people):
     answer = run(
         "explain", people, "--label", "income", "--require", PROMISE, "--known", "sex",
         "--exclude", "id", "sex", "live", "weight",
@@ -263,7 +263,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("promise", KINDS)
-def test_explaining_every_kind_of_promise(run, people, promise):
+def test_explaining_every_kind_of_promise(brief, run, people, promise):
     answer = explain(run, people, promise)
     assert answer.status == 0
     assert answer.err == ""

@@ -38,7 +38,9 @@ def worst(model, X, y, **where):
 
 
 def test_scikit_learns_own_checks():
-    found = check_estimator(rb.RateConstrainedClassifier(), on_skip=None)
+    """Short games: the checks fit a hundred times, and ask how it behaves rather than how well."""
+    model = rb.RateConstrainedClassifier(training=rb.Training(epochs=30))
+    found = check_estimator(model, on_skip=None)
     assert {check["status"] for check in found} <= {"passed", "skipped"}
     assert sum(check["status"] == "passed" for check in found) >= 60
 

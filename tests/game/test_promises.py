@@ -137,7 +137,7 @@ def test_no_promise_is_kept_by_accident(name):
     assert free.objectives["train"] < promise.at_most
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("player", PLAYERS)
 @pytest.mark.parametrize("name", PROMISES)
 def test_the_promise_is_kept_and_the_price_is_fair(name, player, seed):
@@ -170,13 +170,12 @@ def least_recall(train, said):
     return max(0.95 * recall - said[train.y & group].mean() for group in groups)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    ("player", "proxy"),
+    ("player", "proxy", "seed"),
     [
-        (rb.SwapRegret((0.01, 0.03, 0.1)), "logistic"),
-        (rb.SwapRegret((0.01, 0.03, 0.1)), "sigmoid"),
-        (rb.ExternalRegret((0.003, 0.01, 0.03)), "sigmoid"),
+        (rb.SwapRegret((0.01, 0.03, 0.1)), "logistic", 0),
+        (rb.SwapRegret((0.01, 0.03, 0.1)), "sigmoid", 1),
+        (rb.ExternalRegret((0.003, 0.01, 0.03)), "sigmoid", 2),
     ],
 )
 def test_adult_keeps_equal_opportunity_at_hardly_any_cost(adult, player, proxy, seed):
