@@ -7,7 +7,7 @@ import ratebound as rb
 from ratebound.game._costs import Costs
 from ratebound.game._places import Lists
 from ratebound.problem import compiled as module
-from ratebound.problem import masks
+from ratebound.problem import population
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.values import read_values
 
@@ -37,7 +37,7 @@ def test_a_column_is_read_once_however_many_conditions_speak_of_it(monkeypatch, 
         return read_values(values)
 
     rows = people(300, dtype=dtype)
-    monkeypatch.setattr(masks, "read_values", counted)
+    monkeypatch.setattr(population, "read_values", counted)
     rb.compile(problem(300), rows)
     assert read == [ROWS]
 

@@ -7,18 +7,19 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
-from ratebound.problem.values import read_values
 from ratebound.rates.subsets import Name, column_text
 
 
-def read_amounts(population: Population, name: Name) -> Array:
+def read_amounts(population: Population, name: Name, *, absent: bool = False) -> Array:
     """The amounts (n,) in a column, NaN where a row has none; no number of it is below 0.
+
+    All of them may be 0, or `absent`, in some of the rows.
 
     >>> read_amounts(Population(None, columns={"loan": [100, None, 50]}), "loan")
     array([100.,  nan,  50.])
     """
-    column = read_values(population.column(name))
-    if column.kinds != {"numbers"}:
+    column = population.values(name)
+    if column.kinds != {"numbers"} and not (absent and not column.kinds):
         held = " and ".join(sorted(column.kinds)) or "no value in any row"
         shown = f": it holds {some(distinct(column.values))}" if column.kinds else ""
         raise ValueError(f"column {name!r} is to say what an error costs, and has {held}{shown}")
@@ -30,9 +31,15 @@ def read_amounts(population: Population, name: Name) -> Array:
             f"column {name!r} is to say what an error costs, and holds {wrong[0]:g}: costs are finite "
             "and not below 0"
         )
-    if not (amounts > 0).any():
-        raise ValueError(f"column {name!r} is 0 in every row, so that no error costs anything")
+    if not absent:
+        check_amounts(name, bool((amounts > 0).any()))
     return amounts
+
+
+def check_amounts(name: Name, positive: bool) -> None:
+    """Raise unless some amount in the column is `positive`."""
+    if not positive:
+        raise ValueError(f"column {name!r} is 0 in every row, so that no error costs anything")
 
 
 def amounts_where(amounts: Array, inside: Array, name: Name) -> Array:

@@ -45,6 +45,7 @@ class Compiled:
     problem: Problem
     populations: dict[str, Population]
     rows: dict[str, slice]  # where each population lies among the stacked rows
+    sizes: dict[str, int]  # rows of each population, over all processes
     cells: Array  # (n,) int32: which rows every rate treats alike
     membership: Array  # (cells, ceil(slices / 8)) uint8: which cell lies in which slice, as bits
     slice_count: int

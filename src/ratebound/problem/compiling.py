@@ -17,19 +17,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.processes import gathered
 from ratebound.base.types import Array
+from ratebound.problem._drawing_up import Asked, draw_up, membership
 from ratebound.problem._split import Key, split
-from ratebound.problem.amounts import amounts_where, read_amounts
-from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import counting
 from ratebound.problem.frames import some
-from ratebound.problem.masks import NoSuchValue, masker, patterns
+from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.chain import goal_of
@@ -78,13 +80,13 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     classes = _classes(populations, first)
     if len(classes) > 2:
         populations = {name: each.among(classes) for name, each in populations.items()}
-    totals = {name: population.total_weight for name, population in populations.items()}
-    problem = counting(spelled_out(problem, populations, first, countable=True), totals)
+    weights = {name: _weight(each) for name, each in populations.items()}
+    problem = counting(spelled_out(problem, populations, first, countable=True), weights)
     if len(classes) > 2:
         _check_said(problem, classes)
     if not isinstance(problem.objective, Expression):
         return _with_goal(problem, populations, first, classes)
-    book = _Book(populations, totals, 1 + len(problem.demands), first, classes)
+    book = _Book(problem, populations, weights, first, classes)
     book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
@@ -97,6 +99,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         problem=problem,
         populations=populations,
         rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
+        sizes={name: _size(each) for name, each in populations.items()},
         cells=cells,
         membership=divided.membership,
         slice_count=divided.slice_count,
@@ -111,6 +114,16 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         classes=classes,
         targets=divided.targets,
     )
+
+
+def _weight(population: Population) -> float:
+    """The weight of all rows, in all processes."""
+    return float(sum(gathered(population.total_weight)))
+
+
+def _size(population: Population) -> int:
+    """The number of rows, in all processes."""
+    return sum(gathered(len(population)))
 
 
 def _classes(populations: dict[str, Population], first: str) -> Classes:
@@ -174,32 +187,47 @@ def at_point(compiled: Compiled, point: Point) -> Compiled:
 
 
 class _Book:
-    """Where the atoms of all expressions are entered, and their masks drawn up once each."""
+    """Where the atoms of all expressions are entered, once all that they ask of the rows is known."""
 
     def __init__(
         self,
+        problem: Problem,
         populations: dict[str, Population],
         totals: dict[str, float],
-        rows: int,
         first: str,
         classes: Classes,
     ) -> None:
         self.populations, self.totals, self.first, self.classes = populations, totals, first, classes
-        self.offset = np.zeros(rows)
-        self.scale = np.zeros(rows)
+        self.offset = np.zeros(1 + len(problem.demands))
+        self.scale = np.zeros(1 + len(problem.demands))
         self.slices: dict[tuple[str, Subset], int] = {}
-        self.bits: list[Array] = []  # a slice's mask each, packed
         # For each threshold and column of amounts: row, decision and slice -> coefficient.
         self.entries: dict[Key, dict[tuple[int, int, int], float]] = {PLAIN: defaultdict(float)}
-        self.amounts: dict[tuple[str, Name], Array] = {}  # of populations and columns that costs name
-        masks = {name: masker(population) for name, population in populations.items()}
-        self.mask: Callable[[str, Subset], Array] = lru_cache(maxsize=4)(
-            lambda name, subset: masks[name](subset)
-        )
-        self.weigh: Callable[[str, Subset, Name | None], float] = lru_cache(maxsize=None)(self._weigh)
         self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(
             lambda rate: atoms(rate, classes)
         )
+        self.asked = {name: Asked() for name in populations}
+        self._ask(problem.cost, per_row=False)
+        for demand in problem.demands:
+            self._ask(demand.expression, demand.per_row)
+        if not any(asked.slices for asked in self.asked.values()):  # no decision makes a difference
+            self.asked[FIRST].slices[EVERYONE] = None
+        self.drawn = {name: draw_up(each, self.asked[name]) for name, each in populations.items()}
+
+    def _ask(self, expression: Expression, per_row: bool) -> None:
+        """Ask for what `enter` needs. What it finds wrong with the words is told there."""
+        for rate, _ in expression.terms:
+            if rate.population not in self.populations:
+                continue
+            asked = self.asked[rate.population]
+            with suppress(ValueError):
+                for atom in self.atoms(rate):
+                    among = rate.subset if per_row else atom.over
+                    if among is not None:
+                        asked.weighed[among, None] = None
+                    asked.weighed[atom.given, atom.amounts] = None
+                    if atom.predicted is not ANY:
+                        asked.slices[atom.given] = None
 
     def enter(self, row: int, expression: Expression, words: str, per_row: bool = False) -> None:
         """Enter an expression; with `per_row` its counts are shares of their subset."""
@@ -233,7 +261,7 @@ class _Book:
                 assert rate.per is not None  # every other count says so by now
                 share = coefficient * (rate.per / self.totals[name])
             else:
-                over = self.weigh(name, among, None)
+                over = self.drawn[name].weigh(among)
                 if over <= 0:
                     raise NoRows(
                         f"no row (or no weight) where {_words(among)}, so this rate does not "
@@ -242,12 +270,12 @@ class _Book:
                 share = coefficient / over
             share *= atom.factor
             if atom.predicted is not YES:
-                self.offset[row] += share * self.weigh(name, atom.given, atom.amounts)
+                self.offset[row] += share * self.drawn[name].weigh(atom.given, atom.amounts)
             if atom.predicted is not ANY:
                 sign = 1.0 if atom.predicted is YES else -1.0
                 self._enter_decision(row, at, atom, name, sign * share)
             if is_cost(rate):
-                largest += abs(share / coefficient) * self.weigh(name, atom.given, atom.amounts)
+                largest += abs(share / coefficient) * self.drawn[name].weigh(atom.given, atom.amounts)
         self.scale[row] = max(self.scale[row], largest if is_cost(rate) else max(1.0, rate.per or 1.0))
 
     def _enter_decision(self, row: int, at: float | str, atom: Atom, name: str, share: float) -> None:
@@ -257,35 +285,23 @@ class _Book:
         if decision > 0:
             entries[row, decision, index] += share
             return
-        self.offset[row] += share * self.weigh(name, atom.given, atom.amounts)
+        self.offset[row] += share * self.drawn[name].weigh(atom.given, atom.amounts)
         for other in range(1, len(self.classes)):
             entries[row, other, index] -= share
-
-    def _weigh(self, name: str, subset: Subset, column: Name | None) -> float:
-        """The weight of a subset's rows, or with a column of amounts what they are worth."""
-        mask, weights = self.mask(name, subset), self.populations[name].weights
-        if column is None:
-            return float(mask.sum() if weights is None else weights[mask].sum())
-        if (name, column) not in self.amounts:
-            self.amounts[name, column] = read_amounts(self.populations[name], column)
-        inside = mask if weights is None else mask & (weights > 0)
-        worth = amounts_where(self.amounts[name, column], inside, column)
-        return float(worth.sum() if weights is None else weights @ worth)
 
     def stacked(self, column: Name | None) -> Array | None:
         """The amounts (n,) of all rows in a column, 0 where no cost speaks of them."""
         if column is None:
             return None
-        sizes = ((name, len(population)) for name, population in self.populations.items())
-        parts = [self.amounts.get((name, column), np.zeros(rows)) for name, rows in sizes]
+        parts = [
+            self.drawn[name].amounts.get(column, np.zeros(len(population)))
+            for name, population in self.populations.items()
+        ]
         return np.nan_to_num(np.concatenate(parts))
 
     def _slice(self, name: str, subset: Subset) -> int:
-        key = (name, subset)
-        if key not in self.slices:
-            self.slices[key] = len(self.bits)
-            self.bits.append(np.packbits(self.mask(name, subset)))
-        return self.slices[key]
+        self.drawn[name].check(subset)
+        return self.slices.setdefault((name, subset), len(self.slices))
 
     def net(self) -> dict[Key, sparse.csr_array]:
         """Coefficients of decisions per slice, (1+m, (D - 1) * slices) for each key."""
@@ -303,30 +319,15 @@ class _Book:
 
     def cells(self) -> tuple[Array, Array]:
         """Each row's cell (n,), and the packed membership of cells in slices, of which there is one."""
-        if not self.slices:  # no decision makes a difference
+        if not self.slices:
             self._slice(FIRST, EVERYONE)
         cells, memberships, first = [], [], 0
-        for name, population in self.populations.items():
-            rows = len(population)
-            own = [index for (on, _), index in self.slices.items() if on == name]
-            # Cells are numbered by 64 slices at a time, the last of these counting most.
-            order = sorted(range(len(own)), key=lambda place: (place // 64, -place))
-            masks = (np.unpackbits(self.bits[own[place]], count=rows) for place in order)
-            representative, inverse = patterns(masks, rows)
-            cells.append((inverse + first).astype(np.int32))
-            memberships.append(self._membership(representative, own))
-            first += len(representative)
+        for name, drawn in self.drawn.items():
+            own = [self.slices[name, subset] for subset in self.asked[name].slices]
+            cells.append(drawn.cells + np.int32(first))
+            memberships.append(membership(drawn, self.asked[name], own, len(self.slices)))
+            first += len(drawn.patterns)
         return np.concatenate(cells), np.concatenate(memberships)
-
-    def _membership(self, rows: Array, own: list[int]) -> Array:
-        packed = []
-        for start in range(0, len(rows), CHUNK):
-            chosen = rows[start : start + CHUNK]
-            inside = np.zeros((len(chosen), len(self.slices)), dtype=np.uint8)
-            for index in own:
-                inside[:, index] = (self.bits[index][chosen // 8] >> (7 - chosen % 8)) & 1
-            packed.append(np.packbits(inside, axis=1))
-        return np.concatenate(packed)
 
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
-from ratebound.problem.values import Comparable, Values, dated, read_values
+from ratebound.problem.values import Comparable, Values, dated
 from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,
@@ -24,6 +24,7 @@ from ratebound.rates.subsets import (
     Value,
     column_text,
     holds,
+    leaves,
     value_text,
 )
 
@@ -38,7 +39,7 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
     speak of it. A value that no row has is taken for a slip, unless values may be `absent`, as in a
     batch of a stream.
     """
-    column = lru_cache(maxsize=None)(lambda name: read_values(population.column(name)))
+    column = lru_cache(maxsize=None)(population.values)
     leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column, absent))
 
     def mask(subset: Subset) -> Array:
@@ -46,6 +47,28 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
         return np.ones(len(population), dtype=bool) if subset == EVERYONE else found
 
     return mask
+
+
+def spoken_of(subset: Subset) -> list[Name]:
+    """The columns that a subset speaks of, those of existing models' decisions too."""
+    found = ((getattr(leaf, "column", None), getattr(leaf, "versus", None)) for leaf in leaves(subset))
+    return [name for pair in found for name in pair if name is not None]
+
+
+def elementary(subset: Subset) -> Iterator[Subset]:
+    """The simple conditions of a subset that are slips where no row meets them.
+
+    >>> from ratebound import where
+    >>> list(elementary(where(sex="Female", race=("Black", "White"))))
+    [sex == "Female", race == "Black", race == "White"]
+    """
+    for leaf in leaves(subset):
+        if isinstance(leaf, In):
+            yield from (Compare(leaf.column, "==", value) for value in leaf.values)
+        elif isinstance(leaf, Compare) and leaf.relation in ("==", "!="):
+            yield Compare(leaf.column, "==", leaf.value)
+        elif isinstance(leaf, Missing):
+            yield leaf
 
 
 def patterns(masks: Iterable[Array], rows: int) -> tuple[Array, Array]:
@@ -93,7 +116,7 @@ def _leaf(
     if isinstance(subset, Missing):
         found = values.missing
         if not found.any() and not absent:
-            raise NoSuchValue(f"every row has a value in column {name!r}, so {subset} is nobody")
+            raise nobody(subset, values)
         return found
     if isinstance(subset, In):
         found = np.zeros(len(population), dtype=bool)
@@ -112,15 +135,23 @@ class NoSuchValue(ValueError):
     """A column holds a value that a condition names in no row."""
 
 
+def nobody(subset: Subset, column: Values) -> NoSuchValue:
+    """What to say where no row meets one of the `elementary` conditions."""
+    if isinstance(subset, Compare):
+        return NoSuchValue(
+            f"no row has {column_text(subset.column)} == {value_text(subset.value)}; the column holds "
+            f"{some(distinct(column.values))}"
+        )
+    assert isinstance(subset, Missing)
+    return NoSuchValue(f"every row has a value in column {subset.column!r}, so {subset} is nobody")
+
+
 def _equals(name: Name, column: Values, given: Value, absent: bool) -> Array:
     column, value = dated(name, column, given)
     _check_kind(name, column, value, absent, alone=False)
     found = column.equal(value)
     if not found.any() and not absent:
-        raise NoSuchValue(
-            f"no row has {column_text(name)} == {value_text(given)}; the column holds "
-            f"{some(distinct(column.values))}"
-        )
+        raise nobody(Compare(name, "==", given), column)
     return found
 
 

@@ -28,6 +28,7 @@ from ratebound.problem.frames import (
 )
 from ratebound.problem.labels import Spelling, read_labels, spelling_of
 from ratebound.problem.matrices import as_csr
+from ratebound.problem.values import Values, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text
 
@@ -189,18 +190,29 @@ class Population:
         >>> Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
         array([3., 4.])
         """
-        if name in self.columns:
-            values = as_array(self.columns[name])
-        elif name in frame_columns(self.X):
-            values = as_array(self.X[name])
-        elif self._is_feature(name):
-            feature = as_array(self.X)[:, [name]]
-            values = (feature.toarray() if sparse.issparse(feature) else feature)[:, 0]
-        else:
-            raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
+        values = as_array(self._given(name))
         if values.ndim != 1:
             raise ValueError(f"column {name!r} has shape {values.shape}, expected one value per row")
         return values
+
+    def values(self, name: Name) -> Values:
+        """A column's values as conditions compare them."""
+        given = self._given(name)
+        return read_coded(given) if is_coded(given) else read_values(self.column(name))
+
+    def _given(self, name: Name) -> Any:
+        self.check_column(name)
+        if name in self.columns:
+            return self.columns[name]
+        if name in frame_columns(self.X):
+            return self.X[name]
+        feature = as_array(self.X)[:, [name]]
+        return (feature.toarray() if sparse.issparse(feature) else feature)[:, 0]
+
+    def check_column(self, name: Name) -> None:
+        """Raise where there is no such column."""
+        if name not in self.columns and name not in frame_columns(self.X) and not self._is_feature(name):
+            raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def plain_column(self, name: Name) -> list[Any]:
         """A column's values as plain Python, None where they are missing.

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.processes import count, gathered
 from ratebound.base.types import Array
-from ratebound.problem.masks import masker
+from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.values import read_values
+from ratebound.problem.values import Values
 from ratebound.rates.every_class import of_every_class, rates_of_every_class
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.grouping import Goal, Promise, group_of
 from ratebound.rates.kinds import TWO, Classes, counted_over
-from ratebound.rates.rate import FIRST
+from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
 MOST = 100  # groups that the values of a column, or of several, may be without being listed
@@ -84,12 +85,12 @@ def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
 
 @dataclass(frozen=True, eq=False)
 class _Combinations:
-    """The combinations of some columns' values that occur, in order, and which each row has."""
+    """The combinations of some columns' values that occur, in order."""
 
     names: tuple[Name, ...]
     of_each: list[list[Value | None]]  # the values of each column, None for a missing one
     values: list[tuple[Value | None, ...]]
-    row: Array  # (n,) the place of its combination
+    sizes: Array  # how many rows a goal's rates are counted among in each; the fewest of any rate
 
     @property
     def possible(self) -> int:
@@ -114,8 +115,8 @@ def _values(
     """The values that are groups, for each set of columns the goal crosses; and what is left out."""
     values, notices = {}, []
     for names in goal.crossed:
-        found = _combinations(population, names)
-        sizes = _sizes(goal, population, found)
+        found = _combinations(goal, population, names)
+        sizes = found.sizes
         kept = np.flatnonzero(sizes >= (goal.min_rows or 0))
         if not len(kept):
             raise ValueError(
@@ -154,20 +155,55 @@ def _too_many(names: tuple[Name, ...], count: int) -> str:
     )
 
 
-def _combinations(population: Population, names: tuple[Name, ...]) -> _Combinations:
+Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many rows each rate counts
+
+
+def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -> _Combinations:
+    whole = not population.stored and count() == 1
+    parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
+    found = _added(gathered(_added(list(parts))))
+    of_each = [sorted({values[place] for values in found}, key=in_order) for place in range(len(names))]
+    places = [{value: place for place, value in enumerate(values)} for values in of_each]
+    order = sorted(found, key=lambda values: [own[v] for own, v in zip(places, values, strict=True)])
+    return _Combinations(names, of_each, order, np.array([found[each].min() for each in order]))
+
+
+def _asked(goal: Goal, names: tuple[Name, ...]) -> list[Name]:
+    """The columns that tell combinations, and which rows rates count."""
+    of_rates = (name for rate in _rates(goal) for name in (*spoken_of(rate.subset), rate.versus))
+    return [*names, *(name for name in of_rates if name is not None)]
+
+
+def _rates(goal: Goal) -> list[Rate]:
+    return [rate for rate in goal.rates if rate.population == goal.population]
+
+
+def _added(parts: Sequence[Counts]) -> Counts:
+    keys = dict.fromkeys(key for part in parts for key in part)
+    return {key: np.sum([part[key] for part in parts if key in part], axis=0) for key in keys}
+
+
+def _counts(goal: Goal, rows: Population, names: tuple[Name, ...], whole: bool) -> Counts:
+    """For each combination in these rows, how many of them each of the goal's rates is counted among.
+
+    Values that a rate names may be absent from them, unless they are the `whole`.
+    """
     values: list[tuple[Value | None, ...]] = [()]
-    row, of_each = np.zeros(len(population), dtype=np.int64), []
+    row = np.zeros(len(rows), dtype=np.int64)
     for name in names:
-        own, place = _in_order(population.column(name))
-        of_each.append(own)
-        codes, row = np.unique(row * len(own) + place, return_inverse=True)
-        values = [(*values[code // len(own)], own[code % len(own)]) for code in codes.tolist()]
-    return _Combinations(names, of_each, values, row)
+        held, place = _held(rows.values(name))
+        codes, row = np.unique(row * len(held) + place, return_inverse=True)
+        values = [(*values[code // len(held)], held[code % len(held)]) for code in codes.tolist()]
+    mask, classes = masker(rows, absent=not whole), rows.classes or TWO
+    counts = [np.bincount(row, minlength=len(values))]
+    for each in (each for rate in _rates(goal) for each in rates_of_every_class(rate, classes)):
+        for over in counted_over(each, classes):
+            counts.append(np.bincount(row[mask(over) & (rows.row_weights > 0)], minlength=len(values)))
+    return dict(zip(values, np.array(counts).T, strict=True))
 
 
-def _in_order(column: Array) -> tuple[list[Value | None], Array]:
-    """The distinct values of a column in order, a missing one last as None; and each row's place."""
-    read = read_values(column)
+def _held(read: Values) -> tuple[list[Value | None], Array]:
+    """The distinct values of a column, a missing one last as None; and each row's place."""
     missing = read.missing
     if read.codes is None:
         held, codes = np.unique(read.values, return_inverse=True)
@@ -177,21 +213,5 @@ def _in_order(column: Array) -> tuple[list[Value | None], Array]:
     values: list[Any] = [plain_value(value) for value in listed]
     if missing.any() and all(isinstance(value, float) and value.is_integer() for value in values):
         values = list(map(int, values))  # tables make fractions of whole numbers with gaps
-    order = sorted(range(len(values)), key=lambda index: in_order(values[index]))
-    place = np.empty(len(values) + 1, dtype=np.int64)
-    place[[*order, -1]] = np.arange(len(place))  # a missing value's code is -1
-    return [*(values[index] for index in order), *([None] if missing.any() else [])], place[codes]
-
-
-def _sizes(goal: Goal, population: Population, found: _Combinations) -> Array:
-    """For each combination, how many rows the goal's rates are counted among; the fewest of any rate."""
-    mask = masker(population)
-    counts = population.row_weights > 0
-    sizes = np.full(len(found.values), len(population))
-    classes = population.classes or TWO
-    own = (rate for rate in goal.rates if rate.population == goal.population)
-    for each in (each for rate in own for each in rates_of_every_class(rate, classes)):
-        for over in counted_over(each, classes):
-            inside = found.row[mask(over) & counts]
-            sizes = np.minimum(sizes, np.bincount(inside, minlength=len(sizes)))
-    return sizes
+    gap: list[Any] = [None] if missing.any() else []
+    return [*values, *gap], np.where(codes < 0, len(values), codes)

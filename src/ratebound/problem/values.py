@@ -78,6 +78,25 @@ def read_values(values: Array) -> Values:
     return Values(held, codes, place, frozenset(map(_kind, {type(value) for value in held.tolist()})))
 
 
+def is_coded(column: Any) -> bool:
+    """Whether a column is one of PyArrow that holds its distinct values by numbers already."""
+    return hasattr(column, "to_pylist") and hasattr(column.type, "index_type")
+
+
+def read_coded(column: Any) -> Values:
+    """The same as `read_values`, of a column whose distinct values are known."""
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    held = whole.dictionary.to_pylist()
+    if len(set(held)) < len(held) or None in held:  # numbered by someone else, and not once each
+        return read_values(np.array(whole.to_pylist(), dtype=object))
+    used = np.bincount(codes[codes >= 0], minlength=len(held)) > 0
+    codes = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)[codes].astype(np.int32)
+    values = np.array([*held, None], dtype=object)[:-1][used]  # so that texts stay objects
+    place = {value: index for index, value in enumerate(values.tolist())}
+    return Values(values, codes, place, frozenset(map(_kind, {type(value) for value in place})))
+
+
 def _kind(kind: type) -> str:
     if issubclass(kind, str):
         return "text"

@@ -122,7 +122,7 @@ class Parquet(Population):
     def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
         asked = list(dict.fromkeys(columns))
         for name in asked:
-            self._check_column(name)
+            self.check_column(name)
         own = [str(name) for name in asked]
         names = list(dict.fromkeys([*own, *(self.features_read if inputs else ())]))
         units = [unit for unit, rows in enumerate(self.unit_sizes.tolist()) if rows]
@@ -192,11 +192,11 @@ class Parquet(Population):
         units = [unit for unit, rows in enumerate(self.unit_sizes.tolist()) if rows]
         return arrow.chunked_array([c for u in units for c in self._read(u, [name])[name].chunks])
 
-    def column(self, name: Name) -> Array:
-        self._check_column(name)
-        return as_array(self.read_column(str(name)))
+    def _given(self, name: Name) -> Any:
+        self.check_column(name)
+        return self.read_column(str(name))
 
-    def _check_column(self, name: Name) -> None:
+    def check_column(self, name: Name) -> None:
         if name not in self.groups.names:
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
