@@ -103,7 +103,7 @@ def test_the_order_of_a_table_shows_nothing():
     """Sorted rows would let bets follow what comes; the shuffle is the same for all tables."""
     values = -np.sort(np.random.default_rng(2).choice([-1.0, 1.0], 1000))
     assert betting(values, -1.0) < 1e-6  # which is why
-    assert betting(shuffled(values), -1.0) > 0.05
+    assert betting(shuffled(values, np.ones(len(values), dtype=int)), -1.0) > 0.05
 
 
 def test_showing_what_holds_is_likely_with_the_rows_needed():

@@ -80,7 +80,7 @@ def _confusion(decided: Decided, name: str, subset: Subset) -> Confusion:
     return Confusion(
         population=None if name == FIRST else name,
         words=str(subset) or "everyone",
-        rows=int(inside.sum()),
+        rows=decided.rows(name, inside),
         classes=decided.classes,
         counts=counts,
         decided=tuple((said @ weight).tolist()),

@@ -67,7 +67,7 @@ def groups(decided: Decided, places: Sequence[tuple[str, Subset]]) -> tuple[Grou
         Group(
             population=None if name == FIRST else name,
             words=str(subset) or "everyone",
-            rows=int(decided.mask(name, subset).sum()),
+            rows=decided.rows(name, decided.mask(name, subset)),
             **dict.fromkeys(("positives", *HEADS)) | rates(decided, name, decided.mask(name, subset)),
         )
         for name, subset in places
@@ -95,7 +95,7 @@ def _of_yes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
     found: dict[str, Any] = {"positive_rate": _share(said_yes, weights.sum())}
     if labels is not None:
         label = labels[inside].astype(float)
-        found["positives"] = int(label.sum())
+        found["positives"] = decided.rows(name, inside & labels)
         found["recall"] = _share(weights @ (yes * label), weights @ label)
         found["false_positive_rate"] = _share(weights @ (yes * (1 - label)), weights @ (1 - label))
         found["precision"] = _share(weights @ (yes * label), said_yes)

@@ -6,6 +6,8 @@ treated as the proportion among as many equal rows as would vary as much (Korn a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import betaincinv
 
@@ -30,42 +32,60 @@ def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Int
     return low, high
 
 
-def proportion(hits: Array, weights: Array, level: float) -> Interval:
-    """The interval of the share of `weights` (n,) that lies on `hits` (n,)."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What rows count, some of which may stand for several that are alike."""
+
+    weight: Array  # (n,) of one row
+    times: Array  # (n,) how many rows each stands for
+
+    @property
+    def all(self) -> Array:
+        """The weight of all rows that each stands for, (n,)."""
+        return self.times * self.weight
+
+    @property
+    def equal(self) -> float:
+        """How many rows of equal weight have a mean that varies as much."""
+        return float(self.all.sum() ** 2 / (self.all @ self.weight))
+
+
+def proportion(hits: Array, rows: Rows, level: float) -> Interval:
+    """The interval of the share of the rows' weight that lies on `hits` (n,)."""
     one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
-    trials = float(equal_decisions(weights, hits.astype(float), first, 0.0 * one, one)[0])
-    return clopper_pearson(float(weights @ hits / weights.sum()) * trials, trials, level)
+    trials = float(equal_decisions(rows, hits.astype(float), first, 0.0 * one, one)[0])
+    return clopper_pearson(float(rows.all @ hits / rows.all.sum()) * trials, trials, level)
 
 
-def equal_decisions(weights: Array, values: Array, stratum: Array, low: Array, high: Array) -> Array:
+def equal_decisions(rows: Rows, values: Array, stratum: Array, low: Array, high: Array) -> Array:
     """How many decisions of equal weight have a mean that varies as much as each stratum's, (strata,).
 
-    Values lie between `low` and `high` (strata,), and decisions would take only these two. Values
+    Values (n,) lie between `low` and `high` (strata,), and decisions would take only these two. Values
     between them, as a mixture's expectations are, vary less and count as more decisions. Rows of unequal
     weight count as fewer: never as more because few of them happen to be heavy.
     """
-    count = np.bincount(stratum, minlength=len(low))
+
+    def total(of_rows: Array) -> Array:
+        return np.bincount(stratum, rows.times * of_rows, len(low))
+
+    count = np.bincount(stratum, rows.times, len(low))
 
     def varies(w: Array) -> Array:
         """The variance, as a share of that of decisions with this mean; one imagined row is included."""
-
-        def total(of_rows: Array) -> Array:
-            return np.bincount(stratum, of_rows, len(low))
-
         mean, square = total(w * values) / total(w), total(w**2)
         found = total(w**2 * (values - mean[stratum]) ** 2)
         most = square * (mean - low) * (high - mean)
         imagined = square / count * (high - low) ** 2 / 4
         return np.divide(found + imagined, most + imagined, out=np.ones(len(low)), where=high > low)
 
-    rows = np.bincount(stratum, weights) ** 2 / np.bincount(stratum, weights**2)
-    return rows / np.maximum(varies(weights), varies(np.ones(len(weights))))
+    equal = total(rows.weight) ** 2 / total(rows.weight**2)
+    return equal / np.maximum(varies(rows.weight), varies(np.ones(len(stratum))))
 
 
 def area(
-    positives: Array, negatives: Array, members: Array, v: Array, w: Array, level: float
+    positives: Array, negatives: Array, members: Array, v: Rows, w: Rows, level: float
 ) -> tuple[float, Interval]:
-    """The mean area of members (M,) with scores (M, rows) and rows weighted `v` and `w`; its interval.
+    """The mean area of members (M,) with scores (M, rows) of rows `v` and `w`; its interval.
 
     A tie counts half. DeLong's variance is that of the two classes' mean placements, a row's placement
     being the share of the other class on its right side; the interval is that of a proportion of as
@@ -74,17 +94,13 @@ def area(
     rows from being taken for certainty.
     """
     scored = list(zip(members, positives, negatives, strict=True))
-    above = np.sum([m * _share_below(n, w, p) for m, p, n in scored], axis=0)
-    below = np.sum([m * _share_below(-p, v, -n) for m, p, n in scored], axis=0)
-    found = min(float(v @ above / v.sum()), 1.0)
-    smaller = min(_equal_rows(v), _equal_rows(w))
+    above = np.sum([m * _share_below(n, w.all, p) for m, p, n in scored], axis=0)
+    below = np.sum([m * _share_below(-p, v.all, -n) for m, p, n in scored], axis=0)
+    found = min(float(v.all @ above / v.all.sum()), 1.0)
+    smaller = min(v.equal, w.equal)
     variance = _variance_of_mean(above, v) + _variance_of_mean(below, w)
     rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2)
     return found, clopper_pearson(found * rows, rows, level)
-
-
-def _equal_rows(v: Array) -> float:
-    return float(v.sum() ** 2 / (v @ v))
 
 
 def _share_below(values: Array, weights: Array, at: Array) -> Array:
@@ -96,8 +112,7 @@ def _share_below(values: Array, weights: Array, at: Array) -> Array:
     return (totals[left] + totals[right]) / (2 * totals[-1])
 
 
-def _variance_of_mean(values: Array, weights: Array) -> float:
-    mean = weights @ values / weights.sum()
-    rows = _equal_rows(weights)
-    few = rows / (rows - 1.0) if rows >= 2 else 1.0
-    return float(few * (weights**2 @ (values - mean) ** 2) / weights.sum() ** 2)
+def _variance_of_mean(values: Array, rows: Rows) -> float:
+    mean = rows.all @ values / rows.all.sum()
+    few = rows.equal / (rows.equal - 1.0) if rows.equal >= 2 else 1.0
+    return float(few * ((rows.all * rows.weight) @ (values - mean) ** 2) / rows.all.sum() ** 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ratebound.auditing._intervals import Interval, proportion
+from ratebound.auditing._intervals import Interval, Rows, proportion
 from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import counted, rows_behind, total
@@ -38,13 +38,15 @@ def _of_rows(
     Behind it stand the rows below the line; in odds, what is above it is not below it as well.
     """
     above, below = _counts(decided, ratio.numerator), _counts(decided, ratio.denominator)
-    v, rows = decided.row_weights(ratio.denominator.rates[0].population), round(float(below.sum()))
+    name = ratio.denominator.rates[0].population
+    v, times = decided.row_weights(name), decided.times(name)
+    rows = round(float((times * below).sum()))
     value = float(v @ above) / float(v @ below) if v @ below > 0 else None
-    weight = v * (above + below if odds else below)
+    weight = decided.each_weight(name) * (above + below if odds else below)
     inside = weight > 0
     if not inside.any():
         return (value, bound, None, "exact"), rows
-    low, high = proportion(above[inside] > 0, weight[inside], level)
+    low, high = proportion(above[inside] > 0, Rows(weight[inside], times[inside]), level)
     if odds:
         low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
     method: Method = "exact" if np.ptp(weight[inside]) == 0 else "weighted"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing._intervals import equal_decisions
+from ratebound.auditing._intervals import Rows, equal_decisions
 from ratebound.auditing.decided import Decided, over_of
 from ratebound.auditing.measure import at_of, scale
 from ratebound.base.types import Array
@@ -70,11 +70,12 @@ class _Rows:
     sets: list[Subset]
     patterns: Array  # (strata, sets) bool
     stratum: Array  # (n,)
-    weight: Array  # (n,)
+    count: Rows
     said: Array  # (answers, n) probability of each
 
     def total(self, values: Array) -> Array:
-        return np.bincount(self.stratum, values, len(self.patterns))
+        """Values (n,) of single rows, summed over all rows of each stratum."""
+        return np.bincount(self.stratum, self.count.times * values, len(self.patterns))
 
     def inside(self, subsets: list[Subset]) -> Array:
         """Which strata lie in each of `subsets`, as numbers (subsets, strata)."""
@@ -109,17 +110,17 @@ def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
     together = _together(decided, answers)
     even = 1 / max(len(decided.told_by), 2)
     rows = _imagining(_rows_of(decided, name, terms, answers), terms, together, even)
-    weight, square = rows.total(rows.weight), rows.total(rows.weight**2)
+    weight, square = rows.total(rows.count.weight), rows.total(rows.count.weight**2)
     share = weight / weight.sum()
     over = rows.inside([over_of(term.atom) for term in terms])
     equal = (over @ weight) ** 2 / (over @ square)
-    smallest = np.where(over > 0, equal[:, None], len(rows.weight)).min(axis=0)
+    smallest = np.where(over > 0, equal[:, None], rows.count.times.sum()).min(axis=0)
     over /= (over @ share)[:, None]
     of = _values(rows, terms, together)
     values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.said).sum(axis=0)
     at = [answers.index(term.answer) for term in terms]
     sign = np.array([term.sign for term in terms])[:, None]
-    said = np.array([rows.total(rows.weight * each) for each in rows.said]) / weight
+    said = np.array([rows.total(rows.count.weight * each) for each in rows.said]) / weight
     parts = of.gain * (sign * said[at] + (sign <= 0))
     means, reach = parts.sum(axis=0), of.high - of.low
     changes = np.abs(of.gain) * square / weight / weight.sum()
@@ -128,7 +129,7 @@ def _strata_of(decided: Decided, name: str, expression: Expression) -> Strata:
         spread=square / weight.sum() ** 2,
         reach=reach,
         mean=np.divide(means - of.low, reach, out=np.zeros(len(share)), where=reach > 0).clip(0.0, 1.0),
-        trials=equal_decisions(rows.weight, values, rows.stratum, of.low, of.high),
+        trials=equal_decisions(rows.count, values, rows.stratum, of.low, of.high),
         rows=smallest,
         influence=means - over.T @ (parts @ share),
         over=over,
@@ -152,20 +153,20 @@ def _together(decided: Decided, answers: list[Answer]) -> list[list[int]]:
 
 
 def _rows_of(decided: Decided, name: str, terms: list[_Term], answers: list[Answer]) -> _Rows:
-    weight = decided.row_weights(name)
+    weight, times = decided.each_weight(name), decided.times(name)
     present = weight > 0
     sets = list(dict.fromkeys(s for term in terms for s in (term.atom.given, over_of(term.atom))))
     masks = [decided.mask(name, subset)[present] for subset in sets]
     example, stratum = patterns(masks, int(present.sum()))
     said = np.array([decided.said(name, at, of)[present] for at, of in answers])
     inside = np.column_stack([mask[example] for mask in masks])
-    return _Rows(sets, inside, stratum, weight[present], said)
+    return _Rows(sets, inside, stratum, Rows(weight[present], times[present]), said)
 
 
 def _values(rows: _Rows, terms: list[_Term], together: list[list[int]]) -> _Values:
     """The values that rows of each stratum can have, by the answers that may be given `together`."""
-    shares = rows.inside([over_of(term.atom) for term in terms]) @ rows.total(rows.weight)
-    times = np.array([term.coefficient for term in terms]) * rows.weight.sum() / shares
+    shares = rows.inside([over_of(term.atom) for term in terms]) @ rows.total(rows.count.weight)
+    times = np.array([term.coefficient for term in terms]) * rows.count.all.sum() / shares
     gain = times[:, None] * rows.inside([term.atom.given for term in terms])
     answers = list(dict.fromkeys(term.answer for term in terms))
     slope = np.zeros((len(answers), gain.shape[1]))
@@ -207,10 +208,14 @@ def _imagining(rows: _Rows, terms: list[_Term], together: list[list[int]], even:
             new.append(place)
     if not new:
         return rows
+    typical = rows.count.all.sum() / rows.count.times.sum()
     return _Rows(
         sets=rows.sets,
         patterns=np.concatenate([rows.patterns, both.patterns[new]]),
         stratum=np.concatenate([rows.stratum, len(rows.patterns) + np.arange(len(new))]),
-        weight=np.concatenate([rows.weight, np.full(len(new), rows.weight.mean())]),
+        count=Rows(
+            np.concatenate([rows.count.weight, np.full(len(new), typical)]),
+            np.concatenate([rows.count.times, np.ones(len(new), dtype=int)]),
+        ),
         said=np.hstack([rows.said, np.full((len(rows.said), len(new)), even)]),
     )

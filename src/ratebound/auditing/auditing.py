@@ -11,11 +11,11 @@ import numpy as np
 from ratebound.auditing._confusions import confusions
 from ratebound.auditing._goals import goal_interval
 from ratebound.auditing._groups import groups, spoken_of
-from ratebound.auditing._intervals import Interval, area, clopper_pearson
+from ratebound.auditing._intervals import Interval, Rows, area, clopper_pearson
 from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import sum_interval
-from ratebound.auditing.decided import Decided, among_trained, called, decide, is_mixture
+from ratebound.auditing.decided import Decided, among_trained, called, decide, folded, is_mixture
 from ratebound.auditing.measure import counted, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number
@@ -76,6 +76,7 @@ def audit(
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+    people = folded(model, people, (*asked.rates, *problem.rates))
     compiled, missing = _measurable(problem, people, known)
     decided = decide(model, compiled.populations)
     objective, found = measured(compiled, decided, level)
@@ -89,7 +90,7 @@ def audit(
         ),
         groups=groups(decided, places),
         confusions=confusions(decided, places),
-        populations={called(name): len(each) for name, each in people.items()},
+        populations={called(name): decided.size(name) for name in people},
         level=level,
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
@@ -199,7 +200,7 @@ def _promise(
     found: Measured
     if isinstance(metric, Area):
         found = _area(metric, constraint.right.constant, decided, level)
-        rows = min(int(decided.mask(*at).sum()) for at in _classes(metric.rate))
+        rows = min(decided.rows(at[0], decided.mask(*at)) for at in _classes(metric.rate))
     elif isinstance(metric, Ratio):
         found, rows = measured_ratio(metric, constraint.right.constant, decided, level)
     else:
@@ -246,10 +247,10 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
         return None
     ((rate, coefficient),) = difference.terms
     name = rate.population
-    if decided.populations[name].weights is not None or is_cost(rate):
+    if decided.weighted(name) or is_cost(rate):
         return None
-    trials = int(decided.mask(name, decided.over(rate)).sum())
-    successes = round(float(counted(decided, rate).sum()))
+    trials = decided.rows(name, decided.mask(name, decided.over(rate)))
+    successes = round(float((counted(decided, rate) * decided.times(name)).sum()))
     times = coefficient * scale(decided, rate)
     ends = [times * end for end in clopper_pearson(successes, trials, level)]
     return min(ends) + difference.constant, max(ends) + difference.constant
@@ -258,7 +259,8 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
 def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measured:
     name = metric.rate.population
     inside = [decided.mask(*at) for at in _classes(metric.rate)]
-    v, w = (decided.row_weights(name)[rows] for rows in inside)
+    weight, times = decided.each_weight(name), decided.times(name)
+    v, w = (Rows(weight[rows], times[rows]) for rows in inside)
     positives, negatives = (decided.scores[name][:, rows] for rows in inside)
     found, (low, high) = area(positives, negatives, decided.weights, v, w, level)
     return found, bound, (low - bound, high - bound), "delong"

@@ -1,18 +1,21 @@
 """Any model, seen as decisions on populations.
 
 A `Mixture` decides by its members' scores, each used with its weight; every other classifier by what
-it predicts. From here on only the probability of each decision, row by row, is looked at.
+it predicts. From here on only the probability of each decision, row by row, is looked at. Rows that are
+on disk, or with other processes, are folded into kinds first; then a row stands for so many of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from ratebound.auditing.kinds import Answering, Asked, Kinds, asked_of, fold
+from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.problem.amounts import read_amounts
 from ratebound.problem.deciding import decided_at
@@ -83,8 +86,7 @@ class Decided:
     @cached_property
     def classes(self) -> Classes:
         """What may be decided; of two, no and then yes."""
-        known = (population.classes for population in self.populations.values())
-        return next((classes for classes in known if classes is not None), TWO)
+        return _classes(self.populations)
 
     @property
     def several(self) -> bool:
@@ -122,8 +124,32 @@ class Decided:
         return len(self.weights) == 1
 
     def row_weights(self, name: str) -> Array:
-        """What each row counts, (n,)."""
+        """What each row counts, (n,); of a kind, all of its rows together."""
         return self.populations[name].row_weights
+
+    def times(self, name: str) -> Array:
+        """How many rows each row stands for, (n,): itself alone, unless rows are folded into kinds."""
+        population = self.populations[name]
+        return population.times if isinstance(population, Kinds) else np.ones(len(population), int)
+
+    def each_weight(self, name: str) -> Array:
+        """What one row counts, (n,), where a kind has several."""
+        population = self.populations[name]
+        return population.each_weight if isinstance(population, Kinds) else population.row_weights
+
+    def weighted(self, name: str) -> bool:
+        """Whether rows have weights."""
+        population = self.populations[name]
+        return population.weighted if isinstance(population, Kinds) else population.weights is not None
+
+    def size(self, name: str) -> int:
+        """How many rows a population has."""
+        return int(self.times(name).sum())
+
+    def rows(self, name: str, inside: Array) -> int:
+        """How many rows, unweighted, are `inside` (n,)."""
+        population = self.populations[name]
+        return int(population.times[inside].sum() if isinstance(population, Kinds) else inside.sum())
 
     def levels(self, at: float | str) -> Array:
         """The threshold of every member, (M,), or of its classes but the first, (M, D - 1)."""
@@ -148,28 +174,65 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
             )
     model = getattr(model, "solution_", model)
     if is_mixture(model):
-        weights = _read_weights(model)
-        classes = len(getattr(model, "classes", TWO))
-        sizes = (len(weights),) if classes == 2 else (classes, len(weights))
-        found = {name: _member_scores(model, name, each, sizes) for name, each in populations.items()}
-        thresholds = {n: np.asarray(t, dtype=float) for n, t in dict(model.thresholds).items()}
-        for name, values in thresholds.items():
-            if len(values) != len(weights):
-                raise ValueError(f"threshold {name!r} has {len(values)} values, members {len(weights)}")
-        decider = _decider(model)
+        weights, thresholds, decider = chances(model), _thresholds(model), _decider(model)
         if thresholds and decider.draw is None:
             raise ValueError("a vote has no thresholds of its own: audit its best member instead")
-        words, members = decider.called(len(weights)), weights
-        for name, scores in found.items():
-            weights, found[name] = decider.choices(members, scores)
+        words = decider.called(len(model.weights))
+        found = {name: _answers(model, name, each) for name, each in populations.items()}
     elif callable(getattr(model, "predict", None)):
         weights, thresholds, words = np.ones(1), {}, f"one model ({_kind(model)})"
-        found = {name: _predicted(model, name, p) for name, p in populations.items()}
+        found = {
+            name: _spelled(model, name, each, _answers(model, name, each))
+            for name, each in populations.items()
+        }
     else:
         raise TypeError(
             f"the model must be a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
         )
     return Decided(populations, found, weights, thresholds, words)
+
+
+def folded(
+    model: Any, populations: dict[str, Population], rates: Iterable[Rate]
+) -> dict[str, Population]:
+    """The populations, those whose rows are elsewhere as the kinds that `rates` and `model` tell apart.
+
+    Rows are elsewhere if they are on disk, or if other processes hold a share of them. Without a model,
+    which is None, nothing is decided.
+    """
+    found = dict(populations)
+    spoken_of, classes = tuple(rates), _classes(populations)
+    model = getattr(model, "solution_", model)
+    known = _decider(model).known if is_mixture(model) else ()
+    for name, population in populations.items():
+        if population.stored or processes.count() > 1:
+            asked = asked_of(spoken_of, name, classes)
+            answering = None if model is None else _answering(model, name, asked)
+            found[name] = fold(population, asked, answering, known, called(name))
+    return found
+
+
+def _classes(populations: dict[str, Population]) -> Classes:
+    known = (population.classes for population in populations.values())
+    return next((classes for classes in known if classes is not None), TWO)
+
+
+def _answering(model: Any, name: str, asked: Asked) -> Answering:
+    """What a model answers on rows, and what of it tells them apart: decisions, or scores of areas."""
+    levels: list[Array] = []
+    if is_mixture(model):
+        learned, choices = _thresholds(model), len(chances(model))
+        numbers = [at for at in asked.thresholds if not isinstance(at, str)]
+        levels = [np.full((choices, 1), at) for at in numbers]
+        levels += [at.reshape(choices, -1) for each, at in learned.items() if each in asked.thresholds]
+
+    def answering(piece: Population) -> tuple[Array, list[Array]]:
+        answers = _answers(model, name, piece)
+        if asked.areas or not levels:
+            return answers, list(answers.reshape(-1, answers.shape[-1]))
+        return answers, [row for at in levels for row in decided_at(answers, at)]
+
+    return answering
 
 
 def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
@@ -203,6 +266,27 @@ def is_mixture(model: Any) -> bool:
     return all(hasattr(model, part) for part in ("weights", "thresholds", "member_scores"))
 
 
+def chances(model: Any) -> Array:
+    """How likely each of a model's choices is to decide, (M,); a model that predicts has one."""
+    model = getattr(model, "solution_", model)
+    if not is_mixture(model):
+        return np.ones(1)
+    weights = _read_weights(model)
+    classes = len(getattr(model, "classes", TWO))
+    none = np.zeros((len(weights), 1) if classes == 2 else (len(weights), classes, 1))
+    return _decider(model).choices(weights, none)[0]
+
+
+def _thresholds(model: Any) -> dict[str, Array]:
+    """The thresholds that a mixture has learned, by name: (M,) each, or (M, D - 1)."""
+    members = len(model.weights)
+    found = {name: np.asarray(each, dtype=float) for name, each in dict(model.thresholds).items()}
+    for name, values in found.items():
+        if len(values) != members:
+            raise ValueError(f"threshold {name!r} has {len(values)} values, members {members}")
+    return found
+
+
 def _decider(model: Any) -> Decider:
     """How a model's members decide; where it does not say, one of them is drawn."""
     return getattr(model, "decider", None) or Draw()
@@ -215,19 +299,31 @@ def _read_weights(model: Any) -> Array:
     return weights / weights.sum()
 
 
-def _member_scores(model: Any, name: str, population: Population, sizes: tuple[int, ...]) -> Array:
-    """Scores (M, n) or (M, D, n), where `sizes` are (M,) or (D, M)."""
+def _answers(model: Any, name: str, population: Population) -> Array:
+    """What the model answers on rows: its choices' scores (M, n) or (M, D, n), or decisions (1, n)."""
+    if isinstance(population, Kinds):
+        return population.answers
+    if not is_mixture(model):
+        return _predicted(model, name, population)
+    scores = _member_scores(model, name, population)
+    return _decider(model).choices(_read_weights(model), scores)[1]
+
+
+def _member_scores(model: Any, name: str, population: Population) -> Array:
+    """Scores (M, n) or (M, D, n) of the members."""
+    members, classes = len(model.weights), len(getattr(model, "classes", TWO))
+    sizes = (members,) if classes == 2 else (classes, members)
     # Thresholds by known group look at columns too; other models, of ours or not, take the features.
     known = {"columns": population.columns} if _decider(model).known else {}
     scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.shape != (len(population), *sizes):
-        each = f", {sizes[0]} classes" * (len(sizes) > 1)
+        each = f", {classes} classes" * (len(sizes) > 1)
         raise ValueError(
             f"{_kind(model)}.member_scores gives an array of shape {scores.shape} on population "
             f"{called(name)!r}; expected a score for each of {len(population):,} rows{each} and "
-            f"{sizes[-1]} members"
+            f"{members} members"
         )
     return scores.T
 
@@ -239,11 +335,16 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
             f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population "
             f"{called(name)!r}; expected one decision for each of {len(population):,} rows"
         )
+    return decisions[None]
+
+
+def _spelled(model: Any, name: str, population: Population, decisions: Array) -> Array:
+    """Scores (1, n) or (1, D, n) by which these decisions (1, n) would be taken."""
     what = f"what {_kind(model)} predicts on population {called(name)!r}"
     if population.decisions > 2:
-        places = population.spelling.as_codes(decisions, what)
+        places = population.spelling.as_codes(decisions[0], what)
         return np.where(places == np.arange(population.decisions)[:, None], 1.0, -1.0)[None]
-    yes = population.spelling.as_yes(decisions, what)
+    yes = population.spelling.as_yes(decisions[0], what)
     return np.where(yes, 1.0, -1.0)[None]
 
 

@@ -53,19 +53,21 @@ def covariance(decided: Decided, demands: Sequence[Demand], *, drawn: bool = Fal
 def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]], drawn: bool) -> Array:
     """The covariance (R, R) of rates of one population; counts may be per row of their subset."""
     name = shares[0][0].population
-    weight = decided.row_weights(name)
+    weight, alike = decided.each_weight(name), decided.times(name)
     moved, imagined = np.empty((len(shares), len(weight)), dtype=np.float32), np.empty(len(shares))
+    of_all, often = alike * weight, np.sqrt(alike)  # products of two moves count `alike` times
     fallen: list[Array] = []
     for place, (rate, per_row) in enumerate(shares):
         over = decided.mask(name, rate.subset if per_row else decided.over(rate))
-        among, times = float(weight[over].sum()), 1.0 if per_row else scale(decided, rate)
+        among, times = float(of_all[over].sum()), 1.0 if per_row else scale(decided, rate)
         hits = counted(decided, rate)
-        value, most = float(weight @ hits) / among, largest(decided, rate)
-        moved[place] = times * weight * (hits - value * over) / among
-        typical = float(weight[over] @ weight[over]) / among  # a row's weight among those counted
+        value, most = float(of_all @ hits) / among, largest(decided, rate)
+        moved[place] = times * weight * (hits - value * over) / among * often
+        typical = float(of_all[over] @ weight[over]) / among  # a row's weight among those counted
         imagined[place] = (times * typical / among) ** 2 * ((most - value) ** 2 + value**2)
         if drawn:
-            fallen.append((times * weight * _swing(decided, rate) / among).astype(np.float32))
+            swing = times * weight * _swing(decided, rate) / among * often
+            fallen.append(swing.astype(np.float32))
     found: Array = (moved @ moved.T).astype(float)
     if drawn:
         swings = np.array(fallen).reshape(len(shares), -1)

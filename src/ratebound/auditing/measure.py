@@ -69,7 +69,7 @@ def rows_behind(decided: Decided, rates: Iterable[Rate]) -> int:
 def smallest_behind(decided: Decided, rates: Iterable[Rate]) -> tuple[int, Subset]:
     """The smallest set that one of `rates` is a share of, after its number of rows, unweighted."""
     among = [(rate.population, rows) for rate in rates for rows in counted_over(rate, decided.classes)]
-    sizes = [int(decided.mask(*place).sum()) for place in among]
+    sizes = [decided.rows(name, decided.mask(name, subset)) for name, subset in among]
     smallest = min(range(len(sizes)), key=sizes.__getitem__)
     return sizes[smallest], among[smallest][1]
 

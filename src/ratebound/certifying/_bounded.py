@@ -20,6 +20,7 @@ from ratebound.base.types import Array
 AIM = 0.05  # the p-value that bets are sized for
 BOLDEST = 0.75  # of the bet that one row could ruin
 STEPS = 45
+MOST_BETS = 2_000_000  # about so many rows on disk are bet on
 LEAST = 1e-12  # p-values are not told apart below
 
 
@@ -49,9 +50,18 @@ def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
     return min(math.exp(-rows * float(apart)), math.e * binomial_tail(whole, rows, at), 1.0)
 
 
-def shuffled(values: Array) -> Array:
-    """The rows in an order that has nothing to do with them."""
-    return values[np.random.default_rng(len(values)).permutation(len(values))]
+def shuffled(values: Array, times: Array) -> Array:
+    """The rows (n,) in an order that has nothing to do with them, each as many `times` as it occurs.
+
+    Of rows on disk only the kinds are known, and how many rows each has. Rows that were drawn
+    independently may be bet on in any order that they do not choose, so a random one will do; and of
+    very many, those that a coin chooses for each row will do.
+    """
+    rows = int(times.sum())
+    random = np.random.default_rng(rows)
+    if len(values) < rows:
+        values = np.repeat(values, random.binomial(times, min(1.0, MOST_BETS / rows)))
+    return values[random.permutation(len(values))]
 
 
 def betting(values: Array, low: float) -> float:

@@ -10,8 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding, bentkus, bets, normal
 from ratebound.certifying._bounded import (
@@ -64,7 +62,7 @@ class Bound:
     """A lower bound of one mean, at any tail."""
 
     mean: Mean
-    values: Array  # shuffled
+    values: Array  # shuffled, where they are bet on
     weights: Array  # alike
     kind: str
     deviation: float
@@ -73,12 +71,14 @@ class Bound:
     def of(cls, mean: Mean) -> Bound:
         two = mean.weights is None and len(mean.possible) == 2
         kind = "Clopper–Pearson" if mean.binary else "Hoeffding–Bentkus" if two else "betting"
-        weights = np.ones(len(mean.values)) if mean.weights is None else mean.weights
-        return cls(mean, shuffled(mean.values), shuffled(weights), kind, math.sqrt(mean.variance))
+        values, weights = mean.values, mean.row_weights
+        if kind == "betting":
+            values, weights = (shuffled(each, mean.times) for each in (values, weights))
+        return cls(mean, values, weights, kind, math.sqrt(mean.variance))
 
     def at(self, tail: float) -> float:
         """The bound, which is wrong with probability `tail` at most."""
-        mean, rows = self.mean, len(self.values)
+        mean, rows = self.mean, self.mean.rows
         if self.kind == "Clopper–Pearson":
             return mean.low + mean.reach * one_sided(mean.successes, rows, tail)[0]
         if self.kind == "Hoeffding–Bentkus":
@@ -94,6 +94,7 @@ class Bound:
         return found if found > mean.low + 1e-9 * mean.reach else mean.low
 
     def at_rate(self, rate: float) -> Bound:
-        equal_rows = float(self.weights.sum() ** 2 / (self.weights @ self.weights))
+        weights = self.mean.times * self.mean.row_weights
+        equal_rows = float(weights.sum() ** 2 / (weights @ self.mean.row_weights))
         deviation = self.mean.reach * math.sqrt(rate * (1 - rate) / equal_rows)
         return replace(self, deviation=deviation)

@@ -34,6 +34,7 @@ class Mean:
     inside: Array  # (n,) bool, the rows of the set
     values: Array  # (rows,) what they add
     weights: Array | None  # (rows,) None where all rows count the same
+    times: Array  # (rows,) how many rows alike each stands for
     decided: bool  # whether each row is decided; otherwise its value is an expectation over members
 
     @property
@@ -46,14 +47,29 @@ class Mean:
         return float(self.possible[-1] - self.possible[0])
 
     @cached_property
+    def rows(self) -> int:
+        """How many rows are in the set."""
+        return int(self.times.sum())
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """What each of the rows counts, (rows,)."""
+        return np.ones(len(self.values)) if self.weights is None else self.weights
+
+    @cached_property
     def mean(self) -> float:
-        return float(np.average(self.values, weights=self.weights))
+        return float(np.average(self.values, weights=self.times * self.row_weights))
 
     @cached_property
     def variance(self) -> float:
         """Of the mean, from the rows; weights make a ratio of it."""
-        weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        return float(weights**2 @ (self.values - self.mean) ** 2 / weights.sum() ** 2)
+        weights = self.times * self.row_weights
+        squares = weights * self.row_weights
+        return float(squares @ (self.values - self.mean) ** 2 / weights.sum() ** 2)
+
+    def count(self, chosen: Array) -> int:
+        """How many rows are `chosen` (rows,)."""
+        return int(self.times[chosen].sum())
 
     @cached_property
     def binary(self) -> bool:
@@ -63,7 +79,7 @@ class Mean:
     @cached_property
     def successes(self) -> int:
         """Of a proportion: rows with the larger value."""
-        return int((self.values > self.possible.mean()).sum())
+        return self.count(self.values > self.possible.mean())
 
     @cached_property
     def over_kinds(self) -> Array:
@@ -99,7 +115,7 @@ def means(decided: Decided, expression: Expression) -> list[Mean]:
 def _mean(
     decided: Decided, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None
 ) -> Mean:
-    weight = decided.row_weights(name)
+    weight = decided.each_weight(name)
     inside = decided.mask(name, decided.over(terms[0][0])) & (weight > 0)
     values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
     if kinds is None:
@@ -108,9 +124,18 @@ def _mean(
         possible = np.linspace(least, most, 4)  # any value between them, never taken for a proportion
     else:
         possible = same_once(_value_kinds(kinds, terms)[kinds.over(terms[0][0])])
-    unequal = decided.populations[name].weights is not None and np.ptp(weight[weight > 0]) > 0
-    own = weight[inside] if unequal else None
-    return Mean(name, tuple(terms), possible, kinds, inside, values, own, decided.deterministic)
+    unequal = decided.weighted(name) and np.ptp(weight[weight > 0]) > 0
+    return Mean(
+        population=name,
+        rates=tuple(terms),
+        possible=possible,
+        kinds=kinds,
+        inside=inside,
+        values=values,
+        weights=weight[inside] if unequal else None,
+        times=decided.times(name)[inside],
+        decided=decided.deterministic,
+    )
 
 
 def unbounded(rate: Rate) -> str:

@@ -113,13 +113,13 @@ def nested(inner: Mean, outer: Mean) -> Nested | None:
     aside = outer.inside & ~inner.inside
     if among[0] is None or among[1] is None or len(others) > 2 or not aside.any():
         return None
-    values = outer.values[aside[outer.inside]]
-    successes = int((values > others.mean()).sum()) if len(others) == 2 else 0
+    others_rows = aside[outer.inside]
+    successes = outer.count(others_rows & (outer.values > others.mean())) if len(others) == 2 else 0
     return Nested(
         successes=inner.successes,
-        rows=len(inner.values),
+        rows=inner.rows,
         rest_successes=successes,
-        rest_rows=len(values),
+        rest_rows=outer.count(others_rows),
         alone=(float(inner.possible[0]), float(inner.possible[1])),
         among=(among[0], among[1]),
         rest=(float(others[0]), float(others[-1])),

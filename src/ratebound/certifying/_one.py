@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ratebound.certifying._aim import Aim, Finding, bentkus, bets, normal
 from ratebound.certifying._bounded import betting, binomial_tail, hoeffding_bentkus, shuffled
 from ratebound.certifying._means import Mean, same_once
@@ -28,11 +26,11 @@ def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
     luck = aim.luck * math.sqrt(mean.variance)
     if mean.weights is None and len(possible) == 2:
         below = -float(possible[0]) / mean.reach
-        share, rows = (mean.mean - mean.low) / mean.reach, len(mean.values)
+        share, rows = (mean.mean - mean.low) / mean.reach, mean.rows
         sure = bentkus(aim.delta) * mean.reach * math.sqrt(below * (1 - below) / rows)
         return Finding(hoeffding_bentkus(share, rows, below), "Hoeffding–Bentkus bound", sure + luck)
-    weights = np.ones(len(mean.values)) if mean.weights is None else mean.weights
-    values = shuffled(weights * (mean.values + constant))
+    weights = mean.row_weights
+    values = shuffled(weights * (mean.values + constant), mean.times)
     words = "betting" + HEAVIEST * (mean.weights is not None)
     sure = bets(aim.delta) * math.sqrt(mean.variance)
     return Finding(betting(values, float(weights.max() * possible[0])), words, sure + luck)
@@ -53,10 +51,10 @@ def threshold(mean: Mean, constant: float) -> float | None:
 def _binomial(mean: Mean, constant: float, at: float, aim: Aim) -> Finding:
     possible, values = same_once(mean.possible + constant), mean.values + constant
     up, down = float(possible[-1]), float(possible[0])
-    successes, failures = int((values > up / 2).sum()), int((values < down / 2).sum())
+    successes, failures = mean.count(values > up / 2), mean.count(values < down / 2)
     rows = successes + failures
     if not rows:
         return Finding(1.0, EXACT, math.inf, "no row here counts for or against it")
-    sure = normal(aim.delta) * (up - down) * math.sqrt(rows * at * (1 - at)) / len(values)
+    sure = normal(aim.delta) * (up - down) * math.sqrt(rows * at * (1 - at)) / mean.rows
     spread = sure + aim.luck * math.sqrt(mean.variance)
     return Finding(binomial_tail(successes, rows, at), EXACT, spread)

@@ -39,7 +39,7 @@ def arranged(parts: Sequence[Mean]) -> Pair | Nested | Box:
     if len(parts) == 2 and all(part.binary for part in parts):
         first, second = parts
         if first.population != second.population or _disjoint(first, second):
-            one, two = (Share(part.successes, len(part.values), part.reach) for part in parts)
+            one, two = (Share(part.successes, part.rows, part.reach) for part in parts)
             return Pair(one, two, first.low + second.low)
         whole = nested(first, second) or nested(second, first)
         if whole is not None:

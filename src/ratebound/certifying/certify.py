@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ratebound.auditing.auditing import check_given, unmeasurable
-from ratebound.auditing.decided import Decided, among_trained, decide
+from ratebound.auditing.decided import Decided, among_trained, chances, decide, folded
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
+from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._means import means, unbounded
 from ratebound.certifying._tests import tested
@@ -26,6 +27,7 @@ from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.solution.certificate import Certificate, Certified
+from ratebound.solution.deciders import Decider
 from ratebound.solution.mixture import Mixture
 
 CERTIFIED = "certified"  # what the first population is called
@@ -72,8 +74,10 @@ def certify(
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
     _check_unseen(problem, model, people)
+    judged = model if in_expectation else deployed(model)
+    people = folded(judged, people, problem.rates)
     missing = missing_here(problem, people, known)
-    decided = decide(model, people) if in_expectation else deployed(model, people)
+    decided = decide(judged, people)
     aim = Aim(1.0 - confidence, len(problem.constraints))
     found = [
         _refused(constraint, missing[constraint])
@@ -83,8 +87,8 @@ def certify(
     ]
     return Certificate(
         confidence=confidence,
-        model=decided.words + (", in expectation" if not decided.deterministic else ""),
-        populations={CERTIFIED if n == FIRST else n: len(each) for n, each in people.items()},
+        model=_words(judged, decided),
+        populations={CERTIFIED if name == FIRST else name: decided.size(name) for name in people},
         promises=_judged(found, aim.delta),
     )
 
@@ -107,21 +111,46 @@ def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -
             )
 
 
-def deployed(model: Any, people: dict[str, Population]) -> Decided:
-    """The decisions that a model makes: of a mixture, those of the members that its hash chooses."""
-    found = decide(model, people)
-    if found.deterministic:
-        return found
+@dataclass(frozen=True, eq=False)
+class Deployed:
+    """A mixture as the one model that it is where its hash chooses the member that decides a row."""
+
+    mixture: Mixture
+    weights: tuple[float, ...] = (1.0,)
+    thresholds: Mapping[str, Array] = field(default_factory=dict)  # none: each member has its own
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return self.mixture.classes
+
+    @property
+    def decider(self) -> Decider:
+        return self.mixture.decider
+
+    def member_scores(self, X: Any, *, columns: Any = None) -> Array:
+        """The score that decides each row, (n, 1) or (n, D, 1)."""
+        return self.mixture.decisive_scores(X, columns=columns)[None].T
+
+
+def deployed(model: Any) -> Any:
+    """The model that makes the decisions of `model`; that is itself, unless it draws its members."""
+    if len(chances(model)) == 1:
+        return model
     model = getattr(model, "solution_", model)
     if not isinstance(model, Mixture):
         raise TypeError(
-            f"{type(model).__name__} has {len(found.weights)} members and does not say which of them "
+            f"{type(model).__name__} has {len(model.weights)} members and does not say which of them "
             "decides a row: certify what it does on average, in_expectation=True"
         )
-    scores = {
-        name: model.decisive_scores(each.X, columns=each.columns)[None] for name, each in people.items()
-    }
-    return Decided(people, scores, np.ones(1), {}, f"{found.words}, on the decisions that it makes")
+    return Deployed(model)
+
+
+def _words(judged: Any, decided: Decided) -> str:
+    """What was certified."""
+    if isinstance(judged, Deployed):
+        mixture = judged.mixture
+        return f"{mixture.decider.called(len(mixture))}, on the decisions that it makes"
+    return decided.words + (", in expectation" if not decided.deterministic else "")
 
 
 def room_of(constraint: Constraint) -> Expression:
@@ -191,7 +220,8 @@ def _measured(constraint: Constraint, decided: Decided) -> tuple[float | None, i
     value = total(decided, metric.numerator) / below if below > 0 else None
     if not is_even(metric):
         return value, rows_behind(decided, room_of(constraint).rates)
-    return value, int((_counted(decided, metric.denominator.rates) > 0).sum())
+    below_line = _counted(decided, metric.denominator.rates) > 0
+    return value, decided.rows(metric.denominator.rates[0].population, below_line)
 
 
 def _counted(decided: Decided, rates: Sequence[Rate]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided
+from ratebound.auditing.decided import Decided, folded
 from ratebound.auditing.measure import rows_behind, scale
 from ratebound.base.checks import check_number
 from ratebound.base.layout import aligned
@@ -105,6 +105,7 @@ def rows_needed(
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
     people = {FIRST: population, **others}
     problem = spelled_out(problem, people)
+    people = folded(None, people, problem.rates)
     missing = missing_here(problem, people, ())
     undecided = _undecided(problem, people)
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
@@ -164,7 +165,7 @@ def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:
         times = (spread / _room(asked, decided, rate)) ** 2
     if not math.isfinite(times):
         return replace(asked, rows=rows)
-    everyone = len(decided.populations[_smallest(decided, room)])
+    everyone = decided.size(_smallest(decided, room))
     return replace(
         asked,
         rows=rows,
@@ -177,7 +178,7 @@ def _times_alone(
     mean: Mean, constant: float, asked: Needed, decided: Decided, aim: Aim, rate: float
 ) -> float:
     """How many times the rows here are needed, for one mean; infinite where none would do."""
-    at, reach, rows = threshold(mean, constant), mean.reach, len(mean.values)
+    at, reach, rows = threshold(mean, constant), mean.reach, mean.rows
     if at is None or mean.weights is not None:
         spread = (bets(aim.delta) + aim.luck) * reach * math.sqrt(rate * (1 - rate) / rows)
         return (spread / _room(asked, decided, rate)) ** 2
@@ -221,7 +222,8 @@ def _room(asked: Needed, decided: Decided, rate: float) -> float:
         return asked.margin
     below = metric.denominator.constant
     for each, coefficient in metric.denominator.terms:
-        inside = float(decided.mask(each.population, each.subset).mean()) if is_count(each) else 1.0
+        among = decided.rows(each.population, decided.mask(each.population, each.subset))
+        inside = among / decided.size(each.population) if is_count(each) else 1.0
         below += coefficient * scale(decided, each) * inside * rate
     return asked.margin * below
 

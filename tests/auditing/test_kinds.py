@@ -1,0 +1,198 @@
+"""Rows that come in pieces are folded into kinds: audits say of these what they say of the rows."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import ratebound as rb
+from ratebound.auditing import kinds
+
+from ..pieces import InPieces
+
+bounded = settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+TWO = [
+    "recall(sex == 'F') >= 0.9 * recall()",
+    "recall(age < 40, at=0.3) >= 0.6",
+    "false_positive_rate(sex == 'F') - false_positive_rate(sex == 'M') <= 0.1",
+    "accuracy(missing(score)) >= 0.5",
+    "predicted_positives() <= 120",
+    "predicted_positives(sex == 'F', per=1000) <= 300",
+    "precision(sex in ('F', 'M')) >= 0.7",
+    "f_score(not sex == 'F') >= 0.5",
+    "precision(sex == 'F') >= 0.8 * precision()",
+    "churn(versus='live') <= 0.2",
+    "win_loss_ratio(versus='live') >= 1",
+    "roc_auc() >= 0.7",
+    "roc_auc(sex == 'F') >= 0.7",
+    "cost(false_negative=10, false_positive=1) <= 3",
+    "cost(column='loan') <= 9",
+    "cost(sex == 'F', column='loan', per=1000) <= 9999",
+    "recall(day < '2024-02-15') >= 0.5",
+    "equal_opportunity(sex, ratio=0.9)",
+    "recall(at='cautious') >= 0.5",
+    "recall() >= 0.9 * recall(on='others')",
+]
+SEVERAL = [
+    "recall(sex == 'F', of='cat') >= 0.9 * recall(of='cat')",
+    "error_rate(age < 40) <= 0.4",
+    "positive_rate(of='dog') <= 0.3",
+    "confusion(label='cat', predicted='dog') <= 0.2",
+    "precision(of='bird') >= 0.5",
+    "churn(versus='live') <= 0.5",
+    "cost(column='loan') <= 9",
+    "equal_opportunity(sex, ratio=0.9)",
+]
+OBJECTIVES = ["error_rate()", "cost(column='loan')", "1 - 0.5 * recall(sex == 'F')"]
+GOALS = [
+    rb.Problem(maximize=rb.smallest(rb.recall(sex="F"), rb.recall(sex="M"))),
+    rb.Problem(maximize="f_score()"),
+    rb.Problem(maximize="g_mean()"),
+]
+
+
+def drawn(seed, n, weighted, classes):
+    """Rows with the scores of two members, labels, and columns of every kind."""
+    random = np.random.default_rng(seed)
+    y = random.choice(len(classes), n)
+    width = 1 if len(classes) == 2 else len(classes)
+    shown = y[:, None] if width == 1 else np.eye(width)[y]
+    X = np.hstack([random.normal(size=(n, width)) + shown - 0.3 for _ in range(2)]).round(1)
+    columns = {
+        "sex": random.choice(["F", "M", None], n, p=[0.3, 0.6, 0.1]),
+        "age": random.integers(18, 80, n),
+        "score": np.where(random.random(n) < 0.2, np.nan, random.normal(size=n)),
+        "live": np.asarray(classes)[np.where(random.random(n) < 0.7, y, random.choice(len(classes), n))],
+        "loan": random.choice([10.0, 20.5, 35.25], n),
+        "day": random.choice(["31.1.2024", "12.2.2024", "3.3.2024"], n),
+    }
+    weights = random.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else None
+    labels = np.asarray(classes)[y]
+    how = {"positive": classes[1]} if width == 1 else {"classes": classes}
+    return rb.Population(X, labels, columns=columns, weights=weights, **how)
+
+
+def mixture(classes, members):
+    """Members whose scores are the columns of X."""
+    weights = np.array([0.25, 0.75])[:members] if members == 2 else np.ones(1)
+    width = 1 if len(classes) == 2 else len(classes)
+
+    def scores(X):
+        found = np.asarray(X).reshape(len(X), 2, width)[:, :members]
+        return found[:, :, 0] if width == 1 else found.swapaxes(1, 2)
+
+    cautious = np.array([0.2, 0.4])[:members] if width == 1 else np.full((members, width - 1), 0.3)
+    return SimpleNamespace(
+        weights=weights, thresholds={"cautious": cautious}, member_scores=scores, classes=classes
+    )
+
+
+@st.composite
+def cases(draw):
+    """A problem, a model and populations."""
+    classes = draw(st.sampled_from([("no", "yes"), ("bird", "cat", "dog")]))
+    several = len(classes) > 2
+    seed, weighted = draw(st.integers(0, 10_000)), draw(st.booleans())
+    rows = drawn(seed, draw(st.sampled_from([60, 150, 400])), weighted, classes)
+    others = drawn(seed + 1, 80, draw(st.booleans()), classes)
+    promises = draw(
+        st.lists(st.sampled_from(SEVERAL if several else TWO), min_size=1, max_size=4, unique=True)
+    )
+    objective = draw(st.sampled_from(OBJECTIVES[:2] if several else [*OBJECTIVES, *GOALS]))
+    problem = rb.Problem.stated(objective, promises)
+    members = draw(st.sampled_from([1, 2]))
+    plain = SimpleNamespace(predict=lambda X: np.asarray(classes)[(X[:, 0] > 0).astype(int)])
+    needs_scores = any(rate.at is not None or rate.bins is not None for rate in problem.rates)
+    model = mixture(classes, members)
+    model = plain if not needs_scores and draw(st.booleans()) else model
+    return problem, model, rows, others, draw(st.sampled_from([7, 33, 100]))
+
+
+def alike(found, wanted, where="", rel=1e-9):
+    """The same, numbers up to rounding."""
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys(), where
+        for key in wanted:
+            alike(found[key], wanted[key], f"{where}.{key}", rel)
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), where
+        for index, (one, two) in enumerate(zip(found, wanted, strict=True)):
+            alike(one, two, f"{where}[{index}]", rel)
+    elif isinstance(wanted, float):
+        assert math.isclose(found, wanted, rel_tol=rel, abs_tol=rel), (where, found, wanted)
+    else:
+        assert found == wanted, (where, found, wanted)
+
+
+@bounded
+@given(cases())
+@pytest.mark.filterwarnings("ignore:.*no row and are left out")
+def test_audits_of_pieces_are_those_of_all_rows(case):
+    problem, model, rows, others, size = case
+    wanted = rb.audit(problem, model, rows, others=others)
+    beside = others if size == 7 else InPieces.of(others, size)
+    found = rb.audit(problem, model, InPieces.of(rows, size), others=beside)
+    costs = "cost(" in str(problem)  # whose covariances are in single precision
+    alike(found.to_dict(), wanted.to_dict(), rel=1e-4 if costs else 1e-7)
+
+
+def test_kinds_do_not_depend_on_the_pieces():
+    rows = drawn(0, 400, True, ("no", "yes"))
+    problem = rb.Problem("error_rate()", TWO[:8])
+    model = mixture(("no", "yes"), 2)
+    one, two = (rb.audit(problem, model, InPieces.of(rows, size)) for size in (13, 400))
+    assert one == two
+
+
+def test_rows_that_differ_too_much_are_refused_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(kinds, "MOST", 100)
+    rows = drawn(0, 400, False, ("no", "yes"))
+    rows.weights = np.random.default_rng(0).random(400)
+    with pytest.raises(ValueError, match=r"more than 100 of its rows differ.*in_memory"):
+        rb.audit(rb.Problem("error_rate()"), mixture(("no", "yes"), 1), InPieces.of(rows, 50))
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [
+        ("recall(sex == 'X') >= 0.5", 'no row has sex == "X"'),
+        ("recall(age == 'F') >= 0.5", "'age' holds numbers and is compared with text"),
+        ("recall(sexx == 'F') >= 0.5", "did you mean 'sex'"),
+        ("recall(at='bold') >= 0.5", "not learned"),
+        ("recall(on='absent') >= 0.5", "population 'absent'"),
+    ],
+)
+def test_errors_are_those_of_rows_in_memory(promise, said):
+    rows = drawn(0, 100, False, ("no", "yes"))
+    problem, model = rb.Problem("error_rate()", [promise]), mixture(("no", "yes"), 2)
+    for people in (rows, InPieces.of(rows, 30)):
+        with pytest.raises(ValueError, match=said):
+            rb.audit(problem, model, people)
+
+
+def test_a_group_without_rows_is_not_measured():
+    rows = drawn(0, 300, False, ("no", "yes"))
+    rows.columns["sex"][rows.y] = "M"
+    problem = rb.Problem("error_rate()", ["recall(sex == 'F') >= 0.5", "recall() >= 0.5"])
+    model = mixture(("no", "yes"), 1)
+    wanted, found = (rb.audit(problem, model, p) for p in (rows, InPieces.of(rows, 70)))
+    assert found.promises[0].why
+    alike(found.to_dict(), wanted.to_dict())
+
+
+def test_existing_decisions_may_be_spelled_by_other_words():
+    """Pieces with one of the two words only do not show how decisions are spelled."""
+    rows = drawn(0, 90, False, ("no", "yes"))
+    rows.columns["live"] = np.repeat([0, 1], 45)
+    problem = rb.Problem("error_rate()", ["churn(versus='live') <= 0.2"])
+    model = mixture(("no", "yes"), 1)
+    wanted, found = (rb.audit(problem, model, p) for p in (rows, InPieces.of(rows, 10)))
+    alike(found.to_dict(), wanted.to_dict())
