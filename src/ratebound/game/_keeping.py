@@ -12,7 +12,8 @@ from ratebound.base.types import Array
 from ratebound.game._folding import Folded
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
-from ratebound.game.trace import Trace, joined, on_frontier, values_of
+from ratebound.game.scorer import Scorer
+from ratebound.game.trace import Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
@@ -49,6 +50,38 @@ class Keeper:
                         f"out of {own[on]:,}: compile it from compiled.problem, or write per="
                     )
 
+    @property
+    def others(self) -> dict[str, Compiled]:
+        """The rows besides those trained on that iterates are evaluated on."""
+        return self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
+
+    def blank(self, scorer: Scorer) -> Trace:
+        """A trace without candidates, with all that every candidate of the game shares."""
+        none, compiled = np.empty(0, dtype=int), self.compiled
+        lines = np.empty((0, len(compiled.constraints)))
+        first = None if self.folds is None else self.folds.models(np.zeros((self.folds.count + 1, 1)))
+        return Trace(
+            problem=compiled.problem,
+            constraints=compiled.constraints,
+            objectives=np.empty(0),
+            violations=lines,
+            watched={name: Values(none, lines, other.scale[1:]) for name, other in self.others.items()},
+            multipliers=lines,
+            parameters=lines,
+            thresholds={},
+            setting=none,
+            round=none,
+            scorer=scorer,
+            feature_scale=compiled.feature_scale,
+            averaging=self.averaging,
+            frontier=self.frontier,
+            scale=compiled.scale[1:],
+            seed=int(self.seed),
+            data=compiled.digest,
+            folds=None if first is None else first.only(none),
+            classes=TWO if compiled.decisions == 2 else compiled.classes,
+        )
+
     def keep(self, multipliers: Array, learned: Array, done: int) -> None:
         """Keep the present iterate of every setting that is still finite, after `done` rounds.
 
@@ -73,16 +106,14 @@ class Keeper:
             return
         thresholds = self._thresholds(learned[sound])
         objectives, violations, pieces = self.compiled.measure(scores[sound], thresholds)
-        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
             name: values_of(other, self._watched_scores(other)[sound], thresholds)
-            for name, other in others.items()
+            for name, other in self.others.items()
         }
         if self.judge is not None:
             violations = watched[JUDGE].violations
-        self.latest = Trace(
-            problem=self.compiled.problem,
-            constraints=self.compiled.constraints,
+        self.latest = replace(
+            self.blank(self.fit.scorer),
             objectives=objectives,
             violations=violations,
             watched=watched,
@@ -91,16 +122,8 @@ class Keeper:
             thresholds=thresholds,
             setting=sound,
             round=np.full(len(sound), done),
-            scorer=self.fit.scorer,
-            feature_scale=self.compiled.feature_scale,
-            averaging=self.averaging,
-            frontier=self.frontier,
-            scale=self.compiled.scale[1:],
-            seed=int(self.seed),
-            data=self.compiled.digest,
             folds=None if self.folds is None else self.folds.models(every).only(sound),
             pieces=pieces,
-            classes=TWO if self.compiled.decisions == 2 else self.compiled.classes,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.arrays import Array, namespace
+from ratebound.game._held import Described, put_together
 from ratebound.game._keeping import Keeper
 from ratebound.game._state import Batch, GameState
 from ratebound.game.game import Game
@@ -51,6 +52,14 @@ class Turns(ABC):
     def settled(self, trace: Trace) -> Trace:
         """A trace so far as it is handed over."""
         return trace
+
+    def held(self) -> dict[str, Any] | None:
+        """All that the next rounds depend on; None where that cannot be written."""
+        return None
+
+    def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
+        """Continue from what `held` gave after `done` rounds, taken apart."""
+        raise NotImplementedError
 
     def leave_off(self, keeper: Keeper, done: int) -> None:
         """Keep what there is after an interrupt."""
@@ -99,6 +108,17 @@ class Taken(Turns):
 
     def weighed(self) -> tuple[Array, Array]:
         return _to_numpy(self.state.multipliers.weights), _to_numpy(self.state.thresholds)
+
+    def held(self) -> dict[str, Any] | None:
+        own = self.fit.held()
+        return None if own is None else {"fit": own, "state": self.state}
+
+    def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
+        fit, state = (described["names"][name] for name in ("fit", "state"))
+        self.fit.take_up(put_together(fit, arrays, None, np.empty(0)))
+        self.state = put_together(state, arrays, self.state, self.game.example)
+        for _ in range(done):  # the order of the rows is that of the seed
+            next(self.batches)
 
     @contextmanager
     def playing(self) -> Iterator[None]:

@@ -115,6 +115,17 @@ class Taking(Fit):
         """Continue from parameters (K, P), as `parameters` gives them."""
         raise ValueError("this model cannot start from the parameters of another")
 
+    def held(self) -> dict[str, Any] | None:
+        """All that its next steps depend on, arrays and numbers by name; None if that cannot be said.
+
+        With it an interrupted game can go on, see `rb.Keep`.
+        """
+        return None
+
+    def take_up(self, held: dict[str, Any]) -> None:
+        """Continue from what `held` gave."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it holds")
+
     def randomness(self, seed: int) -> AbstractContextManager[None]:
         """A context in which `seed` determines all randomness of the training."""
         return nullcontext()

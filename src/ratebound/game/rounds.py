@@ -16,6 +16,7 @@ from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
 from ratebound.game._folding import Folded, FoldedGame, folded
 from ratebound.game._keeping import JUDGE, Keeper
+from ratebound.game._resuming import GameFile, finished, game_file, save_finished, save_game, take_up
 from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Fit, Growing, Learner, Taking
@@ -87,7 +88,8 @@ def play(
     if isinstance(fit, Answering):
         total = player.fits or rounds or learner.rounds or ANSWERS
         asking = Asking(compiled, fit, player, total, judge=others, folds=folds)
-        return _played(asking, keeper, total, 1, stop, progress)
+        file = _file(keep, keeper, learner=learner, player=player, rounds=total, folds=models)
+        return _played(asking, keeper, total, 1, stop, progress, file)
     assert isinstance(fit, Taking)
     _restore(fit, learner.initial, folds)
     if isinstance(fit, Growing):
@@ -98,8 +100,21 @@ def play(
     how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
     game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
     shown = None if others is None else Game(others, player, **how)
+    stride = max(stride, -(-total // keep.at_most))
+    own = {"learner": learner, "player": player, "rules": rules, "batch_size": batch_size}
+    file = _file(keep, keeper, rounds=total, every=stride, folds=models, **own)
     turns = _turns(fit, game, shown, total, batch_size, seed)
-    return _played(turns, keeper, total, max(stride, -(-total // keep.at_most)), stop, progress)
+    return _played(turns, keeper, total, stride, stop, progress, file)
+
+
+def _file(keep: Keep, keeper: Keeper, **settings: Any) -> GameFile | None:
+    """Where the game is written while it is played, named by all that decides how it goes."""
+    if keep.folder is None:
+        return None
+    rows = {"": keeper.compiled, **keeper.others}
+    return game_file(
+        keep.folder, keeper.fit, rows, {"seed": keeper.seed, "keep": keep.frontier, **settings}
+    )
 
 
 def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
@@ -133,14 +148,25 @@ def _turns(
 
 
 def _played(
-    turns: Turns, keeper: Keeper, rounds: int, keep_every: int, stop: Stop, progress: bool | None
+    turns: Turns,
+    keeper: Keeper,
+    rounds: int,
+    keep_every: int,
+    stop: Stop,
+    progress: bool | None,
+    file: GameFile | None,
 ) -> Trace:
     """The trace of `rounds` rounds, or of fewer if something ended them early."""
+    if file is not None and (whole := finished(file, keeper)) is not None:
+        return whole
     deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
     shown = bar(rounds, "round", progress)
     ended, done = "rounds", 0
     with shown, turns.playing():
         try:
+            if file is not None:
+                done = take_up(file, turns, keeper, stop)
+                shown.update(done)
             while done < rounds and ended == "rounds":
                 turns.take()
                 done += 1
@@ -157,12 +183,20 @@ def _played(
                     ended = "stopped"
                 elif late:
                     ended = "time"
+                if file is not None and done < rounds and (ended == "time" or file.due):
+                    save_game(file, turns, keeper, done)
+        except processes.ProcessLost as error:
+            kept = "" if file is None else f". To go on from {file.path}, train again with that folder"
+            raise processes.ProcessLost(f"{error}{kept}") from None
         except KeyboardInterrupt:
             if processes.count() > 1:
                 raise  # the others may be in another round
             ended = "interrupted"
             turns.leave_off(keeper, done)
-    return turns.settled(keeper.finished(ended))
+    trace = turns.settled(keeper.finished(ended))
+    if file is not None and ended in ("rounds", "gap", "stopped"):
+        save_finished(file, trace, turns.held() is not None)
+    return trace
 
 
 def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) -> None:

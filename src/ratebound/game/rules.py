@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Literal, get_args
 
 from ratebound.base.checks import check_number, check_whole, check_word
@@ -64,6 +65,11 @@ class Keep(Adjustable):
     They are spaced out to keep at most `at_most` iterates of each setting. `frontier` drops iterates
     that another iterate of the same setting beats or equals in the objective and every constraint.
 
+    With a `folder`, what is kept is also written there every few seconds while the game is played, in a
+    file of its own for each game. A game that was interrupted and is played again, with the same rows
+    and the same settings, goes on from its file, and gives what it would have given; a finished game is
+    read. Linear models and networks go on; others, whose rounds are long, begin an unfinished game anew.
+
     >>> Keep(every=10).at_most
     1000
     """
@@ -71,6 +77,7 @@ class Keep(Adjustable):
     every: int | Literal["epoch"] = "epoch"
     at_most: int = 1000
     frontier: bool = False
+    folder: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.every != "epoch":

@@ -22,6 +22,17 @@ class Descent:
         if self.adam:
             self.first, self.second = 0 * parameters, 0 * parameters
 
+    def held(self) -> dict[str, Any]:
+        """What the next steps depend on, besides the parameters."""
+        return {"steps": self.steps} | ({"moments": (self.first, self.second)} if self.adam else {})
+
+    def take_up(self, held: dict[str, Any]) -> None:
+        """Continue from what `held` gave."""
+        self.steps = held["steps"]
+        if self.adam:
+            for own, given in zip((self.first, self.second), held["moments"], strict=True):
+                own[:] = as_like(given, own)
+
     def step(self, parameters: Array, gradient: Array) -> None:
         """Move `parameters` against `gradient`, both (K, P)."""
         if not self.adam:

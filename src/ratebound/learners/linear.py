@@ -176,6 +176,13 @@ class LinearFit(Descending):
     def restore(self, parameters: Array) -> None:
         self.weights[:] = parameters
 
+    def held(self) -> dict[str, Any]:
+        return {"weights": self.weights, "descent": self.descent.held()}
+
+    def take_up(self, held: dict[str, Any]) -> None:
+        self.weights[:] = held["weights"]
+        self.descent.take_up(held["descent"])
+
     def parameters(self) -> Array:
         return self.weights.copy()
 

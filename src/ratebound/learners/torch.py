@@ -19,6 +19,7 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
+from ratebound.learners._copies import chance, check_alike, set_chance
 from ratebound.learners._descent import Descent
 from ratebound.learners._stacking import Stacked, stacked_forward
 from ratebound.learners._torch_scorer import (
@@ -79,7 +80,7 @@ class Network(Stepping):
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
         if processes.count() > 1:
-            _check_alike(module)
+            check_alike(module)
             module.load_state_dict(processes.of_first(module.state_dict()))
         return TorchFit(self, module, features, settings, outputs)
 
@@ -123,16 +124,6 @@ class Torch(Network):
                 continue
             return copy.deepcopy(make(*given))
         return copy.deepcopy(make(features.shape[1], outputs))
-
-
-def _check_alike(module: torch.nn.Module) -> None:
-    """Raise where the copies of a module in several processes would drift apart."""
-    kept = import_torch().nn.modules.batchnorm._NormBase
-    if any(isinstance(part, kept) and part.track_running_stats for part in module.modules()):
-        raise ValueError(
-            "modules with running statistics, such as BatchNorm, would differ between processes: use "
-            "LayerNorm, which keeps none, or train in one process"
-        )
 
 
 class TorchFit(Descending):
@@ -267,7 +258,24 @@ class TorchFit(Descending):
             if self._project is not None:
                 self._project(self._state())
 
+    def held(self) -> dict[str, Any] | None:
+        if self.own_optimizer is not None:
+            return None
+        everyone = processes.gathered(chance(self.device))
+        return {"parameters": self.parameters(), "descent": self.descent.held(), "chance": everyone}
+
+    def take_up(self, held: dict[str, Any]) -> None:
+        self._take_over(held["parameters"])
+        self.descent.take_up(held["descent"])
+        set_chance(held["chance"][processes.rank()], self.device)
+
     def restore(self, parameters: Array) -> None:
+        self._take_over(parameters)
+        if self._project is not None:
+            with import_torch().no_grad():
+                self._project(self._state())
+
+    def _take_over(self, parameters: Array) -> None:
         """Take over parameters and float buffers (K, P), as `parameters` gives them."""
         given = unflatten(as_tensor(parameters).to(self.target), self.scorer.shapes)
         buffers = dict(self.module.named_buffers())
@@ -276,8 +284,6 @@ class TorchFit(Descending):
                 part.copy_(given[name])
             for name in given.keys() & buffers.keys():
                 buffers[name].copy_(given[name][0])
-            if self._project is not None:
-                self._project(self._state())
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""

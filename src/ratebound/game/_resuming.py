@@ -1,0 +1,195 @@
+"""Going on with a game that was interrupted: what it holds is on disk while it is played.
+
+A file holds one game, and is named by all that decides how the game goes: the problem and the rows, the
+model at its start, the players and their settings. So a game finds its own file or none, and goes on
+from it as if nothing had happened, to the last bit. Of several processes the first reads and writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.base import processes
+from ratebound.base.arrays import Array
+from ratebound.base.writing import write_whole
+from ratebound.game._held import PLAIN, put_together, taken_apart
+from ratebound.game._keeping import Keeper
+from ratebound.game._turns import Turns
+from ratebound.game.learner import Fit, Taking
+from ratebound.game.rules import Stop
+from ratebound.game.scorer import Saved, read_scorer
+from ratebound.game.trace import BY_CANDIDATE, Trace
+from ratebound.problem.compiled import Compiled
+
+SECONDS = 10.0  # between two writings, at least
+FORMAT = "ratebound game"
+BESIDE = ("thresholds", "at", "answers", "answered", "ended", "pieces")  # further parts of a trace
+
+
+@dataclass
+class GameFile:
+    """The file of one game, which need not be there yet."""
+
+    path: Path
+    latest: float = field(default_factory=time.monotonic)  # when it was last written
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write it again."""
+        return processes.of_first(time.monotonic() - self.latest >= SECONDS)
+
+    def read(self) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """Its document and arrays, None where there is no file."""
+        return processes.of_first(_read(self.path) if processes.is_first() else None)
+
+    def write(self, document: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Write it whole, or leave it as it was."""
+        from safetensors.numpy import save
+
+        if processes.is_first():
+            header = {"format": FORMAT, "game": json.dumps(document)}
+            write_whole(self.path, save(arrays, metadata=header))
+        self.latest = time.monotonic()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a whole file of a game ({error}): remove it") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} does not hold a game: remove it, or give another folder")
+    return json.loads(header["game"]), arrays
+
+
+def game_file(
+    folder: str | PathLike[str],
+    fit: Fit,
+    rows: Mapping[str, Compiled | None],
+    settings: Mapping[str, Any],
+) -> GameFile:
+    """The file in `folder` of the game that a fit at its start plays on these rows, with `settings`."""
+    digest = hashlib.sha256()
+    for name, compiled in rows.items():
+        if compiled is not None:
+            words = [name, str(compiled.problem), *map(str, compiled.constraints), compiled.digest]
+            digest.update(json.dumps(words).encode() + compiled.offset.tobytes())
+    plain = {name: _plain(value) for name, value in settings.items()}
+    digest.update(json.dumps({**plain, "processes": processes.count()}, sort_keys=True).encode())
+    if isinstance(fit, Taking):
+        start = fit.parameters()
+        digest.update(f"{start.dtype} {start.shape}".encode() + start.tobytes())
+    return GameFile(Path(folder) / f"game-{digest.hexdigest()[:16]}.safetensors")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say of a setting: numbers and words, and names of the types of all else."""
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {"type": type(value).__qualname__, **own}
+    if hasattr(value, "get_params"):
+        return {"type": type(value).__qualname__, "parameters": _plain(value.get_params(deep=False))}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return type(value).__qualname__
+
+
+def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
+    """Write what has been kept after `done` rounds, and what the next rounds depend on."""
+    held = turns.held()
+    if held is not None and keeper.pieces:
+        arrays: dict[str, Array] = {}
+        document = {
+            "done": done,
+            "diverged": sorted(keeper.diverged),
+            "trace": taken_apart(_parts(keeper.trace()), arrays, "trace"),
+            "held": taken_apart(held, arrays, "held"),
+        }
+        file.write(document, arrays)
+
+
+def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
+    """Go on from what the file holds; after how many rounds that was, 0 where there is none."""
+    found = file.read()
+    if found is None:
+        return 0
+    document, arrays = found
+    turns.take_up(document["held"], arrays, document["done"])
+    trace = _joined(document["trace"], arrays, keeper.blank(keeper.fit.scorer))
+    keeper.pieces, keeper.diverged = [trace], set(document["diverged"])
+    if stop.when is not None:  # which may remember what it saw
+        for round in np.unique(trace.round).tolist():
+            stop.when(turns.settled(trace.only(np.flatnonzero(trace.round <= round))))
+    return int(document["done"])
+
+
+def save_finished(file: GameFile, trace: Trace, resumable: bool) -> None:
+    """Write the trace of a game that has ended; where a model cannot be written, nothing."""
+    arrays: dict[str, Array] = {}
+    document = {"trace": taken_apart(_parts(trace), arrays, "trace"), "scorer": None}
+    if not resumable:
+        try:
+            words, own = trace.scorer.describe()
+        except (ImportError, ValueError, TypeError):
+            return
+        document["scorer"] = {"kind": trace.scorer.kind, **words}
+        arrays |= {f"scorer {name}": array for name, array in own.items()}
+    file.write(document, arrays)
+
+
+def finished(file: GameFile, keeper: Keeper) -> Trace | None:
+    """The trace of a game that has ended before; None where it has not."""
+    found = file.read()
+    if found is None or "held" in found[0]:
+        return None
+    document, arrays = found
+    own = {n.removeprefix("scorer "): a for n, a in arrays.items() if n.startswith("scorer ")}
+    try:
+        said, parameters = document["scorer"], arrays["trace/parameters"]
+        scorer = keeper.fit.scorer if said is None else read_scorer(Saved(said, own, parameters))
+    except (ImportError, ValueError):  # such as objects of types that nobody said to trust
+        return None
+    return _joined(document["trace"], arrays, keeper.blank(scorer))
+
+
+def _parts(trace: Trace) -> dict[str, Any]:
+    """What differs between the traces of one game."""
+    names = ("objectives", "violations", "pieces")
+    watched = {
+        called: {name: getattr(values, name) for name in names}
+        for called, values in trace.watched.items()
+    }
+    found = {name: getattr(trace, name) for name in (*BY_CANDIDATE, *BESIDE)} | {"watched": watched}
+    models = trace.folds
+    return found | {"folds": None if models is None else (models.game, models.parameters)}
+
+
+def _joined(described: dict[str, Any], arrays: dict[str, Array], blank: Trace) -> Trace:
+    parts = put_together(described, arrays, None, np.empty(0))
+    watched = {
+        name: replace(blank.watched[name], **values) for name, values in parts.pop("watched").items()
+    }
+    folds = parts.pop("folds")
+    if folds is not None:
+        assert blank.folds is not None
+        folds = replace(blank.folds, game=folds[0], parameters=folds[1])
+    return replace(blank, **parts, watched=watched, folds=folds)

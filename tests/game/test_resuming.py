@@ -1,0 +1,159 @@
+"""A game that is interrupted and played again gives what it would have given, to the last bit."""
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.game import _resuming
+
+torch = pytest.importorskip("torch")
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interrupting(kept):
+    """Ends a game from outside, once so many iterates are kept."""
+    seen = []
+
+    def when(trace):
+        seen.append(trace)
+        if len(seen) == kept:
+            raise Interrupted
+        return False
+
+    return rb.Stop(when=when)
+
+
+def network():
+    layers = torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)
+    return torch.nn.Sequential(*layers)
+
+
+@pytest.fixture(autouse=True)
+def writing_always(monkeypatch):
+    monkeypatch.setattr(_resuming, "SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    random = np.random.default_rng(0)
+    X, sex = random.normal(size=(600, 4)), random.choice(["F", "M"], 600)
+    people = rb.Population(X, X.sum(axis=1) + random.normal(size=600) > 0, {"sex": sex})
+    goals = [rb.recall(sex="F") >= 0.95 * rb.recall(), rb.positive_rate(sex="M") <= 0.3]
+    return rb.compile(rb.Problem(rb.error_rate(), goals), people)
+
+
+@pytest.fixture(scope="module")
+def others(compiled):
+    return rb.compile(compiled.problem, compiled.first.only(np.arange(0, 600, 3)))
+
+
+def assert_same(found, expected):
+    for name in ("objectives", "violations", "multipliers", "parameters", "setting", "round"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)
+    assert found.watched.keys() == expected.watched.keys()
+    for name, values in expected.watched.items():
+        np.testing.assert_array_equal(found.watched[name].violations, values.violations)
+    assert found.ended == expected.ended
+
+
+LEARNERS = {
+    "linear": lambda: rb.Linear([0.01, 0.1]),
+    "sgd": lambda: rb.Linear(0.1, optimizer="sgd", dtype="float64"),
+    "dropout": lambda: rb.Torch(network, 0.01),
+    "side by side": lambda: rb.Torch(network, [0.01, 0.02]),
+}
+PLAYERS = {"swap": rb.SwapRegret(), "external": rb.ExternalRegret(), "lagrangian": rb.Lagrangian()}
+ROWS = {
+    "own": lambda others: {},
+    "watched": lambda others: {"watch": {"others": others}},
+    "judged": lambda others: {"judge": others},
+    "folds": lambda others: {"judge": rb.Folds(3)},
+}
+PAIRS = [("swap", "own"), ("external", "watched"), ("lagrangian", "judged"), ("swap", "folds")]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("player", "rows"), PAIRS)
+def test_an_interrupted_game_goes_on(learner, player, rows, compiled, others, tmp_path):
+    how = {"player": PLAYERS[player], "rounds": 40, "batch_size": 100, "seed": 3} | ROWS[rows](others)
+    model = LEARNERS[learner]()
+    whole = rb.play(compiled, model, keep=rb.Keep(every=7), **how)
+    keep = rb.Keep(every=7, folder=tmp_path)
+    with pytest.raises(Interrupted):
+        rb.play(compiled, model, keep=keep, stop=interrupting(4), **how)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert_same(rb.play(compiled, model, keep=keep, **how), whole)
+    assert_same(rb.play(compiled, model, keep=keep, stop=interrupting(1), **how), whole)  # read
+
+
+def test_the_rows_the_problem_and_every_setting_name_the_file(compiled, others, tmp_path):
+    keep, model = rb.Keep(folder=tmp_path), rb.Linear()
+    rb.play(compiled, model, rounds=3, keep=keep)
+    others_too = [
+        {"compiled": others},
+        {"compiled": compiled.tightened(np.array([0.1, 0.0]))},
+        {"learner": rb.Linear(l2=0.1)},
+        {"learner": model.starting_at(np.ones(5))},
+        {"player": rb.SwapRegret(0.3)},
+        {"rules": rb.Rules(window=5)},
+        {"batch_size": 50},
+        {"rounds": 4},
+        {"seed": 1},
+        {"watch": {"others": others}},
+        {"judge": others},
+    ]
+    for count, change in enumerate(others_too, start=2):
+        rb.play(**({"compiled": compiled, "learner": model, "rounds": 3, "keep": keep} | change))
+        assert len(list(tmp_path.iterdir())) == count
+
+
+def test_what_stops_a_game_remembers_what_it_saw(compiled, tmp_path):
+    from ratebound.solution.stalling import Stalled
+
+    class Once(Stalled):
+        def __call__(self, trace):
+            if trace.round.max() == 8 and not (tmp_path / "seen").exists():
+                (tmp_path / "seen").touch()
+                raise Interrupted
+            return super().__call__(trace)
+
+    how = {"rounds": 200, "batch_size": 100}
+    keep, model = rb.Keep(every=4, folder=tmp_path / "games"), rb.Linear(0.1)
+    whole = rb.play(compiled, model, stop=rb.Stop(when=Stalled(3)), keep=rb.Keep(every=4), **how)
+    with pytest.raises(Interrupted):
+        rb.play(compiled, model, stop=rb.Stop(when=Once(3)), keep=keep, **how)
+    found = rb.play(compiled, model, stop=rb.Stop(when=Once(3)), keep=keep, **how)
+    assert_same(found, whole)
+    assert found.ended == "stopped"
+
+
+def test_finished_games_of_other_models_are_read_with_their_models(compiled, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    model, keep = rb.Oracle(LogisticRegression()), rb.Keep(folder=tmp_path)
+    whole = rb.play(compiled, model, rounds=5, keep=keep)
+    found = rb.play(compiled, model, rounds=5, keep=keep, stop=interrupting(1))
+    assert_same(found, whole)
+    np.testing.assert_array_equal(found.answered, whole.answered)
+    np.testing.assert_array_equal(found.scores(compiled), whole.scores(compiled))
+    assert rb.shrink(found).status.feasible == rb.shrink(whole).status.feasible
+
+
+def test_goals_that_are_no_sums_have_a_file_for_each_game(tmp_path, compiled):
+    goal = rb.compile(rb.Problem(maximize=rb.f_score()), compiled.first)
+    how = {"rounds": 20, "keep": rb.Keep(every=10, folder=tmp_path)}
+    whole = rb.play(goal, rb.Linear(0.1), **how)
+    assert len(list(tmp_path.iterdir())) > 1
+    assert_same(rb.play(goal, rb.Linear(0.1), stop=interrupting(1), **how), whole)
+
+
+def test_a_file_that_is_no_game_is_named(compiled, tmp_path):
+    keep = rb.Keep(folder=tmp_path)
+    rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(ValueError, match="not a whole file of a game .*: remove it"):
+        rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
