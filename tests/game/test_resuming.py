@@ -155,5 +155,5 @@ def test_a_file_that_is_no_game_is_named(compiled, tmp_path):
     rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(ValueError, match="not a whole file of a game .*: remove it"):
+    with pytest.raises(ValueError, match=r"not a whole file of a game .*: remove it"):
         rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
