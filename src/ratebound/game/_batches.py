@@ -64,6 +64,7 @@ def _shuffles(
     A process with few rows may begin its next shuffle before the others have ended theirs.
     """
     while True:
-        order = game.on_device(random.permutation(size) + start)
+        order = random.permutation(size) if game.rules.shuffle else np.arange(size)
+        order = game.on_device(order + start)
         for place in range(min(in_a_pass, size // max(batch, 1))):
             yield order[place * batch : (place + 1) * batch]
