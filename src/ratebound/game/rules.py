@@ -20,8 +20,8 @@ class Rules(Adjustable):
 
     `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
     `estimate` is "running" (means over about the last `window` rows of each group) or "unbiased".
-    `threshold_rate` is the learning rate of thresholds that are learned with the model. Batches are drawn
-    from the rows in a new order for each pass, or without `shuffle` in the order they are in.
+    `threshold_rate` is the learning rate of thresholds that are learned with the model. Each pass takes
+    the rows in a new order, or without `shuffle` in the order they are in.
 
     >>> Rules(proxy="hinge").loss
     'logistic'
