@@ -1,0 +1,118 @@
+"""Games that one process plays, or several together with a share of the rows each.
+
+As a script it plays them all, ``python -m tests.game.in_processes FOLDER RANK COUNT``, and writes what came
+of them to a file; the rows of process p of N are p, p + N, ...
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import ratebound as rb
+
+
+def people(count, seed, weighted=False):
+    random = np.random.default_rng(seed)
+    X, sex = random.normal(size=(count, 5)), random.choice(["F", "M"], count)
+    X[:, 0] += sex == "F"
+    y = X @ [1.0, -1.0, 0.5, 0.0, 0.0] + random.normal(size=count) > 0
+    columns = {"sex": sex, "price": random.uniform(1, 3, count)}
+    return rb.Population(X, y, columns, weights=random.uniform(0.5, 2, count) if weighted else None)
+
+
+def flowers(count):
+    """Three classes."""
+    random = np.random.default_rng(5)
+    y = random.integers(3, size=count)
+    X = random.normal(size=(count, 5)) + np.eye(3, 5)[y]
+    return rb.Population(X, np.array(["iris", "lily", "rose"])[y], {"wild": random.random(count) > 0.4})
+
+
+PROBLEM = rb.Problem(
+    rb.error_rate(),
+    [
+        rb.recall(sex="F") >= 0.95 * rb.recall(),
+        rb.positive_rate(sex="M") <= 0.3,
+        rb.positive_rate(on="pool") <= 0.35,
+        "equal_opportunity(sex, slack=0.05)",
+    ],
+)
+IN_ORDER = rb.Rules(shuffle=False)
+
+
+def network():
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def played(rank, count):
+    """All games, by name, on the share of this process."""
+
+    def share(rows):
+        return rows.only(np.arange(rank, len(rows), count))
+
+    def compiled(problem, rows, **others):
+        return rb.compile(problem, share(rows), **{name: share(o) for name, o in others.items()})
+
+    pool = people(303, 1)
+    train = compiled(PROBLEM, people(1001, 0, weighted=True), pool=pool)
+    other = compiled(train.problem, people(200, 2), pool=pool)
+    batches: dict = {"batch_size": 100, "rules": IN_ORDER}
+    learners = {
+        "linear": rb.Linear([0.01, 0.1], l2=0.01),
+        "network": rb.Torch(network, 0.01),
+        "networks": rb.Torch(network, [0.01, 0.02], l2=0.01),
+    }
+    found = {}
+    for name, learner in learners.items():
+        keep = {"rounds": 8, "keep": rb.Keep(every=4)}
+        found[f"{name}, all rows"] = rb.play(train, learner, batch_size=None, **keep)
+        found[f"{name}, batches"] = rb.play(train, learner, watch={"other": other}, **batches, **keep)
+        found[f"{name}, judged"] = rb.play(train, learner, judge=other, **batches, **keep)
+    how: dict = {**batches, "rounds": 8, "keep": rb.Keep(every=4)}
+    wide = rb.Linear(0.1, dtype="float64")
+    unbiased = rb.Rules(estimate="unbiased", shuffle=False)
+    found["unbiased"] = rb.play(train, wide, **how | {"rules": unbiased})
+    theorem = rb.SwapRegret("theorem", optimizer="sgd")
+    found["theorem"] = rb.play(train, wide, player=theorem, **how | {"rules": unbiased})
+    found["proxies"] = rb.play(train, wide, player=rb.Lagrangian(), **how)
+    area = rb.Problem(rb.error_rate(), [rb.roc_auc() >= 0.7, rb.false_positive_rate(at="low") <= 0.5])
+    found["learned thresholds"] = rb.play(compiled(area, people(400, 3)), wide, **how)
+    costs = rb.Problem(rb.cost(false_negative=2, column="price"), [rb.positive_rate() <= 0.3])
+    found["costs"] = rb.play(compiled(costs, people(400, 3, weighted=True)), wide, **how)
+    best = compiled(rb.Problem(maximize=rb.f_score()), people(400, 4))
+    found["a goal that is no sum"] = rb.play(best, wide, **how | {"rounds": 4})
+    several = rb.Problem(rb.error_rate(), [rb.recall(of="rose", wild=True) >= 0.8])
+    found["several classes"] = rb.play(compiled(several, flowers(400)), wide, **how)
+    return found
+
+
+def numbers(trace):
+    """What is compared of a trace."""
+    names = ("objectives", "violations", "multipliers", "parameters", "round", "setting")
+    found = {name: getattr(trace, name) for name in names}
+    found |= {f"watched {name}": values.violations for name, values in trace.watched.items()}
+    return found | {f"threshold {name}": at for name, at in trace.thresholds.items()}
+
+
+def main(folder, rank, count):
+    import torch
+    import torch.distributed
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=count
+    )
+    found = {
+        f"{game}/{name}": array
+        for game, trace in played(rank, count).items()
+        for name, array in numbers(trace).items()
+    }
+    np.savez(Path(folder) / f"{rank}.npz", **found)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
