@@ -9,6 +9,7 @@ import numpy as np
 
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
+from ratebound.game.learner import Learner
 from ratebound.problem.frames import (
     as_array,
     check_order,
@@ -25,6 +26,8 @@ from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
+from ratebound.tables.features import Features
+from ratebound.tables.fitting import fit_encoding, fit_to_pieces
 
 FEW = 20  # classes that may have any number of rows; and that an error lists
 EACH = 10  # rows that more of them have on average, or they are numbers
@@ -40,6 +43,30 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
     named = np.asarray(classes)[labels.astype(np.intp)]
     called: dict[str, Any] = spelled(classes)
     return Population(X, named, columns=spoken_of, weights=unmasked(weights), **called)
+
+
+def check_whole_population(population: Population, **beside: Any) -> None:
+    """Raise where something is given beside a population that is a part of it, or labels are missing."""
+    parts = {"y": "label", "sample_weight": "weight", "columns": "columns"}
+    for name, given in beside.items():
+        if given is not None:
+            part = parts[name] if population.stored else name.replace("sample_weight", "weights")
+            raise TypeError(
+                f"{name}= is for a table or an array X; a population has its own: "
+                f"{type(population).__name__}(..., {part}=...)"
+            )
+    if population.y is None:
+        raise ValueError(f"{population!r} has no labels: give it some, so that a model can learn them")
+
+
+def check_positive(population: Population, positive: Any) -> None:
+    """Raise where `positive_label` says another yes than a population does."""
+    classes = population.classes or ()
+    if positive is not None and (len(classes) != 2 or classes[1] != positive):
+        raise ValueError(
+            f"positive_label is {positive!r}, and the classes of the population are {some(classes)}: "
+            "say which label is yes where it is made, positive=..."
+        )
 
 
 def spelled(classes: tuple[Any, ...]) -> dict[str, Any]:
@@ -217,3 +244,24 @@ def encoded(
                 raise
             raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
     return seen
+
+
+def encoding_for(
+    population: Population, learner: Learner, features: Features | Sequence[Name] | None
+) -> Encoding:
+    """The encoding of these rows for a learner; rows on disk are gone through once."""
+    options = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
+    if not population.stored:
+        return fit_encoding(population.X, population.weights, features, learner.style, **options)
+    pieces = ((piece.X, piece.weights) for piece in population.pieces(inputs=True))
+    options["takes_sparse"] = False  # batches on disk are arrays
+    return fit_to_pieces(pieces, features, learner.style, **options, coded=True)
+
+
+def check_on_disk(model: Any, learner: Learner, people: Mapping[str, Population]) -> None:
+    """Raise where rows are on disk and a model needs them all in memory, before any is read."""
+    if any(each.stored for each in people.values()) and not learner.takes_stored:
+        raise ValueError(
+            f"model={model!r} needs all rows in memory, and these are on disk: use 'linear' or 'mlp', "
+            "or train on what their in_memory() gives"
+        )

@@ -141,6 +141,11 @@ class Found:
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
 
 
+def stored(compiled: Compiled) -> bool:
+    """Whether rows are on disk, so that no array may be as large as their scores."""
+    return any(each.stored for each in compiled.populations.values())
+
+
 def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone

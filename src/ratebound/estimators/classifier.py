@@ -10,37 +10,33 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
+from ratebound.estimators._given import given_rows
 from ratebound.estimators._people import (
     asked_for,
-    check_classes,
+    check_on_disk,
     check_spoken_of,
-    check_targets,
-    classes_of,
     encoded,
-    in_order,
-    labelled,
+    encoding_for,
     other_populations,
-    read_labels,
-    trained_labels,
 )
-from ratebound.estimators._searching import Search, found
+from ratebound.estimators._searching import Search, found, stored
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
 from ratebound.problem.compiling import compile
-from ratebound.problem.frames import check_order, frame_columns, unmasked
+from ratebound.problem.frames import unmasked
+from ratebound.problem.population import Population
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, member
 from ratebound.tables.features import Features, as_features
-from ratebound.tables.fitting import fit_encoding
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -153,32 +149,31 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
         return tags
 
-    def fit(self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any) -> Any:
+    def fit(
+        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
+    ) -> Any:
         """Train on rows `X`, a table, an array or a sparse matrix, with labels `y`.
 
         `columns` (a DataFrame or mapping) holds columns that constraints use and the model must not
         see. If `X` is a DataFrame, constraints can use its columns directly. `others` are further
         populations, under the names that constraints give them, as tables like `X`: ``pool=frame`` for
         rates that need no labels, ``steering=(frame, y)`` or ``steering=(frame, y, columns)`` with
-        labels spelled as `y` is. A `rb.Population` may be weighted too.
+        labels spelled as `y` is. A `rb.Population` may be weighted too. Rows larger than memory are a
+        population that has its own labels, `X` alone: ``fit(rb.Parquet("rows/*.parquet", label="y"))``.
         """
         learner, solve, training = self._checked_parameters()
-        check_order(X, {"y": y, "sample_weight": sample_weight})
-        X, labels, weights = self._checked(unmasked(X), y, unmasked(sample_weight))
-        classes = in_order(self.classes_, self.positive_label)
+        first, classes = given_rows(self, X, y, columns, sample_weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
-        people = {FIRST: labelled(X, labels, columns, weights, classes)}
         problem = asked_for(self.objective, self.constraints)
-        people |= other_populations(others, classes)
+        people = {FIRST: first, **other_populations(others, classes)}
         check_spoken_of(others, problem)
+        check_on_disk(self.model, learner, people)
         problem, fitting, aside = set_aside(self, problem, people, seed)
-        first = fitting[FIRST]
-        takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
-        encoding = fit_encoding(first.X, first.weights, self.features, learner.style, **takes)
+        encoding = encoding_for(fitting[FIRST], learner, self.features)
         spoken_of = (*problem.columns, *(self.known or ()))
         everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
-        if self.known is not None:
+        if self.known is not None and not stored(everyone):
             known_groups(self.known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
         if training.warm_start and hasattr(self, "solution_"):
@@ -270,7 +265,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self.solution_.decision_function(rows, columns=columns)
 
     def audit(
-        self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
+        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
@@ -298,32 +293,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             self.model = as_learner(self.model)
         return super().set_params(**parameters)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-        """X as given or as an array, labels, weights; all checked as scikit-learn does."""
-        if y is not None:  # which scikit-learn has a message for
-            labels = read_labels(y)
-            classes = classes_of(labels)
-            column_or_1d(y, warn=True)
-            y = labels
-        if names := frame_columns(X):
-            self.n_features_in_ = len(names)
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-            if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows
-                self.feature_names_in_ = np.array(names, dtype=object)
-            if len(y) != len(X):
-                raise ValueError(f"X has {len(X)} rows and y {len(y)}")
-        else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
-        if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers
-            check_classes(classes, len(y))
-        check_targets(y)
-        check_classes(classes, len(y))
-        self.classes_ = classes
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        return X, trained_labels(y, in_order(classes, self.positive_label)), weights
-
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        if isinstance(X, Population):
+            return X
         X, encoding = unmasked(X), self.solution_.encoding
         if encoding is not None and encoding.from_frame:
             return X  # its columns are found by their names, or it is refused for having none

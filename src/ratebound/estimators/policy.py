@@ -6,15 +6,23 @@ table gets the same answers, and the same errors, wherever the model comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ratebound.auditing import Audit, audit
+from ratebound.base.types import Array
 from ratebound.certifying.certify import certify
-from ratebound.estimators._people import labelled, other_populations, trained_labels
-from ratebound.problem.frames import check_order
+from ratebound.estimators._people import (
+    check_whole_population,
+    labelled,
+    other_populations,
+    trained_labels,
+)
+from ratebound.problem.frames import as_array, check_order
 from ratebound.problem.population import Population
 from ratebound.solution import files
 from ratebound.solution.certificate import Certificate
@@ -25,7 +33,8 @@ from ratebound.solution.mixture import Mixture
 class Policy(Mixture):
     """A mixture that takes tables and labels as the classifier does, before and after it is saved.
 
-    `predict`, `predict_proba`, `decision_proba` and `decision_function` are those of a mixture.
+    `predict`, `predict_proba`, `decision_proba` and `decision_function` are those of a mixture; rows may
+    also be a population, on disk or in memory, of which some are decided at a time.
 
     >>> import pandas, tempfile, ratebound as rb
     >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50, "group": ["a", "b"] * 100})
@@ -37,11 +46,49 @@ class Policy(Mixture):
     (['no', 'no', 'yes', 'yes'], True)
     """
 
+    def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
+        draws = None if seed is None else np.random.default_rng(seed)  # one for all pieces
+        ids = None if key is None else as_array(key)
+        found = [
+            super(Policy, self).predict(
+                rows, columns=known, key=None if ids is None else ids[part], seed=draws
+            )
+            for rows, known, part in self._pieces(X, columns)
+        ]
+        return np.concatenate(found)
+
+    def predict_proba(self, X: Any) -> Array:
+        pieces = self._pieces(X, None)
+        return np.concatenate([super(Policy, self).predict_proba(rows) for rows, _, _ in pieces])
+
+    def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
+        decide = super().decision_proba
+        pieces = self._pieces(X, columns)
+        return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
+
+    def decision_function(self, X: Any, *, columns: Any = None) -> Array:
+        decide = super().decision_function
+        pieces = self._pieces(X, columns)
+        return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
+
+    def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
+        """Rows to decide, some at a time; their columns, and which of all rows they are."""
+        if not isinstance(X, Population):
+            yield X, columns, slice(None)
+            return
+        if columns is not None:
+            raise TypeError("columns= is for a table or an array X; a population has its own")
+        start = 0
+        for piece in X.pieces(self.decider.known, inputs=True):
+            yield piece.X, piece.columns, slice(start, start + len(piece))
+            start += len(piece)
+
     def audit(
-        self, X: Any, y: Any, columns: Any = None, sample_weight: Any = None, **others: Any
+        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
+        `X` and `y` are a table and its labels, or `X` is a population that has both.
         `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
         """
         people = self._people(X, y, columns, sample_weight)
@@ -50,7 +97,7 @@ class Policy(Mixture):
     def certify(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         columns: Any = None,
         sample_weight: Any = None,
         *,
@@ -70,6 +117,9 @@ class Policy(Mixture):
         )
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
+        if isinstance(X, Population):
+            check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
+            return X
         check_order(X, {"y": y, "sample_weight": sample_weight})
         return labelled(X, trained_labels(y, self.classes), columns, sample_weight, self.classes)
 

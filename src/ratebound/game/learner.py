@@ -185,6 +185,11 @@ class Learner(Adjustable, ABC):
         return False
 
     @property
+    def takes_stored(self) -> bool:
+        """Whether it can be trained on rows on disk, some of them at a time."""
+        return False
+
+    @property
     def initial(self) -> Array | None:
         """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
         return None

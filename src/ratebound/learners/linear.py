@@ -45,6 +45,7 @@ class Linear(Stepping):
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     takes_sparse: ClassVar[bool] = True
+    takes_stored: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_rates(self.learning_rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from ratebound.base.arrays import Array
 from ratebound.base.checks import check_whole
@@ -30,6 +30,8 @@ class MLP(Network):
     l2: float = 0.0
     device: str | None = None
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
+
+    takes_stored: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence):

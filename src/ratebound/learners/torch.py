@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class Torch(Network):
     regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
     device: str | None = None
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
+
+    takes_stored: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         import_torch()

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ratebound.base.dates import DateOrder
+from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import as_csr, as_dense
@@ -37,7 +39,7 @@ from ratebound.tables.distinct import MOST_HELD
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.kinds import read_cells
-from ratebound.tables.spread import Spread, spread_of
+from ratebound.tables.spread import Spread, joined, spread_of
 from ratebound.tables.tally import Tally, merged, tally
 from ratebound.tables.treatments import (
     MOST,
@@ -94,8 +96,11 @@ def fit_to_pieces(
     *,
     takes_sparse: bool = False,
     takes_missing: bool = False,
+    coded: bool = False,
 ) -> Encoding:
     """`fit_encoding` of a table that comes in pieces, each with its weights; each is looked at once.
+
+    `coded` says that PyArrow's dictionaries are only how texts are held, and no categories.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"age": [20.0, 40.0, 40.0], "sex": ["Female", "Male", "Male"]})
@@ -103,7 +108,7 @@ def fit_to_pieces(
     ['age', 'sex == Female', 'sex == Male']
     """
     wanted = as_features(features)
-    tallies, rows = tallied(pieces, wanted)
+    tallies, rows = tallied(pieces, wanted, coded=coded)
     if style == "table":
         unchanged = tuple(as_it_is(name, own) for name, own in tallies.items())
         plain = tuple(Plain(each.name, each.missing > 0) for each in unchanged)
@@ -125,8 +130,13 @@ def planned_columns(tallies: Mapping[Name, Tally], wanted: Features) -> list[Pla
     return [planned(name, own, named=wanted.only is not None) for name, own in tallies.items()]
 
 
-def tallied(pieces: Iterable[Piece], wanted: Features) -> tuple[dict[Name, Tally], int]:
-    """What is known of every column that is wanted, by its name, and the number of rows."""
+def tallied(
+    pieces: Iterable[Piece], wanted: Features, *, coded: bool = False
+) -> tuple[dict[Name, Tally], int]:
+    """What is known of every column that is wanted, by its name, and the number of rows.
+
+    Both speak of the rows of all processes.
+    """
     seen: dict[Name, list[Tally]] = {}
     rows = 0
     for table, weights in pieces:
@@ -135,6 +145,8 @@ def tallied(pieces: Iterable[Piece], wanted: Features) -> tuple[dict[Name, Tally
         for name in wanted.chosen(frame_columns(table)):
             earlier = seen.setdefault(name, [])
             cells, categorical = read_cells(table[name]).only(counted), name in wanted.categorical
+            if coded:
+                cells = replace(cells, category=False)
             halvings = earlier[0].distinct.halvings if earlier else 0
             earlier.append(tally(cells, own, categorical=categorical, halvings=halvings))
             held = sum(len(part.distinct.values) for part in earlier)
@@ -143,7 +155,10 @@ def tallied(pieces: Iterable[Piece], wanted: Features) -> tuple[dict[Name, Tally
         rows += len(table)
     for name in seen:
         check_name(name)
-    return {name: merged(parts) for name, parts in seen.items()}, rows
+    own = {name: merged(parts) for name, parts in seen.items()}
+    shares = gathered((own, rows))
+    whole = {name: merged([share[name] for share, _ in shares]) for name in own}
+    return whole, sum(count for _, count in shares)
 
 
 def _counted(weights: Array | None) -> Any:
@@ -238,6 +253,8 @@ def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style, 
     columns = []
     for place, column in enumerate(values.T):
         present = ~np.isnan(column)
-        spread = spread_of(column[present], None if weights is None else weights[present])
-        columns.append(_number(place, spread, style, gaps=not present.all()))
+        own = spread_of(column[present], None if weights is None else weights[present])
+        shares = gathered((own, not present.all()))
+        lacking = any(some for _, some in shares)
+        columns.append(_number(place, joined(share for share, _ in shares), style, lacking))
     return Encoding(tuple(columns), False, style)
