@@ -8,6 +8,9 @@ READY := .venv/.ready
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
 export OMP_NUM_THREADS ?= 1
 
+# Modules are compiled when they are first imported: to compile all of every library takes longer.
+INSTALL := -m pip install --quiet --no-compile
+
 .PHONY: demo test bare lowest check bench clean
 
 demo: $(READY)
@@ -21,7 +24,7 @@ test: $(READY)
 # tested again, without what runs long and asks no more of these than it does with all of them.
 bare:
 	$(PYTHON) -m venv --clear .venv-bare
-	.venv-bare/bin/python -m pip install --quiet --editable . pytest pytest-xdist hypothesis
+	.venv-bare/bin/python $(INSTALL) --editable . pytest pytest-xdist hypothesis
 	.venv-bare/bin/python -m pytest -n 2 src tests/problem tests/tables tests/learners tests/solution \
 		tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
 		--ignore src/ratebound/learners/_interpolation.py --ignore src/ratebound/learners/_lattice_network.py \
@@ -33,7 +36,7 @@ bare:
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
-	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt --editable '.[dev]'
+	.venv-lowest/bin/python $(INSTALL) --constraint .venv-lowest/lowest.txt --editable '.[dev]'
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/problem tests/tables \
 		tests/learners tests/solution tests/auditing tests/certifying tests/estimators tests/commands \
 		$(LEFT_OUT) --ignore tests/auditing/test_coverage.py --ignore tests/certifying/test_simulated.py \
@@ -55,7 +58,7 @@ check: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet cooper-optim fairlearn  # peers to compare with
+	$(BIN)/python $(INSTALL) cooper-optim fairlearn  # peers to compare with
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/several_classes.py
 	$(BIN)/python benchmarks/compile.py
@@ -75,5 +78,5 @@ clean:
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[torch,dev]'
+	$(BIN)/python $(INSTALL) --editable '.[torch,dev]'
 	touch $@
