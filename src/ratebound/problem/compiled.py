@@ -15,10 +15,11 @@ from scipy import sparse
 from ratebound.base.processes import of_first, rows_of_all, total
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of_all
+from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
 from ratebound.problem.block import Block
-from ratebound.problem.deciding import decided_at, lowest_within, rounded_up
+from ratebound.problem.deciding import lowest_within
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
-from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.frames import frame_columns
 from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -45,7 +46,6 @@ class Compiled:
     problem: Problem
     populations: dict[str, Population]
     rows: dict[str, slice]  # where each population lies among the stacked rows
-    sizes: dict[str, int]  # rows of each population, over all processes
     cells: Array  # (n,) int32: which rows every rate treats alike
     membership: Array  # (cells, ceil(slices / 8)) uint8: which cell lies in which slice, as bits
     slice_count: int
@@ -100,6 +100,11 @@ class Compiled:
         return {name: other for name, other in self.populations.items() if name != FIRST}
 
     @property
+    def stored(self) -> bool:
+        """Whether some of the rows are on disk."""
+        return any(population.stored for population in self.populations.values())
+
+    @property
     def decisions(self) -> int:
         """The number of classes D there are to decide between."""
         return len(self.classes)
@@ -131,6 +136,11 @@ class Compiled:
     @cached_property
     def inputs(self) -> Any:
         """The rows of all populations as they were given, for models that read tables."""
+        if self.stored:
+            raise ValueError(
+                "this model reads tables, and these rows are on disk: use rb.Linear, rb.MLP or "
+                "rb.Torch, or bring the rows into memory, population.in_memory()"
+            )
         given = [population.X for population in self.populations.values()]
         if len(given) == 1 and given[0] is not None:
             return given[0]
@@ -146,13 +156,15 @@ class Compiled:
     @cached_property
     def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
-        return of_first(feature_scale_of(self.first.X))
+        return of_first(
+            feature_scale_of(self.first.features.some() if self.first.stored else self.first.X)
+        )
 
     @cached_property
     def digest(self) -> str:
         """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
         amounts = [block.amounts for block in self.blocks]
-        rows = [p.X for p in self.populations.values()]
+        rows = [np.array([p.digest]) if p.stored else p.X for p in self.populations.values()]
         return digest_of_all([*rows, self.cells, self.weights, *amounts])
 
     def weights_in(self, block: Block) -> Array | None:
@@ -242,13 +254,16 @@ class Compiled:
         self, scores: Any, thresholds: Mapping[str, Any] | None = None
     ) -> tuple[Array, Array, Array | None]:
         """Objectives (K,), violations (K, m) and, if there are any, pieces (K, q) of scores (K, n)."""
+        problems = [self] if self.whole is None else [self.whole, *([self] * (self.goal is None))]
+        pieces, known = self._given(scores, thresholds)
+        found = evaluated(problems, pieces, known)
+        values, of_whole = found[-1], found[0][:, 1:]
         if self.whole is None:
-            return *self.evaluate(scores, thresholds), None
-        _, values = self.whole.evaluate(scores, thresholds)
+            return values[:, 0], values[:, 1:], None
         if self.goal is None:  # a linear problem on the way to a goal
-            return *self.evaluate(scores, thresholds), values[..., -self.piece_count :]
-        violations, pieces = np.split(values, [len(self.constraints)], axis=-1)
-        return self.goal.value(pieces), violations, pieces
+            return values[:, 0], values[:, 1:], of_whole[:, -self.piece_count :]
+        violations, parts = np.split(of_whole, [len(self.constraints)], axis=-1)
+        return self.goal.value(parts), violations, parts
 
     def expected(
         self, weights: Array, scores: Any, thresholds: Mapping[str, Any] | None = None
@@ -265,65 +280,40 @@ class Compiled:
 
         `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With more than
         two classes they are (D, n) or (K, D, n), and the largest decides. With several populations they
-        are stacked in order, or a mapping from names. Learnable thresholds are given by name; those of
-        `roc_auc` are otherwise set to what their budgets allow.
+        are stacked in order, or a mapping from names. An iterator gives (K, b) or (K, D, b) scores of
+        some rows at a time. Learnable thresholds are given by name; those of `roc_auc` are otherwise set
+        to what their budgets allow.
         """
-        if self.goal is not None:
+        if isinstance(scores, Iterator):
             return self.measure(scores, thresholds)[:2]
-        stacked = self._stack(scores)
+        stacked = stacked_scores(self, scores)
         single = stacked.ndim == (1 if self.decisions <= 2 else 2)
-        stacked = stacked[None] if single else stacked
-        given = {
+        objectives, violations, _ = self.measure(stacked[None] if single else stacked, thresholds)
+        return (objectives[0], violations[0]) if single else (objectives, violations)
+
+    def _given(
+        self, scores: Any, thresholds: Mapping[str, Any] | None
+    ) -> tuple[Iterable[Array], dict[str, Array]]:
+        """Scores of all rows, some at a time, and all thresholds that are learned with a model."""
+        known = {
             name: np.reshape(np.asarray(at, float), (-1, self.decisions - 1))
             for name, at in (thresholds or {}).items()
         }
-        known = self.spend_budgets(stacked, self.budgets.keys() - given.keys()) | given
-        values = np.tile(self.offset, (len(stacked), 1))
-        for block in self.blocks:
-            at = self._threshold(block.at, known, stacked.dtype)
-            values += (block.net @ self.decided_weight(decided_at(stacked, at), block).T).T
-        return (values[0, 0], values[0, 1:]) if single else (values[:, 0], values[:, 1:])
+        unknown = self.budgets.keys() - known.keys()
+        if isinstance(scores, Iterator):
+            if not unknown:
+                return scores, known
+            scores = np.concatenate(list(scores), axis=-1)
+        stacked = stacked_scores(self, scores)
+        return [stacked], self.spend_budgets(stacked, unknown) | known
 
     def decided_weight(self, decided: Array, block: Block) -> Array:
         """What the rows decided 1, 2, ... in each slice count for in a block, (K, (D - 1) * slices).
 
         `decided` are the decisions (K, n).
         """
-        size, others, weights = self.cell_count, self.decisions - 1, self.weights_in(block)
-        counted = [
-            np.bincount(self.cells + row * size, weights, (others + 1) * size)[size:] for row in decided
-        ]
-        per_cell = np.array(counted, dtype=float).reshape(len(decided) * others, size)
-        return total(self.per_slice(per_cell)).reshape(len(decided), -1)
-
-    def _stack(self, scores: Any) -> Array:
-        if isinstance(scores, Mapping):
-            missing = [name for name in self.populations if name not in scores]
-            if missing:
-                raise ValueError(f"scores for population {missing[0]!r} are missing")
-            scores = np.concatenate([as_array(scores[name]) for name in self.populations], axis=-1)
-        stacked = as_array(scores)
-        if stacked.dtype.kind not in "buif":
-            raise ValueError(f"scores must be numbers, got {stacked.dtype}")
-        several = self.decisions > 2
-        wanted = (self.decisions, len(self.cells)) if several else (len(self.cells),)
-        if stacked.ndim not in (len(wanted), len(wanted) + 1) or stacked.shape[-len(wanted) :] != wanted:
-            sizes = ", ".join(f"{name} {len(p):,}" for name, p in self.populations.items())
-            turned = ": pass scores.T" if several and stacked.T.shape == wanted else ""
-            each = f"one per class and row, {wanted}" if several else f"one per row, {len(self.cells):,}"
-            raise ValueError(f"scores of shape {stacked.shape}: expected {each} ({sizes}){turned}")
-        if not np.isfinite(stacked).all():
-            raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
-        return stacked
-
-    def _threshold(self, at: float | str, known: Mapping[str, Array], dtype: Any) -> Any:
-        if not isinstance(at, str):
-            return rounded_up(at, dtype)
-        if at not in known:
-            raise ValueError(
-                f"threshold {at!r} is learned with the model: pass thresholds={{{at!r}: ...}}"
-            )
-        return known[at]
+        everyone = slice(0, len(self.cells))
+        return per_decision(self, in_cells(self, decided, block, everyone), len(decided))
 
     def spend_budgets(self, scores: Array, names: Iterable[str]) -> dict[str, Array]:
         """The lowest thresholds (K, 1) at which false positives stay within the budgets of `names`."""

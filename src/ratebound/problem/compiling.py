@@ -99,7 +99,6 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         problem=problem,
         populations=populations,
         rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
-        sizes={name: _size(each) for name, each in populations.items()},
         cells=cells,
         membership=divided.membership,
         slice_count=divided.slice_count,
@@ -119,11 +118,6 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
 def _weight(population: Population) -> float:
     """The weight of all rows, in all processes."""
     return float(sum(gathered(population.total_weight)))
-
-
-def _size(population: Population) -> int:
-    """The number of rows, in all processes."""
-    return sum(gathered(len(population)))
 
 
 def _classes(populations: dict[str, Population], first: str) -> Classes:

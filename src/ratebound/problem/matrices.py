@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
+from ratebound.problem.stored import Stacked, StoredRows
 
 LARGEST = 2**31  # bytes up to which a sparse matrix is made dense for a model that needs that
 
@@ -40,13 +41,15 @@ def as_csr(matrix: Any) -> Any:
     return found
 
 
-def as_dense(rows: Any, who: str, dtype: Any = None) -> Array:
+def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
     """Rows as an array, for a model (`who`) that takes no sparse matrix; an error where it is too large.
 
     >>> as_dense(sparse.csr_array(np.eye(2)), "this model")
     array([[1., 0.],
            [0., 1.]])
     """
+    if isinstance(rows, StoredRows):
+        return rows
     if not sparse.issparse(rows):
         return np.asarray(rows, dtype)
     kind = np.dtype(dtype or rows.dtype)
@@ -72,9 +75,11 @@ def rows_between(rows: Any, start: int, stop: int) -> Any:
 
 
 def stacked_rows(parts: Sequence[Any]) -> Any:
-    """The rows of several matrices one after the other; sparse where one of them is."""
+    """The rows of several matrices one after the other; sparse, or on disk, where one of them is."""
     if len(parts) == 1:
         return parts[0]
+    if any(isinstance(part, StoredRows) for part in parts):
+        return Stacked([as_dense(part, "a model of rows on disk") for part in parts])
     if any(map(sparse.issparse, parts)):
         return as_csr(sparse.vstack([sparse.csr_array(part) for part in parts], format="csr"))
     return np.concatenate(parts)

@@ -14,6 +14,8 @@ import numpy as np
 
 from ratebound.base.types import Array
 
+ENOUGH, FEW = 10_000, 8  # rows that stand for all, from so many places
+
 
 class StoredRows(ABC):
     """Rows (n, d) of numbers, of which only some are in memory."""
@@ -28,6 +30,13 @@ class StoredRows(ABC):
     @abstractmethod
     def pieces(self) -> Iterator[Array]:
         """All rows, some (b, d) at a time, in order."""
+
+    def some(self) -> Array:
+        """A few thousand of the rows, or all of them, from all over."""
+        if len(self) <= 2 * ENOUGH:
+            return np.concatenate(list(self.pieces()))
+        places = np.linspace(0, len(self) - ENOUGH // FEW, FEW).astype(int)
+        return self.take((places[:, None] + np.arange(ENOUGH // FEW)).ravel())
 
     @abstractmethod
     def take(self, rows: Array) -> Array:

@@ -1,0 +1,95 @@
+"""The exact rates of scores that come some rows at a time: what is decided is counted, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ratebound.base.processes import total
+from ratebound.base.types import Array
+from ratebound.problem.block import Block
+from ratebound.problem.deciding import decided_at, rounded_up
+from ratebound.problem.frames import as_array
+
+if TYPE_CHECKING:
+    from ratebound.problem.compiled import Compiled
+
+
+def evaluated(
+    problems: Sequence[Compiled], pieces: Iterable[Array], thresholds: Mapping[str, Array]
+) -> list[Array]:
+    """Offsets and rates (K, 1+m) of each problem, all on the same rows.
+
+    `pieces` are the scores (K, b), or (K, D, b), of rows that follow each other and are all in the end.
+    """
+    counts: dict[tuple[int, int], Array] = {}
+    start = models = 0
+    for scores in pieces:
+        rows = slice(start, start + scores.shape[-1])
+        start, models = rows.stop, len(scores)
+        for i, problem in enumerate(problems):
+            for j, block in enumerate(problem.blocks):
+                decided = decided_at(scores, _threshold(block.at, thresholds, scores.dtype))
+                own = in_cells(problem, decided, block, rows)
+                counts[i, j] = counts[i, j] + own if (i, j) in counts else own
+    found = []
+    for i, problem in enumerate(problems):
+        if start != len(problem.cells):
+            raise ValueError(f"scores of {start:,} rows: expected {len(problem.cells):,}")
+        values = np.tile(problem.offset, (models, 1))
+        for j, block in enumerate(problem.blocks):
+            weight = per_decision(problem, counts[i, j], models)
+            values += (block.net @ weight.T).T
+        found.append(values)
+    return found
+
+
+def in_cells(problem: Compiled, decided: Array, block: Block, rows: slice) -> Array:
+    """What these rows count for in each cell, decided 1, 2, ..., (K * (D - 1), cells).
+
+    `decided` are their decisions (K, b).
+    """
+    size, others, cells = problem.cell_count, problem.decisions - 1, problem.cells[rows]
+    weights = None if problem.weights is None else problem.weights[rows]
+    if block.amounts is not None:
+        amounts = block.amounts[rows]
+        weights = amounts if weights is None else weights * amounts
+    counted = [np.bincount(cells + row * size, weights, (others + 1) * size)[size:] for row in decided]
+    return np.array(counted, dtype=float).reshape(len(decided) * others, size)
+
+
+def per_decision(problem: Compiled, in_cells: Array, models: int) -> Array:
+    """Counts in cells, of all processes, summed to counts per decision and slice (K, (D - 1) * S)."""
+    return problem.per_slice(total(in_cells)).reshape(models, -1)
+
+
+def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Array | float:
+    if not isinstance(at, str):
+        return rounded_up(at, dtype)
+    if at not in known:
+        raise ValueError(f"threshold {at!r} is learned with the model: pass thresholds={{{at!r}: ...}}")
+    return known[at]
+
+
+def stacked_scores(problem: Compiled, scores: Any) -> Array:
+    """Scores of all rows as one array, checked: (n,) or (K, n), or (D, n) or (K, D, n)."""
+    if isinstance(scores, Mapping):
+        missing = [name for name in problem.populations if name not in scores]
+        if missing:
+            raise ValueError(f"scores for population {missing[0]!r} are missing")
+        scores = np.concatenate([as_array(scores[name]) for name in problem.populations], axis=-1)
+    stacked = as_array(scores)
+    if stacked.dtype.kind not in "buif":
+        raise ValueError(f"scores must be numbers, got {stacked.dtype}")
+    several = problem.decisions > 2
+    wanted = (problem.decisions, len(problem.cells)) if several else (len(problem.cells),)
+    if stacked.ndim not in (len(wanted), len(wanted) + 1) or stacked.shape[-len(wanted) :] != wanted:
+        sizes = ", ".join(f"{name} {len(p):,}" for name, p in problem.populations.items())
+        turned = ": pass scores.T" if several and stacked.T.shape == wanted else ""
+        each = f"one per class and row, {wanted}" if several else f"one per row, {len(problem.cells):,}"
+        raise ValueError(f"scores of shape {stacked.shape}: expected {each} ({sizes}){turned}")
+    if not np.isfinite(stacked).all():
+        raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
+    return stacked
