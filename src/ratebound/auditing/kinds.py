@@ -19,8 +19,8 @@ from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.game.progress import bar
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Population
-from ratebound.problem.values import read_values
+from ratebound.problem.population import Population, assembled
+from ratebound.problem.values import Values, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.kinds import KINDS, Classes, atoms, counted_over, metric_of
@@ -113,6 +113,11 @@ def fold(
     A model that is `answering` may look at `known` columns. Errors call the population by `words`.
     """
     columns = tuple(dict.fromkeys([*asked.columns, *known]))
+    try:
+        for name in columns:
+            population.check_column(name)
+    except ValueError as error:
+        raise ValueError(f"population {words!r}: {error}") from None
     piles: list[_Pile] = []
     with bar(len(population), "row", None) as shown:
         for piece in population.pieces(columns, inputs=answering is not None):
@@ -145,13 +150,14 @@ def _pile_of(piece: Population, asked: Asked, answering: Answering | None, words
     answers, told = (nothing, []) if answering is None else answering(piece)
     codes = [_coded(feature) for feature in (*told, *features)] or [nothing[0].astype(np.int64)]
     kept, times = _told_apart(codes, np.ones(len(piece), dtype=np.int64))
+    columns = assembled(piece.X, None, piece.columns, None, piece.spelling, piece.size).only(kept)
     return _Pile(
         codes=np.stack([code[kept] for code in codes]),
         times=times,
         y=None if piece.y is None else piece.y[kept],
         weights=None if piece.weights is None else piece.weights[kept],
         answers=answers[..., kept],
-        columns={name: piece.column(name)[kept] for name in asked.columns},
+        columns={name: columns.column(name) for name in asked.columns},
     )
 
 
@@ -161,19 +167,18 @@ def _features(piece: Population, asked: Asked) -> list[Array]:
     found = [each for each in (piece.y, piece.weights) if each is not None]
     found += [piece.column(name) for name in asked.amounts]
     for condition in asked.conditions:
-        values = piece.column(_columns(condition)[0])
-        found.append(values if _by_value(condition, values) else mask(condition))
+        values = piece.values(_columns(condition)[0])
+        found.append(_by_distinct(values) if _by_value(condition, values) else mask(condition))
     return found
 
 
-def _by_value(condition: Subset, values: Array) -> bool:
+def _by_value(condition: Subset, values: Values) -> bool:
     """Whether what it says of a row is only known once all rows are: then values are told apart.
 
     How decisions are spelled, and whether texts in an order are dates, may not show in a few rows.
     """
     if isinstance(condition, Compare):
-        in_order = condition.relation not in ("==", "!=")
-        return in_order and isinstance(condition.value, str) and values.dtype.kind in "OU"
+        return condition.relation not in ("==", "!=") and values.kinds == {"text"}
     return isinstance(condition, Decision)
 
 
@@ -184,9 +189,16 @@ def _coded(values: Array) -> Array:
     if values.dtype.kind == "f":
         plain = np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)  # no negative zero
         return plain.view(np.int64)
-    read = read_values(values.astype(object))
-    if read.codes is None:  # lists, say, with which nothing can be compared
-        return np.zeros(len(values), dtype=np.int64)
+    return _by_distinct(read_values(values.astype(object)))
+
+
+def _by_distinct(read: Values) -> Array:
+    """A column's values as such numbers; texts by a digest of each distinct one."""
+    if read.codes is None:
+        simple = read.values.dtype.kind in "biufmM"
+        kind = np.int64 if read.values.dtype.kind in "mM" else read.values.dtype
+        # Lists, say, are all the same: nothing can be compared with them.
+        return _coded(read.values.astype(kind)) if simple else np.zeros(len(read.values), np.int64)
     own = [_digest(value) for value in read.values.tolist()]
     return np.array([*own, 0], dtype=np.int64)[read.codes]  # a missing value's code is -1
 

@@ -84,7 +84,7 @@ def rows_of(table: Any, rows: Array) -> Any:
     """These rows, by their indices, of an array, a sparse matrix or a table."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
-    if hasattr(table, "column_names"):
+    if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
         return table.take(rows)
     as_it_is = sparse.issparse(table) or frame_columns(table)
     return table[rows] if as_it_is else as_array(table)[rows]
