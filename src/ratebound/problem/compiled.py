@@ -99,6 +99,12 @@ class Compiled:
         """The other populations, by the names that rates call them with ``on=``."""
         return {name: other for name, other in self.populations.items() if name != FIRST}
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The number of rows of every population, in all processes together."""
+        own = total(np.array(list(map(len, self.populations.values()))))
+        return dict(zip(self.populations, own.tolist(), strict=True))
+
     @property
     def stored(self) -> bool:
         """Whether some of the rows are on disk."""
