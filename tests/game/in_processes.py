@@ -1,7 +1,7 @@
 """Games that one process plays, or several together with a share of the rows each.
 
-As a script it plays them all, ``python -m tests.game.in_processes FOLDER RANK COUNT``, and writes what came
-of them to a file; the rows of process p of N are p, p + N, ...
+As a script, ``python -m tests.game.in_processes FOLDER RANK COUNT``, it plays them all and writes what
+came of them to a file. The rows of process p of N are p, p + N, ...
 """
 
 import sys
