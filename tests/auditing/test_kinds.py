@@ -196,3 +196,28 @@ def test_existing_decisions_may_be_spelled_by_other_words():
     model = mixture(("no", "yes"), 1)
     wanted, found = (rb.audit(problem, model, p) for p in (rows, InPieces.of(rows, 10)))
     alike(found.to_dict(), wanted.to_dict())
+
+
+def test_audits_and_certificates_of_files_are_those_of_tables(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = drawn(0, 400, True, ("no", "yes"))
+    table = {f"x{i}": rows.X[:, i] for i in range(2)} | rows.columns
+    table |= {"repaid": np.where(rows.y, "yes", "no"), "weight": rows.weights}
+    table["sex"] = arrow.array(table["sex"].tolist()).dictionary_encode()
+    for name, own in (("a", slice(0, 170)), ("b", slice(170, 400))):
+        part = arrow.table({key: values[own] for key, values in table.items()})
+        parquet.write_table(part, tmp_path / f"{name}.parquet", row_group_size=60)
+    how = {"label": "repaid", "positive": "yes", "weight": "weight", "features": ["x0", "x1"]}
+    stored = rb.Parquet(tmp_path, columns=list(rows.columns), **how)
+    model = mixture(("no", "yes"), 2)
+    problem = rb.Problem("error_rate()", [*TWO[:-5], "equal_opportunity(sex, ratio=0.9)"])
+    wanted = rb.audit(problem, model, rows, others=rows)
+    found = rb.audit(problem, model, stored, others=rows)
+    alike(found.to_dict(), wanted.to_dict(), rel=1e-4)
+    some = stored.only(rows.y)
+    wanted, found = (
+        rb.certify(rb.Problem("error_rate()", TWO[:2]), mixture(("no", "yes"), 1), each)
+        for each in (rows.only(rows.y), some)
+    )
+    assert [each.rows for each in found.promises] == [each.rows for each in wanted.promises]
+    assert found.populations == {"certified": int(rows.y.sum())}

@@ -6,6 +6,7 @@ came of them to a file. The rows of process p of N are p, p + N, ...
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -89,6 +90,35 @@ def played(rank, count):
     return found
 
 
+def judged(rank, count):
+    """What audits and certificates say of given models on the share of this process."""
+
+    def share(rows):
+        return rows.only(np.arange(rank, len(rows), count))
+
+    def model(*weights):
+        return SimpleNamespace(
+            weights=weights, thresholds={}, member_scores=lambda X: X[:, : len(weights)]
+        )
+
+    problem = PROBLEM.promising(
+        [*PROBLEM.subject_to, rb.predicted_positives() <= 300, "precision() >= 0.5"]
+    )
+    people_of = {"pool": share(people(303, 1))}
+    audit = rb.audit(problem, model(0.25, 0.75), share(people(601, 6, weighted=True)), **people_of)
+    certificate = rb.certify(problem, model(1.0), share(people(601, 6)), **people_of)
+    needed = rb.rows_needed(problem, share(people(601, 6)), **people_of)
+    return {
+        "audit": {
+            "promises": [(p.value, p.slack_low, p.slack_high, p.rows) for p in audit.promises],
+            "groups": [(group.rows, group.recall) for group in audit.groups],
+            "rows": list(audit.populations.values()),
+        },
+        "certificate": {"promises": [(p.value, p.p_value, p.rows) for p in certificate.promises]},
+        "rows needed": {"promises": [(p.rows, p.rows_needed) for p in needed.promises]},
+    }
+
+
 def numbers(trace):
     """What is compared of a trace."""
     names = ("objectives", "violations", "multipliers", "parameters", "round", "setting")
@@ -109,6 +139,9 @@ def main(folder, rank, count):
         f"{game}/{name}": array
         for game, trace in played(rank, count).items()
         for name, array in numbers(trace).items()
+    }
+    found |= {
+        f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
     }
     np.savez(Path(folder) / f"{rank}.npz", **found)
     torch.distributed.destroy_process_group()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .in_processes import numbers, played
+from .in_processes import judged, numbers, played
 
 pytest.importorskip("torch")
 
@@ -36,7 +36,7 @@ def test_two_processes_agree_to_the_last_bit(both):
 
 
 def test_two_processes_give_what_one_gives(both):
-    alone = {game: numbers(trace) for game, trace in played(0, 1).items()}
+    alone = {game: numbers(trace) for game, trace in played(0, 1).items()} | judged(0, 1)
     assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys()
     for game, expected in alone.items():
         for name, array in expected.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Compare, Decision, Label, Name, Subset, columns_in, leaves
 
 MOST = 2_000_000  # kinds, of a few hundred bytes each
-FEW = 2**22  # codes that are counted sooner than sorted
-LARGEST = 2**62  # of codes
+FEW = 2**20  # codes that are counted sooner than sorted
 PILED = 2**16  # kinds of several pieces that are told apart together
 
 # From a piece of rows to what a model answers (..., n), and to what of the answers matters, (n,) each.
@@ -119,7 +119,7 @@ def fold(
     except ValueError as error:
         raise ValueError(f"population {words!r}: {error}") from None
     piles: list[_Pile] = []
-    with bar(len(population), "row", None) as shown:
+    with bar(len(population), "row", None if processes.is_first() else False) as shown:
         for piece in population.pieces(columns, inputs=answering is not None):
             piles.append(_pile_of(piece, asked, answering, words))
             if sum(len(pile.times) for pile in piles[1:]) > max(PILED, len(piles[0].times)):
@@ -163,12 +163,12 @@ def _pile_of(piece: Population, asked: Asked, answering: Answering | None, words
 
 def _features(piece: Population, asked: Asked) -> list[Array]:
     """What the rows (n,) of a piece are told apart by, beside what is decided of them."""
-    mask = masker(piece, absent=True)
+    mask, values = masker(piece, absent=True), lru_cache(maxsize=None)(piece.values)
     found = [each for each in (piece.y, piece.weights) if each is not None]
     found += [piece.column(name) for name in asked.amounts]
     for condition in asked.conditions:
-        values = piece.values(_columns(condition)[0])
-        found.append(_by_distinct(values) if _by_value(condition, values) else mask(condition))
+        own = values(_columns(condition)[0])
+        found.append(_by_distinct(own) if _by_value(condition, own) else mask(condition))
     return found
 
 
@@ -184,7 +184,9 @@ def _by_value(condition: Subset, values: Values) -> bool:
 
 def _coded(values: Array) -> Array:
     """Values (n,) as whole numbers, the same for the same value in every piece and process."""
-    if values.dtype.kind in "biu":
+    if values.dtype.kind == "b":  # most are, and there is a number for every row
+        return values.view(np.uint8)
+    if values.dtype.kind in "iu":
         return values.astype(np.int64)
     if values.dtype.kind == "f":
         plain = np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)  # no negative zero
@@ -221,7 +223,7 @@ def _told_apart(codes: Sequence[Array], times: Array) -> tuple[Array, Array]:
         if span > FEW:
             values, own = np.unique(own, return_inverse=True)
             low, span = 0, len(values)
-        if size * span > LARGEST:
+        if size * span > FEW:  # there are seldom so many kinds, and codes must not overflow
             code, size = _renumbered(code, size)
         code = code * span + (own - low)
         size *= span
