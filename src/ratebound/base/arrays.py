@@ -102,3 +102,23 @@ def solve(matrices: Array, right: Array) -> Array:
     if xp is np:
         return np.linalg.solve(matrices, right[..., None])[..., 0]
     return xp.linalg.solve_ex(matrices, right[..., None], check_errors=False)[0][..., 0]
+
+
+def as_given(values: Array, given: Array) -> Array:
+    """Values of either kind in the shape, kind and precision of an array that was given."""
+    xp = namespace(given)
+    if xp is np:
+        values = values if namespace(values) is np else values.cpu().numpy()
+        return values.reshape(given.shape).astype(given.dtype, copy=False)
+    if namespace(values) is np:
+        values = xp.from_numpy(values)
+    return values.reshape(given.shape).to(given.dtype)
+
+
+def example_of(device: Any, precision: str) -> Array:
+    """An empty array of a kind: in NumPy where there is no device."""
+    if device is None:
+        return np.empty(0, dtype=precision)
+    import torch
+
+    return torch.empty(0, dtype=getattr(torch, precision), device=device)

@@ -5,15 +5,17 @@ Of several processes each draws from its own share of the rows, and their draws 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.arrays import as_like, namespace
+from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.game.game import Game
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
 
 
 def batches(
@@ -35,7 +37,8 @@ def batches(
     random = np.random.default_rng([seed, processes.rank()] if processes.count() > 1 else seed)
     starts = [where.start for where in compiled.rows.values()]
     in_a_pass = [size // batch for size, batch in zip(sizes, drawn, strict=True)]
-    streams = [_shuffles(*each, random, game) for each in zip(here, own, starts, in_a_pass, strict=True)]
+    orders = [partial(_orders, population, random, game) for population in compiled.populations.values()]
+    streams = [_drawn(*each, game) for each in zip(orders, own, starts, in_a_pass, strict=True)]
     while True:
         rows = [next(stream) for stream in streams]
         yield rows[0] if len(rows) == 1 else namespace(rows[0]).concatenate(rows), share
@@ -56,15 +59,30 @@ def dealt_out(batch: int, shares: Sequence[int]) -> list[int]:
     return found.tolist()
 
 
-def _shuffles(
-    size: int, batch: int, start: int, in_a_pass: int, random: np.random.Generator, game: Game
-) -> Iterator[Any]:
-    """Batches of one population; the rows a shuffle leaves over are left out until the next.
+def _orders(population: Population, random: np.random.Generator, game: Game) -> Iterator[Array]:
+    """The numbers of all rows of a population once, in a new order; of rows on disk some at a time."""
+    own = random if game.rules.shuffle else None
+    if population.stored:
+        yield from population.features.windows(own)
+    else:
+        yield np.arange(len(population)) if own is None else own.permutation(len(population))
 
-    A process with few rows may begin its next shuffle before the others have ended theirs.
+
+def _drawn(
+    orders: Callable[[], Iterator[Array]], batch: int, start: int, in_a_pass: int, game: Game
+) -> Iterator[Any]:
+    """Batches of one population; the rows a pass leaves over are left out until the next.
+
+    A process with few rows may begin its next pass before the others have ended theirs.
     """
     while True:
-        order = random.permutation(size) if game.rules.shuffle else np.arange(size)
-        order = game.on_device(order + start)
-        for place in range(min(in_a_pass, size // max(batch, 1))):
-            yield order[place * batch : (place + 1) * batch]
+        left, given = np.empty(0, dtype=np.int64), 0
+        for order in orders():
+            # Not moved to a GPU where rows are on disk: they are looked for here first.
+            rows = order + start
+            rows = np.concatenate([left, rows]) if len(left) else rows
+            whole = min(in_a_pass - given, len(rows) // max(batch, 1))
+            given += whole
+            placed = rows if game.compiled.stored else game.on_device(rows)
+            yield from (placed[place * batch : (place + 1) * batch] for place in range(whole))
+            left = rows[whole * batch :]

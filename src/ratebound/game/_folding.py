@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.arrays import Array, as_given, as_like, namespace
 from ratebound.base.processes import total
 from ratebound.game._state import Batch, GameState, Look
 from ratebound.game.fold_models import FoldModels, Split, split_of
@@ -103,7 +103,7 @@ class FoldedGame(Game):
         every = self._everyone(state)
         gradient, slopes = self._gradient(every, self._view(every, own, batch))
         moved = self._moved(state, shown, [self.folds.whole(slope) for slope in slopes])
-        return self._as_given(gradient * self._counted(batch, gradient), scores), moved
+        return as_given(gradient * self._counted(batch, gradient), scores), moved
 
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
         assert isinstance(batch, FoldedBatch)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 
 import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.game._folding import Folded
+from ratebound.game.fold_models import FoldModels
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import Trace, Values, joined, on_frontier, values_of
+from ratebound.game.trace import Trace, Values, joined, on_frontier, score_pieces, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
@@ -22,6 +23,28 @@ from ratebound.rates.kinds import TWO
 FEW = 32  # rows on which a fit is compared with its scorer
 JUDGE = "judge"  # what a trace calls the judge's rows among those watched
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """An iterate of each of K settings, before it is evaluated."""
+
+    parameters: Array  # (K, P)
+    multipliers: Array  # (K, 1+m)
+    learned: Array  # (K, L) thresholds
+    round: Array  # (K,)
+
+    def __len__(self) -> int:
+        return len(self.round)
+
+    @property
+    def finite(self) -> Array:
+        """Which of them have not diverged, (K,)."""
+        together = np.hstack([self.parameters, self.multipliers])
+        return np.asarray(np.isfinite(together).all(axis=1))
+
+    def only(self, chosen: Array) -> Iterate:
+        return Iterate(*(getattr(self, part.name)[chosen] for part in fields(self)))
 
 
 @dataclass
@@ -37,7 +60,9 @@ class Keeper:
     judge: Compiled | None = None  # the rows that violations are counted on, if not those trained on
     folds: Folded | None = None  # where rows are judged by the models that did not see them
     pieces: list[Trace] = field(default_factory=list)
+    waiting: list[Iterate] = field(default_factory=list)  # to be evaluated, where rows are on disk
     latest: Trace | None = None
+    last: int | None = None  # the round that was kept last
     diverged: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -82,48 +107,101 @@ class Keeper:
             classes=TWO if compiled.decisions == 2 else compiled.classes,
         )
 
+    @property
+    def kept(self) -> bool:
+        """Whether there are iterates."""
+        return bool(self.pieces or self.waiting)
+
     def keep(self, multipliers: Array, learned: Array, done: int) -> None:
         """Keep the present iterate of every setting that is still finite, after `done` rounds.
 
         `multipliers` are the weights (K, 1+m), `learned` the thresholds (K, L) that go with them.
+        Rows on disk are read once for all iterates, in the end.
         """
-        if self.latest is not None and self.latest.round[0] == done:
+        if self.last == done:
             return
-        parameters, scores = self.fit.parameters(), self.fit.all_scores()
+        self.last = done
+        now = Iterate(self.fit.parameters(), multipliers, learned, np.full(len(multipliers), done))
+        if self.compiled.stored:
+            self.waiting.append(now)
+            return
+        scores = self.fit.all_scores()
         if self.latest is None:
-            self._check_fit(parameters, scores, len(multipliers))
-        every = parameters
+            self._check_fit(now.parameters, scores, len(multipliers))
+        every = now.parameters
         if self.folds is not None:
-            parameters, scores = self.folds.whole(parameters), self.folds.out_of_fold(scores)
-        finite = [
-            np.isfinite(array).reshape(len(array), -1).all(axis=1)
-            for array in (scores, parameters, multipliers)
-        ]
-        everywhere = processes.gathered(np.logical_and.reduce(finite))
-        sound = np.flatnonzero(np.logical_and.reduce(everywhere))
+            now = replace(now, parameters=self.folds.whole(every))
+            scores = self.folds.out_of_fold(scores)
+        finite = np.isfinite(scores).reshape(len(scores), -1).all(axis=1) & now.finite
+        sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(finite)))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return
         thresholds = self._thresholds(learned[sound])
-        objectives, violations, pieces = self.compiled.measure(scores[sound], thresholds)
+        values = values_of(self.compiled, scores[sound], thresholds)
+        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
             name: values_of(other, self._watched_scores(other)[sound], thresholds)
-            for name, other in self.others.items()
+            for name, other in others.items()
         }
-        if self.judge is not None:
-            violations = watched[JUDGE].violations
-        self.latest = replace(
-            self.blank(self.fit.scorer),
-            objectives=objectives,
-            violations=violations,
+        folds = None if self.folds is None else self.folds.models(every).only(sound)
+        self._add(now.only(sound), sound, values, watched, folds)
+
+    def _evaluate(self) -> None:
+        """Evaluate all iterates that wait for it, in one pass over the rows."""
+        if not self.waiting:
+            return
+        settings = np.tile(np.arange(len(self.waiting[0].parameters)), len(self.waiting))
+        every = Iterate(*map(np.concatenate, zip(*map(astuple, self.waiting), strict=True)))
+        self.waiting = []
+        finite = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
+        if not self.pieces and len(finite):
+            few, scorer = np.arange(min(len(self.compiled.cells), FEW)), self.fit.scorer
+            scores = scorer.scores(every.parameters[finite], self.compiled.features.take(few))
+            finite = finite[np.isfinite(scores).reshape(len(scores), -1).all(axis=1)]
+        self.diverged |= set(settings[np.setdiff1d(np.arange(len(settings)), finite)].tolist())
+        if not len(finite):
+            return
+        chosen, thresholds = every.only(finite), self._thresholds(every.learned[finite])
+
+        def there(rows: Compiled) -> Values:
+            pieces = score_pieces(rows, self.fit.scorer, chosen.parameters)
+            return values_of(rows, pieces, thresholds)
+
+        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
+        watched = {name: there(other) for name, other in others.items()}
+        self._add(chosen, settings[finite], there(self.compiled), watched)
+
+    def _add(
+        self,
+        iterates: Iterate,
+        settings: Array,
+        values: Values,
+        watched: dict[str, Values],
+        folds: FoldModels | None = None,
+    ) -> None:
+        """Add iterates, whose values are known, to those kept."""
+        self.latest = Trace(
+            problem=self.compiled.problem,
+            constraints=self.compiled.constraints,
+            objectives=values.objectives,
+            violations=values.violations if self.judge is None else watched[JUDGE].violations,
             watched=watched,
-            multipliers=multipliers[sound],
-            parameters=parameters[sound],
-            thresholds=thresholds,
-            setting=sound,
-            round=np.full(len(sound), done),
-            folds=None if self.folds is None else self.folds.models(every).only(sound),
-            pieces=pieces,
+            multipliers=iterates.multipliers,
+            parameters=iterates.parameters,
+            thresholds=self._thresholds(iterates.learned),
+            setting=settings,
+            round=iterates.round,
+            scorer=self.fit.scorer,
+            feature_scale=self.compiled.feature_scale,
+            averaging=self.averaging,
+            frontier=self.frontier,
+            scale=self.compiled.scale[1:],
+            seed=int(self.seed),
+            data=self.compiled.digest,
+            folds=folds,
+            pieces=values.pieces,
+            classes=TWO if self.compiled.decisions == 2 else self.compiled.classes,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:
@@ -162,6 +240,8 @@ class Keeper:
 
     def summary(self) -> str:
         """The best of the latest iterates, for a progress bar."""
+        if self.waiting:
+            return f"{sum(map(len, self.waiting)):,} iterates kept"
         if self.latest is None:
             return "diverged"
         objectives, worst = self.latest.objectives, self.latest.worst
@@ -170,11 +250,13 @@ class Keeper:
 
     def trace(self) -> Trace:
         """All that is kept so far."""
+        self._evaluate()
         whole = joined(self.pieces)
         return _thinned(whole) if self.frontier else whole
 
     def finished(self, ended: str) -> Trace:
         """The trace of a game that has ended, once it is known to hold anything."""
+        self._evaluate()
         if not self.pieces:
             raise FloatingPointError(
                 "training diverged in every setting before an iterate could be kept: lower the "

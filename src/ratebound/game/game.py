@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.arrays import Array, as_given, as_like, example_of, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
 from ratebound.game._bounding import largest_violations
@@ -69,10 +70,13 @@ class Game:
         self.compiled, self.rules = compiled, rules or Rules()
         self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
-        self.example = _example(device, precision)
+        self.example = example_of(device, precision)
         self.scores = scores_of(compiled, self.example)
         self.loss, self.proxy = (self.scores.proxies[n] for n in (self.rules.loss, self.rules.proxy))
-        self.cells = self.on_device(compiled.cells.astype(np.intp))
+        # Of rows on disk, a smaller integer each; those of a batch are made larger when it is drawn.
+        self.cells = self.on_device(
+            compiled.cells if compiled.stored else compiled.cells.astype(np.intp)
+        )
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
         self.blocks = [Costs(compiled, b, self.example) for b in compiled.blocks]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
@@ -96,11 +100,18 @@ class Game:
     ) -> GameState:
         """The state before the first round, given scores (n,) or (K, n), or (K, D, n), on all rows.
 
+        An iterator gives (K, b) or (K, D, b) scores of some rows at a time.
+
         `rounds`, how many there will be, is needed for the theorems' step sizes only. `thresholds`
         (K, L) are learned with the model; by default they start where budgets on these rows allow.
         """
-        first = self._first(scores)
-        at = self.thresholds(first) if thresholds is None else thresholds
+        if self.compiled.budgets and isinstance(scores, Iterator):
+            scores = np.concatenate(list(scores), -1)
+        if not isinstance(scores, Iterator):
+            scores = self._first(scores)
+        if thresholds is None:
+            thresholds = self.thresholds(scores)
+        pieces = scores if isinstance(scores, Iterator) else [scores]
         multipliers = self.player.start(
             len(self.compiled.constraints),
             settings=self.settings,
@@ -113,22 +124,24 @@ class Game:
             raise TypeError(
                 f"{type(self.player).__name__}.start must give rb.Multipliers with weights {shape}"
             )
-        weights = map(self.compiled.weights_in, self.compiled.blocks)
-        means = tuple(
-            self._exact_means(block, shifted, 1.0 if own is None else own)
-            for block, shifted, own in zip(self.blocks, self._shifted(at, first), weights, strict=True)
-        )
-        return GameState(multipliers, means, as_like(at, self.example))
+        counted = self._exact_totals(pieces, thresholds)
+        means = tuple(map(self._exact_means, self.blocks, counted))
+        return GameState(multipliers, means, as_like(thresholds, self.example))
 
     def thresholds(self, scores: Any) -> Array:
         """The learnable thresholds to start from, as a state holds them, given scores on all rows."""
-        first, compiled = self._first(scores), self.compiled
-        thresholds = np.zeros((self.settings, len(compiled.learnable) * self.scores.offsets))
+        compiled, thresholds = self.compiled, self._zeros()
+        if not compiled.budgets:
+            return thresholds
+        first = self._first(np.concatenate(list(scores), -1) if isinstance(scores, Iterator) else scores)
         spent = compiled.spend_budgets(first, compiled.budgets)
         for j, name in enumerate(compiled.learnable):
             if name in spent:
                 thresholds[:, j] = spent[name][:, 0]
         return thresholds
+
+    def _zeros(self) -> Array:
+        return np.zeros((self.settings, len(self.compiled.learnable) * self.scores.offsets))
 
     def _first(self, scores: Any) -> Array:
         """The first scores of every setting, (K, n) or (K, D, n)."""
@@ -144,11 +157,24 @@ class Game:
         first = self.scores.shaped(first, models)
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
-    def _exact_means(self, block: Costs, shifted: Array, weight: Array | float) -> RunningMeans:
-        """Means to start from, of NumPy scores (K, ..., n) on all rows."""
-        compiled = self.compiled
-        places = CellPlaces(compiled.cells, compiled.cell_count, Exactly(compiled), np.empty(0))
-        counted = total(self._totalled(shifted, places, weight))
+    def _exact_totals(self, pieces: Iterable[Array], thresholds: Array) -> list[Array]:
+        """What all rows total per slice for each block, given their scores (K, ..., b) in order."""
+        compiled, start = self.compiled, 0
+        found: list[Any] = [0.0] * len(self.blocks)
+        for scores in pieces:
+            rows = slice(start, start + scores.shape[-1])
+            start = rows.stop
+            places = CellPlaces(
+                compiled.cells[rows], compiled.cell_count, Exactly(compiled), np.empty(0)
+            )
+            for index, shifted in enumerate(self._shifted(thresholds, scores)):
+                weights = compiled.weights_in(compiled.blocks[index], rows)
+                own = self._totalled(shifted, places, 1.0 if weights is None else weights)
+                found[index] = found[index] + own
+        return [total(each) for each in found]
+
+    def _exact_means(self, block: Costs, counted: Array) -> RunningMeans:
+        """Means to start from, given what all rows total per slice."""
         exact = as_like(counted, self.example) / (block.slice_weight + (block.slice_weight == 0))
         return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
@@ -173,7 +199,11 @@ class Game:
 
     def batch(self, rows: Array | None, share: Array | float | None = None) -> Batch:
         """The batch of these stacked rows, all of them for None."""
+        if self.compiled.stored and rows is not None:
+            rows = self.on_device(rows)
         cells = self.cells if rows is None else self.cells[rows]
+        if self.compiled.stored:
+            cells = cells.astype(np.intp) if namespace(cells) is np else cells.long()
         weight: Array | float = 1.0
         if self.row_weights is not None:
             weight = self.row_weights if rows is None else self.row_weights[rows]
@@ -205,7 +235,7 @@ class Game:
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
         shown = judged if judged is not None else self._look(state, view)
-        return self._as_given(gradient, scores), self._moved(state, shown, slopes)
+        return as_given(gradient, scores), self._moved(state, shown, slopes)
 
     def look(self, state: GameState, scores: Array, batch: Batch) -> Look:
         """What the scores of a batch show, with the state's means carried on; nobody moves."""
@@ -266,7 +296,7 @@ class Game:
                 bent = self.scores.curvature(proxy, shifted, costs)
                 found = found + (bent if amounts is None else bent * amounts)
         factor = batch.weight * batch.share
-        return self._as_given((found * factor).clip(min=FLATTEST), scores)
+        return as_given((found * factor).clip(min=FLATTEST), scores)
 
     def _slope(self, block: Costs, places: Places, weights: Array, shifted: Array) -> Array:
         """Derivative of the θ-player's loss by each score."""
@@ -317,21 +347,3 @@ class Game:
     def _as_scores(self, scores: Array) -> Array:
         shares_memory = namespace(self.example) is np and namespace(scores) is not np
         return as_like(scores.detach().numpy() if shares_memory else scores, self.example)
-
-    def _as_given(self, gradient: Array, scores: Array) -> Array:
-        xp = namespace(scores)
-        if xp is np:
-            gradient = gradient if namespace(gradient) is np else gradient.cpu().numpy()
-            return gradient.reshape(scores.shape).astype(scores.dtype, copy=False)
-        if namespace(gradient) is np:
-            gradient = xp.from_numpy(gradient)
-        return gradient.reshape(scores.shape).to(scores.dtype)
-
-
-def _example(device: Any, precision: str) -> Array:
-    """An empty array of the kind the game computes with."""
-    if device is None:
-        return np.empty(0, dtype=precision)
-    import torch
-
-    return torch.empty(0, dtype=getattr(torch, precision), device=device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.checks import check_whole
+from ratebound.base.types import Array
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
 from ratebound.game._folding import Folded, FoldedGame, folded
@@ -24,7 +25,7 @@ from ratebound.game.players import Player
 from ratebound.game.progress import bar
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.staging import in_stages
-from ratebound.game.trace import Trace
+from ratebound.game.trace import Trace, score_pieces
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.rate import FIRST
 
@@ -127,6 +128,11 @@ def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
 
 
 def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:
+    if compiled.stored and not learner.takes_stored:
+        raise ValueError(
+            f"{type(learner).__name__} needs its rows in memory, and some of these are on disk: use "
+            "rb.Linear, rb.MLP or rb.Torch, or bring them into memory, population.in_memory()"
+        )
     fit = learner.start(compiled, models, seed)
     if not isinstance(fit, learner.fit):
         name, kind = type(learner).__name__, type(fit).__name__
@@ -138,13 +144,25 @@ def _turns(
     fit: Taking, game: Game, shown: Game | None, rounds: int, batch_size: int | None, seed: int
 ) -> Turns:
     """The rounds of a fit that takes batches, from their start; a game `shown` to λ draws its own."""
-    scores, own = fit.all_scores(), batches(game.compiled, game, batch_size, seed)
+    own = batches(game.compiled, game, batch_size, seed)
+    scores: Any = _first_scores(fit, game.compiled) if game.compiled.stored else fit.all_scores()
     if shown is None:
         return taking(game, fit, game.start(scores, rounds=rounds), zip(own), seed)
     judge = shown.compiled
     state = shown.start(fit.watched_scores(judge), rounds=rounds, thresholds=game.thresholds(scores))
     both = zip(own, batches(judge, shown, batch_size, seed), strict=True)
     return taking(game, fit, state, both, seed, shown)
+
+
+def _first_scores(fit: Taking, compiled: Compiled) -> Iterator[Array]:
+    """Scores of rows on disk, some at a time; an error where features are no numbers to train on."""
+    for scores in score_pieces(compiled, fit.scorer, fit.parameters()):
+        if not np.isfinite(scores).all():
+            broken = (np.flatnonzero(~np.isfinite(X).all(axis=0)) for X in compiled.features.pieces())
+            feature = next((int(found[0]) for found in broken if len(found)), None)
+            which = "the features hold" if feature is None else f"feature {feature} holds"
+            raise ValueError(f"{which} NaN or infinite values: fill or scale them first")
+        yield scores
 
 
 def _played(
@@ -179,7 +197,7 @@ def _played(
                 shown.set_postfix_str(keeper.summary() + note, refresh=False)
                 if turns.over:
                     ended = "gap"
-                elif stop.when and keeper.pieces and stop.when(turns.settled(keeper.trace())):
+                elif stop.when and keeper.kept and stop.when(turns.settled(keeper.trace())):
                     ended = "stopped"
                 elif late:
                     ended = "time"
@@ -219,6 +237,11 @@ def _judges(
     compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None, seed: int
 ) -> tuple[Compiled | None, Folded | None]:
     """Other rows to judge on, or folds of the same, whichever `judge` asks for; else an error."""
+    if isinstance(judge, Folds) and compiled.stored:
+        raise ValueError(
+            "judge=rb.Folds(...) needs all rows in memory, and some of these are on disk: hold rows "
+            "out, judge=rb.compile(compiled.problem, held_out)"
+        )
     if judge is None or isinstance(judge, Folds):
         return None, None if judge is None else folded(compiled, judge.count, seed)
     if not isinstance(judge, Compiled):

@@ -6,7 +6,7 @@ its lines, alone or mixed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,20 @@ BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "settin
 
 def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
     """(M, n) or (M, D, n) scores of M models (M, P) on all rows of a compiled problem."""
+    if compiled.stored:
+        return np.concatenate(list(score_pieces(compiled, scorer, parameters)), axis=-1)
     return scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
+
+
+def score_pieces(compiled: Compiled, scorer: Scorer, parameters: Array) -> Iterator[Array]:
+    """The same some rows at a time, (M, b) or (M, D, b), in one pass over rows on disk."""
+    if not compiled.stored:
+        yield scores_on(compiled, scorer, parameters)
+        return
+    many = max(1, AT_ONCE // 4 // (score_count(compiled.decisions) * len(parameters)))
+    for piece in compiled.features.pieces():
+        for start in range(0, len(piece), many):
+            yield scorer.scores(parameters, piece[start : start + many])
 
 
 def worst_of(violations: Array, scale: Array | float = 1.0) -> Array:
@@ -63,8 +76,8 @@ class Values:
         )
 
 
-def values_of(rows: Compiled, scores: Array, thresholds: dict[str, Array]) -> Values:
-    """The exact values on some rows of candidates with these scores there."""
+def values_of(rows: Compiled, scores: Array | Iterator[Array], thresholds: dict[str, Array]) -> Values:
+    """The exact values on some rows of candidates with these scores there, which may come in pieces."""
     objectives, violations, pieces = rows.measure(scores, thresholds)
     return Values(objectives, violations, rows.scale[1:], pieces)
 
@@ -239,7 +252,8 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     On rows they were cross-fitted on, the values are out of fold.
     The thresholds of areas are known from the scores there; others are those that were learned.
     """
-    many = max(1, AT_ONCE // (score_count(compiled.decisions) * len(compiled.cells)))
+    at_once = len(trace) if compiled.stored else AT_ONCE // len(compiled.cells)
+    many = max(1, at_once // score_count(compiled.decisions))
     starts = range(0, len(trace), many)
     judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
     objectives, violations, pieces, thresholds = zip(*judged, strict=True)
@@ -259,10 +273,22 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
 
 def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | None, dict[str, Array]]:
     """Objectives (N,), violations (N, m), pieces and learned thresholds (N,) on other rows."""
-    scores = trace.scores(compiled)
-    known = compiled.spend_budgets(scores, compiled.budgets)
+    scores: Any = _decisive(trace, compiled)
+    known: dict[str, Array] = {}
+    if compiled.budgets:
+        scores = np.concatenate(list(scores), axis=-1)
+        known = compiled.spend_budgets(scores, compiled.budgets)
     thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
     return *compiled.measure(scores, thresholds), thresholds
+
+
+def _decisive(trace: Trace, compiled: Compiled) -> Iterator[Array]:
+    """Scores of candidates from the thresholds at which they decide, some rows at a time."""
+    if trace.folds is not None:
+        pieces = iter([trace.scores(compiled)])
+    else:
+        pieces = score_pieces(compiled, trace.scorer, trace.parameters)
+    return pieces if trace.at is None else (s.astype(float) - trace.at[..., None] for s in pieces)
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:

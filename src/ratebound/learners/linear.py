@@ -18,6 +18,7 @@ from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import rows_between
+from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
@@ -202,7 +203,7 @@ class _ArrayRows:
         self._buffer = np.empty((0, self.X.shape[1]), dtype=dtype)
 
     @property
-    def features(self) -> Array:
+    def features(self) -> Any:
         return self.X[:, :-1]
 
     def batch(self, rows: Array | None) -> Array:
@@ -240,10 +241,31 @@ class _MatrixRows:
         return np.column_stack([(batch.T @ gradient.T).T, gradient.sum(axis=1)])
 
 
+class _StoredRows(_ArrayRows):
+    """The same of rows on disk, of which those of a batch are looked up in what is in memory."""
+
+    def __init__(self, features: StoredRows, dtype: Any) -> None:
+        self.stored = features
+        self._buffer = np.ones((0, features.shape[1] + 1), dtype=dtype)
+
+    @property
+    def features(self) -> StoredRows:
+        return self.stored
+
+    def batch(self, rows: Array | None) -> Array:
+        found = self.stored.everything() if rows is None else self.stored.take(rows)
+        if len(self._buffer) != len(found):
+            self._buffer = np.ones((len(found), self._buffer.shape[1]), dtype=self._buffer.dtype)
+        self._buffer[:, :-1] = found
+        return self._buffer
+
+
 _Rows = _ArrayRows | _MatrixRows
 
 
 def _rows(features: Any, dtype: Any) -> _Rows:
+    if isinstance(features, StoredRows):
+        return _StoredRows(features, dtype)
     return _MatrixRows(features, dtype) if sparse.issparse(features) else _ArrayRows(features, dtype)
 
 

@@ -32,6 +32,7 @@ from ratebound.learners._torch_scorer import (
 )
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import as_dense
+from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:
     import torch
@@ -138,13 +139,16 @@ class TorchFit(Descending):
     ) -> None:
         torch = import_torch()
         takes_missing = getattr(module, "takes_missing", False)
-        if np.isinf(features).any() or not (takes_missing or np.isfinite(features).all()):
+        stored = isinstance(features, StoredRows)
+        if not stored and (
+            np.isinf(features).any() or not (takes_missing or np.isfinite(features).all())
+        ):
             raise ValueError("the features X hold NaN or infinite values: fill or scale them first")
         self.spec, self.settings, self.outputs = spec, settings, outputs
         self.scorer = TorchScorer(module, outputs)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
-        self.X = as_tensor(features).to(self.target)
+        self.X: Any = features if stored else as_tensor(features).to(self.target)
         self._watched: dict[int, tuple[Compiled, Any]] = {}  # other problems, their rows on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
@@ -189,6 +193,7 @@ class TorchFit(Descending):
         chance = (nn.Dropout, nn.modules.dropout._DropoutNd)
         return (
             self.device is not None
+            and not isinstance(self.X, StoredRows)
             and processes.count() == 1
             and self.own_optimizer is None
             and self.spec.regularizer is None
@@ -223,11 +228,13 @@ class TorchFit(Descending):
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) or (K, D, b) scores of these rows, detached; the graph is kept for `descend`."""
-        if rows is None:
-            self._scores = self._forward(self.X)
+        if isinstance(self.X, StoredRows):
+            given = as_tensor(self.X.everything() if rows is None else self.X.take(rows)).to(self.target)
+        elif rows is None:
+            given = self.X
         else:
-            index = import_torch().as_tensor(rows, device=self.target)
-            self._scores = self._forward(self.X.index_select(0, index))
+            given = self.X.index_select(0, import_torch().as_tensor(rows, device=self.target))
+        self._scores = self._forward(given)
         return self._scores.detach()
 
     def _forward(self, batch: torch.Tensor) -> torch.Tensor:

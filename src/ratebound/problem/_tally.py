@@ -52,10 +52,7 @@ def in_cells(problem: Compiled, decided: Array, block: Block, rows: slice) -> Ar
     `decided` are their decisions (K, b).
     """
     size, others, cells = problem.cell_count, problem.decisions - 1, problem.cells[rows]
-    weights = None if problem.weights is None else problem.weights[rows]
-    if block.amounts is not None:
-        amounts = block.amounts[rows]
-        weights = amounts if weights is None else weights * amounts
+    weights = problem.weights_in(block, rows)
     counted = [np.bincount(cells + row * size, weights, (others + 1) * size)[size:] for row in decided]
     return np.array(counted, dtype=float).reshape(len(decided) * others, size)
 

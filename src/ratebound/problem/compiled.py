@@ -30,6 +30,7 @@ from ratebound.rates.rate import FIRST
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
+EVERY = slice(None)  # row
 SPARSE = 1 / 16  # share of ones up to which a sparse one is
 ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
     axis=1, dtype=np.uint8
@@ -173,11 +174,11 @@ class Compiled:
         rows = [np.array([p.digest]) if p.stored else p.X for p in self.populations.values()]
         return digest_of_all([*rows, self.cells, self.weights, *amounts])
 
-    def weights_in(self, block: Block) -> Array | None:
-        """What each row (n,) counts for in a block, weight times amount; None where each counts once."""
-        if block.amounts is None or self.weights is None:
-            return self.weights if block.amounts is None else block.amounts
-        return self.weights * block.amounts
+    def weights_in(self, block: Block, rows: slice = EVERY) -> Array | None:
+        """What each of these rows counts for in a block, weight times amount; None for once each."""
+        if block.amounts is None:
+            return None if self.weights is None else self.weights[rows]
+        return block.amounts[rows] if self.weights is None else self.weights[rows] * block.amounts[rows]
 
     def cell_weight(self, block: Block) -> Array:
         """What the rows in each cell count for in a block."""

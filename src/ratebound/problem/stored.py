@@ -31,10 +31,14 @@ class StoredRows(ABC):
     def pieces(self) -> Iterator[Array]:
         """All rows, some (b, d) at a time, in order."""
 
+    def everything(self) -> Array:
+        """All rows at once, for batches that are as large."""
+        return np.concatenate(list(self.pieces()))
+
     def some(self) -> Array:
         """A few thousand of the rows, or all of them, from all over."""
         if len(self) <= 2 * ENOUGH:
-            return np.concatenate(list(self.pieces()))
+            return self.everything()
         places = np.linspace(0, len(self) - ENOUGH // FEW, FEW).astype(int)
         return self.take((places[:, None] + np.arange(ENOUGH // FEW)).ravel())
 
