@@ -11,7 +11,7 @@ from ..auditing.test_kinds import SEVERAL, TWO, alike, drawn, mixture
 from ..pieces import InPieces
 
 bounded = settings(
-    max_examples=20,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
@@ -77,6 +77,19 @@ def test_mixtures_are_certified_on_what_they_decide(trained, in_expectation):
     assert found.model == wanted.model
     for one, two in zip(found.promises, wanted.promises, strict=True):
         alike(dict(vars(one)), dict(vars(two)), rel=1e-7)
+
+
+def test_what_needs_all_rows_at_once_says_so(trained):
+    problem, _, rows, _ = trained
+    for asker in (rb.explain, rb.plan):
+        with pytest.raises(ValueError, match=r"all rows at once.*on disk.*in_memory\(\)"):
+            asker(problem, InPieces.of(rows, 100))
+
+
+def test_calibrations_are_the_same_of_pieces(trained):
+    _, solution, rows, _ = trained
+    wanted, found = (solution.calibrated(each) for each in (rows, InPieces.of(rows, 100)))
+    np.testing.assert_allclose(found.predict_proba(rows.X), wanted.predict_proba(rows.X), rtol=1e-6)
 
 
 def test_rows_that_were_trained_on_are_known_again(trained):

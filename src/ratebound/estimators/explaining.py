@@ -25,10 +25,11 @@ from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_in_memory
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import counted_over
+from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
@@ -71,6 +72,7 @@ def explain(
         raise TypeError(f"explain takes a rb.Problem first, got {type(problem).__name__}")
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to explain")
+    check_in_memory("explain", {FIRST: population, **others})
     compiled = compile(problem, population, **others)
     for name in known:
         compiled.first.column(name)  # a slip is an error, not a price that cannot be told

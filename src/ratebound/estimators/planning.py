@@ -24,10 +24,11 @@ from ratebound.game.progress import bar
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_in_memory
 from ratebound.problem.problem import Problem
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.named import error_rate
+from ratebound.rates.rate import FIRST
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, mixture
@@ -166,6 +167,7 @@ def plan(
     check_number("share", share, above=0, below=1)
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
+    check_in_memory("plan", {FIRST: population, **others})
     everyone = compile(problem, population, **others)
     known_groups(known, everyone)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}

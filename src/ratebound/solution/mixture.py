@@ -198,7 +198,8 @@ class Mixture:
         """
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
-        scores = self.mean_scores(population.X) if scores is None else scores
+        if scores is None:
+            scores = np.hstack([self.mean_scores(each.X) for each in population.pieces(inputs=True)])
         errors_only = not self.constraints and self.problem == Problem(error_rate())
         found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
         return replace(self, calibration=found)
