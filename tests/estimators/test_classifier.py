@@ -47,7 +47,9 @@ def test_scikit_learns_own_checks():
 
 @pytest.mark.parametrize("rows", [400, SMALL + 500])
 @pytest.mark.parametrize(
-    "options", [{}, {"player": "external"}, {"model": rb.MLP(hidden=(4,))}], ids=["", "external", "mlp"]
+    "options",
+    [{}, {"player": "external"}, {"model": rb.MLP(hidden=(4,)), "training": rb.Training(epochs=200)}],
+    ids=["", "external", "mlp"],
 )
 def test_promises_are_kept_on_every_row_given(rows, options):
     if "model" in options:
@@ -65,7 +67,7 @@ def test_promises_are_kept_on_every_row_given(rows, options):
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-def test_what_the_model_may_not_see_does_not_move_it(library):
+def test_what_the_model_may_not_see_does_not_move_it(brief, library):
     X, y = table()
     as_frame = library.DataFrame(X.to_dict("list"))
     model = rb.RateConstrainedClassifier(PROMISE, features=["score"], random_state=0).fit(as_frame, y)
@@ -77,7 +79,7 @@ def test_what_the_model_may_not_see_does_not_move_it(library):
 @pytest.mark.parametrize(
     ("no", "yes"), [("good", "bad"), ("bad", "good"), (1, 0), (0, 1), (1, -1), (2, 1), (True, False)]
 )
-def test_decisions_spelled_as_the_labels_are(no, yes):
+def test_decisions_spelled_as_the_labels_are(brief, no, yes):
     X, y = table()
     rng = np.random.default_rng(1)
     labels = np.where(y, yes, no)
@@ -92,7 +94,7 @@ def test_decisions_spelled_as_the_labels_are(no, yes):
     assert report.promises[0].value == pytest.approx(churn, abs=1e-9)
 
 
-def test_columns_beside_an_array():
+def test_columns_beside_an_array(brief):
     X, y = table()
     numbers = X[["score", "noise"]].to_numpy()
     for columns in (X[["group"]], {"group": X.group.tolist()}):
@@ -103,7 +105,7 @@ def test_columns_beside_an_array():
         rb.RateConstrainedClassifier(PROMISE).fit(numbers, y)
 
 
-def test_in_pipelines_and_searches_with_routed_columns():
+def test_in_pipelines_and_searches_with_routed_columns(brief):
     X, y = table()
     numbers, columns = X[["score", "noise"]], X[["group"]]
     model = rb.RateConstrainedClassifier(PROMISE, model=rb.Linear(0.02), random_state=0)
@@ -126,7 +128,7 @@ def test_the_same_seed_gives_the_same_bits_and_clones_are_unfitted():
 
 
 @pytest.mark.parametrize("positive", [None, "yes", "no"])
-def test_labels_have_names(positive):
+def test_labels_have_names(brief, positive):
     X, y = table()
     names = np.where(y, "yes", "no")
     model = rb.RateConstrainedClassifier("recall() >= 0.9", positive_label=positive, random_state=0)
@@ -140,7 +142,7 @@ def test_labels_have_names(positive):
     assert np.corrcoef(model.decision_function(X), names == "yes")[0, 1] > 0.3
 
 
-def test_modules_and_functions_that_make_them():
+def test_modules_and_functions_that_make_them(brief):
     X, y = table()
     module = torch.nn.Linear(2, 1)
     for model in (module, lambda width: torch.nn.Linear(width, 1)):
@@ -180,7 +182,7 @@ def test_weights_count_rows():
     np.testing.assert_allclose(weighed.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
 
 
-def test_stopping_early_and_going_on():
+def test_stopping_early_and_going_on(brief):
     X, y = table()
     model = rb.RateConstrainedClassifier(PROMISE, random_state=0)
     assert clone(model).set_params(training=rb.Training(patience=2)).fit(X, y).trace_.ended == "stopped"
@@ -190,7 +192,7 @@ def test_stopping_early_and_going_on():
     assert warm.fit(X, y).solution_.objectives["train"] <= cold + 0.02
 
 
-def test_saved_and_loaded(tmp_path):
+def test_saved_and_loaded(brief, tmp_path):
     X, y = table()
     names = np.where(y, "yes", "no")
     model = rb.RateConstrainedClassifier(PROMISE, random_state=0).fit(X, names)
@@ -249,7 +251,7 @@ def test_missing_labels_are_counted():
         rb.RateConstrainedClassifier().fit(X.iloc[: len(y)], y)
 
 
-def test_an_area_is_said_to_be_measured_by_bins():
+def test_an_area_is_said_to_be_measured_by_bins(brief):
     X, y = table()
     model = rb.RateConstrainedClassifier("roc_auc() >= 0.6", features=["score"], random_state=0)
     assert "an audit measures them exactly" in str(model.fit(X, y).status_)

@@ -5,6 +5,8 @@ import pytest
 
 import ratebound as rb
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 ROWS = 2400  # enough for some to be held out
 AS_COUNT, AS_RATE = "predicted_positives() <= 720", "positive_rate() <= 0.3"
 

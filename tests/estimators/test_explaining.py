@@ -9,6 +9,8 @@ import pytest
 import ratebound as rb
 from ratebound.base.linear_program import kept
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 rng = np.random.default_rng(0)
 N = 300
 GROUP = rng.choice(["a", "b"], N)

@@ -8,6 +8,8 @@ from sklearn.metrics import f1_score
 import ratebound as rb
 from ratebound.solution.determinize import evaluate
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 RANDOM = np.random.default_rng(3)
 GROUP = np.where(RANDOM.random(900) < 0.3, "a", "b")
 X = RANDOM.normal(size=(900, 3))

@@ -7,6 +7,8 @@ import ratebound as rb
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 pytest.importorskip("torch")
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'
 SIGNS = {"income": 1, "debt": -1}

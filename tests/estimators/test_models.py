@@ -19,6 +19,8 @@ from ratebound.solution.mixture import member
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 PROMISE = 'recall(group == "a") >= 0.95 * recall()'
 VISIBLE = ["score", "noise", "city"]
 

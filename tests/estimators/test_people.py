@@ -8,6 +8,8 @@ from ratebound.estimators._people import other_populations
 
 from ..extras import pa, pd, pl
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 N = 120
 POOL = 'positive_rate(on="pool") <= 0.9'
 RNG = np.random.default_rng(5)

@@ -16,6 +16,8 @@ from ratebound.estimators.planning import (
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 PARITY = rb.statistical_parity(groups={"group": ("a", "b")}, ratio=0.9)
 
 

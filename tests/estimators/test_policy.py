@@ -12,6 +12,8 @@ import ratebound as rb
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 PROMISE = 'positive_rate(group == "a") >= 0.9 * positive_rate()'
 MODELS = {  # what it needs, and the options of the classifier
     "linear": (None, {}),

@@ -26,6 +26,8 @@ from ratebound.estimators import _searching
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 PROMISE = "positive_rate() <= 0.1"  # far below the share of positive labels, .5
 QUICK = rb.Training(epochs=15)
 

@@ -13,6 +13,8 @@ from ratebound.game.settings import SMALL
 
 from ..extras import pd
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 ANIMALS = np.array(["bird", "cat", "dog"])
 QUICK = {  # one learning rate, and few rounds
     "features": ["x", "y", "z"],

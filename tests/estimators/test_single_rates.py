@@ -9,6 +9,8 @@ import ratebound as rb
 
 from ..extras import lightgbm, xgboost
 
+pytestmark = pytest.mark.usefixtures("brief")
+
 ASKS = {
     "precision": ("-recall()", "precision() >= 0.8"),
     "capacity": ("error_rate()", "positive_rate() <= 0.15"),
