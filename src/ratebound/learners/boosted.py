@@ -36,6 +36,9 @@ class Boosted(Learner):
     categories; categorical columns of a pandas table are recognised. NaN means missing. The player is
     `Boosted.player`, unless `play` is given another.
 
+    Inside `xgboost.collective`, several processes grow the same XGBoost trees, each on its own share of
+    the rows.
+
     >>> Boosted("lightgbm").rounds
     100
     """
