@@ -91,6 +91,7 @@ def _add_train(commands: Any) -> None:
     add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
     add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
+    add("--resume", action="store_true", help="go on with an interrupted run of the same words")
     add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
     add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
     _add_fail_on(train)

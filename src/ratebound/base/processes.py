@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 
-class ProcessLost(RuntimeError):
+class ProcessLost(ConnectionError):
     """Another process of the group has ended, or cannot be reached."""
 
 

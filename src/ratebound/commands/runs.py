@@ -44,6 +44,7 @@ class Run:
     seed: int = 0
     epochs: int | None = None
     max_time: float | None = None
+    resume: bool = False  # go on with what an interrupted run has left in `out`
     player: str = "auto"
     solution: str = "shrink"
     fail_on: str = "broken"
@@ -119,6 +120,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "resume": ("true or false", _is_truth),
     "player": _one_of(PLAYERS),
     "solution": _one_of(SOLUTIONS),
     "fail_on": _one_of(FAIL_ON),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ratebound.auditing import Audit, audit
 from ratebound.auditing.wording import summary
+from ratebound.base import processes
 from ratebound.base.writing import write_whole
 from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files, check_folder, whole_folder
@@ -15,6 +17,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import called, read_given, tell_columns
 from ratebound.commands.runs import Run
+from ratebound.commands.together import dealt_out, joined
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
@@ -25,18 +28,31 @@ from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
 
 INTERRUPTED = 130
+GAMES = "unfinished"  # a folder beside them, for what is trained while it is
 FILES = ("model.safetensors", "report.html", "audit.json")
 
 
 def train(run: Run) -> int:
-    """Train, audit on held-out rows, write; the exit status says whether promises are broken there."""
+    """Train, audit on held-out rows, write; the exit status says whether promises are broken there.
+
+    Of several processes (``torchrun``) each has a share of the rows, and the first prints and writes.
+    """
+    with joined():
+        own = run if processes.is_first() else replace(run, quiet=True, json=None)
+        return processes.of_first(_trained(own))
+
+
+def _trained(run: Run) -> int:
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
+    games = run.out / GAMES
+    if processes.is_first() and not run.resume:
+        shutil.rmtree(games, ignore_errors=True)
     problem = stated(run)
     with one_notice():
-        given = read_given(run, problem)
+        given = dealt_out(read_given(run, problem))
         measurable = problem.at_levels(dict.fromkeys(problem.leveled))
         fitting, aside = _parted(compile(measurable, given.people, **given.others), run)
         # Ratios that are compared with ratios are compiled at levels, which training searches for.
@@ -44,17 +60,20 @@ def train(run: Run) -> int:
         promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
         tell_columns(fitting.first.X, given.features)
 
-    model = _fitted(fitting, promised, given.features, run)
+    model = _fitted(fitting, promised, given.features, run, games)
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         report = audit(promised, solution, aside.first, **aside.others)
         told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
         solution = solution.recorded(**told, source=digest_of(run.data))
-        _write(solution, report, model.trace_, run.out)
+        if processes.is_first():
+            _write(solution, report, model.trace_, run.out)
     words = _words(report, model, len(fitting.first), run)
     tell(words, _document(report, solution, model, len(fitting.first), run), run.json)
     if model.trace_.interrupted:
         return INTERRUPTED
+    if processes.is_first():
+        shutil.rmtree(games, ignore_errors=True)
     certificate, feasible = solution.record.certificate, solution.status.feasible
     uncertified = certificate is not None and not certificate.holds
     return int(uncertified or not feasible or failing(report, feasible, run.fail_on))
@@ -73,7 +92,7 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
         ) from None
 
 
-def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run) -> Any:
+def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, games: Path) -> Any:
     from ratebound.estimators.choices import Training
     from ratebound.estimators.planning import fitted
 
@@ -87,7 +106,7 @@ def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run) 
         known=run.known,
         confidence=run.confidence,
         certify=run.certify,
-        training=Training(epochs=run.epochs, max_time=run.max_time),
+        training=Training(epochs=run.epochs, max_time=run.max_time, folder=games),
         verbose=not run.quiet,
         random_state=run.seed,
     )

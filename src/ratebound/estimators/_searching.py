@@ -246,10 +246,11 @@ def _relaxed(trace: Trace, margins: Array) -> Trace:
     return replace(trace, violations=trace.violations - margins, watched=watched)
 
 
-def _play(search: Search, compiled: Compiled, learner: Learner, **how: Any) -> Trace:
+def _play(search: Search, compiled: Compiled, learner: Learner, *, keep: Keep, **how: Any) -> Trace:
     return play(
         compiled,
         learner,
+        keep=replace(keep, folder=search.training.folder),
         batch_size=search.batch_size,
         rules=Rules(loss=search.training.loss, proxy=search.training.proxy),
         seed=search.seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from ratebound.base.checks import check_number, check_whole, check_word
@@ -52,6 +53,8 @@ class Training(Adjustable):
     patience : stop after this many kept iterates without a better mixture; None never stops early.
     max_time : seconds after which training ends with the best result so far.
     warm_start : start from the previously fitted model.
+    folder : where games are written while they are played. After an interruption, the same call goes on
+        from there, see `rb.Keep`.
 
     >>> Training(epochs=10).batch_size
     512
@@ -65,6 +68,7 @@ class Training(Adjustable):
     patience: int | None = None
     max_time: float | None = None
     warm_start: bool = False
+    folder: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience"):

@@ -204,8 +204,10 @@ def _played(
                 if file is not None and done < rounds and (ended == "time" or file.due):
                     save_game(file, turns, keeper, done)
         except processes.ProcessLost as error:
-            kept = "" if file is None else f". To go on from {file.path}, train again with that folder"
-            raise processes.ProcessLost(f"{error}{kept}") from None
+            if file is None:
+                raise
+            where = f"what was kept so far is in {file.path.parent}, to go on from there train again "
+            raise processes.ProcessLost(f"{error}; {where}with that folder (--resume)") from None
         except KeyboardInterrupt:
             if processes.count() > 1:
                 raise  # the others may be in another round

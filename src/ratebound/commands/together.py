@@ -1,0 +1,55 @@
+"""Processes that ``torchrun`` started: they join, share the rows out, and the first speaks for all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from ratebound.base import processes
+from ratebound.base.extras import import_torch
+from ratebound.commands.rows import Given
+from ratebound.problem.population import Population
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """Join the processes that were started together, if there are several; all but one are silent."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    group, spoken = import_torch().distributed, sys.stdout
+    group.init_process_group("gloo")
+    try:
+        with warnings.catch_warnings(), open(os.devnull, "w") as nowhere:
+            if not processes.is_first():
+                sys.stdout = nowhere
+                warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.stdout = spoken
+        group.destroy_process_group()
+
+
+def dealt_out(given: Given) -> Given:
+    """The share of this process: of N processes every N-th row. Rows on disk are dealt out already."""
+    if processes.count() == 1:
+        return given
+    others = {name: _share(name, rows) for name, rows in given.others.items()}
+    return replace(given, people=_share(given.name, given.people), others=others)
+
+
+def _share(name: str, rows: Population) -> Population:
+    if rows.stored:
+        return rows
+    if len(rows) < processes.count():
+        raise ValueError(
+            f"{name} has {len(rows):,} rows for {processes.count()} processes, and each needs one: "
+            "start fewer (torchrun --nproc-per-node)"
+        )
+    return rows.only(np.arange(processes.rank(), len(rows), processes.count()))
