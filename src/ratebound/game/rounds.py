@@ -214,7 +214,7 @@ def _played(
             ended = "interrupted"
             turns.leave_off(keeper, done)
     trace = turns.settled(keeper.finished(ended))
-    if file is not None and ended in ("rounds", "gap", "stopped"):
+    if file is not None and ended in ("rounds", "gap", "stopped") and file.due:
         save_finished(file, trace, turns.held() is not None)
     return trace
 

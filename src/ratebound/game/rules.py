@@ -67,10 +67,10 @@ class Keep(Adjustable):
     They are spaced out to keep at most `at_most` iterates of each setting. `frontier` drops iterates
     that another iterate of the same setting beats or equals in the objective and every constraint.
 
-    With a `folder`, what is kept is also written there every few seconds while the game is played, in a
+    With a `folder`, what is kept is also written there every ten seconds while the game is played, in a
     file of its own for each game. A game that was interrupted and is played again, with the same rows
     and the same settings, goes on from its file, and gives what it would have given; a finished game is
-    read. Linear models and networks go on; others, whose rounds are long, begin an unfinished game anew.
+    read, unless it was over within seconds. Linear models and networks go on; others, whose rounds are long, begin an unfinished game anew.
 
     >>> Keep(every=10).at_most
     1000
