@@ -144,7 +144,23 @@ def test_audits_of_pieces_are_those_of_all_rows(case):
     alike(found.to_dict(), wanted.to_dict(), rel=1e-4 if costs else 1e-7)
 
 
-def test_kinds_do_not_depend_on_the_pieces():
+@pytest.mark.parametrize("spans", [[2] * 40, [5, 10**12, 3], [2**20, 2**20, 2**20, 7], [1]])
+def test_kinds_are_the_distinct_combinations_of_codes(spans):
+    random = np.random.default_rng(0)
+    few = [random.integers(-span, span, 20) for span in spans]
+    rows = random.integers(20, size=500)
+    codes, times = [each[rows] for each in few], random.integers(1, 9, 500)
+    kept, found = kinds._told_apart(codes, times)
+    whole = np.stack(codes)
+    wanted, first, place = np.unique(whole, axis=1, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    np.testing.assert_array_equal(kept, first[order])
+    np.testing.assert_array_equal(whole[:, kept], wanted[:, order])
+    np.testing.assert_array_equal(found, np.bincount(place.ravel(), times)[order])
+
+
+def test_kinds_do_not_depend_on_the_pieces(monkeypatch):
+    monkeypatch.setattr(kinds, "PILED", 30)
     rows = drawn(0, 400, True, ("no", "yes"))
     problem = rb.Problem("error_rate()", TWO[:8])
     model = mixture(("no", "yes"), 2)

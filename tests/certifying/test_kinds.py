@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
+from ratebound.certifying import _bounded
 
 from ..auditing.test_kinds import SEVERAL, TWO, alike, drawn, mixture
 from ..pieces import InPieces
@@ -77,6 +78,28 @@ def test_mixtures_are_certified_on_what_they_decide(trained, in_expectation):
     assert found.model == wanted.model
     for one, two in zip(found.promises, wanted.promises, strict=True):
         alike(dict(vars(one)), dict(vars(two)), rel=1e-7)
+
+
+def test_policies_by_known_groups_are_certified_on_pieces(trained):
+    problem, solution, rows, seen = trained
+    policy = rb.thresholds(problem, solution, seen, known=["sex"])
+    wanted, found = (rb.certify(problem, policy, each) for each in (rows, InPieces.of(rows, 100)))
+    for one, two in zip(found.promises, wanted.promises, strict=True):
+        alike(dict(vars(one)), dict(vars(two)))
+
+
+@pytest.mark.parametrize("most", [100, 10_000])
+def test_rows_are_bet_on_in_a_random_order_and_not_too_many_of_them(most, monkeypatch):
+    monkeypatch.setattr(_bounded, "MOST_BETS", most)
+    values, times = np.array([-1.0, 0.5, 2.0]), np.array([300, 500, 200])
+    found = _bounded.shuffled(values, times)
+    counts = np.array([(found == value).sum() for value in values])
+    if most > times.sum():
+        np.testing.assert_array_equal(counts, times)
+        assert (np.diff(found) != 0).sum() > 400
+    else:
+        assert (counts <= times).all()
+        assert abs(len(found) - most) < 40
 
 
 def test_what_needs_all_rows_at_once_says_so(trained):
