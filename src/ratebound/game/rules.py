@@ -70,7 +70,8 @@ class Keep(Adjustable):
     With a `folder`, what is kept is also written there every ten seconds while the game is played, in a
     file of its own for each game. A game that was interrupted and is played again, with the same rows
     and the same settings, goes on from its file, and gives what it would have given; a finished game is
-    read, unless it was over within seconds. Linear models and networks go on; others, whose rounds are long, begin an unfinished game anew.
+    read, unless it was over within seconds. Linear models and networks go on; others, whose rounds are
+    long, begin an unfinished game anew.
 
     >>> Keep(every=10).at_most
     1000
