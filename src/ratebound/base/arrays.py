@@ -119,6 +119,5 @@ def example_of(device: Any, precision: str) -> Array:
     """An empty array of a kind: in NumPy where there is no device."""
     if device is None:
         return np.empty(0, dtype=precision)
-    import torch
-
+    torch = sys.modules["torch"]  # which whoever has a device has imported
     return torch.empty(0, dtype=getattr(torch, precision), device=device)
