@@ -5,6 +5,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.game import _resuming
+from ratebound.game._turns import Taken
 
 torch = pytest.importorskip("torch")
 
@@ -157,3 +158,29 @@ def test_a_file_that_is_no_game_is_named(compiled, tmp_path):
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(ValueError, match=r"not a whole file of a game .*: remove it"):
         rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
+
+
+def test_a_game_on_disk_goes_on_without_evaluating_what_it_kept(tmp_path, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    random = np.random.default_rng(0)
+    X, sex = random.normal(size=(900, 3)), random.choice(["F", "M"], 900)
+    columns = {f"x{i}": X[:, i] for i in range(3)} | {"y": X.sum(axis=1) > 0, "sex": sex}
+    parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet", row_group_size=100)
+    people = rb.Parquet(tmp_path / "rows.parquet", label="y", columns=["sex"])
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(sex="M") <= 0.3]), people)
+    how = {"rounds": 40, "batch_size": 100}
+    whole = rb.play(compiled, rb.Linear(0.1), keep=rb.Keep(every=7), **how)
+    keep, take, taken = rb.Keep(every=7, folder=tmp_path / "games"), Taken.take, []
+
+    def failing(turns):
+        taken.append(1)
+        if len(taken) == 30:
+            raise Interrupted
+        take(turns)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Taken, "take", failing)
+        with pytest.raises(Interrupted):
+            rb.play(compiled, rb.Linear(0.1), keep=keep, **how)
+    assert_same(rb.play(compiled, rb.Linear(0.1), keep=keep, **how), whole)

@@ -139,10 +139,9 @@ class Keeper:
             return
         thresholds = self._thresholds(learned[sound])
         values = values_of(self.compiled, scores[sound], thresholds)
-        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
         watched = {
             name: values_of(other, self._watched_scores(other)[sound], thresholds)
-            for name, other in others.items()
+            for name, other in self.others.items()
         }
         folds = None if self.folds is None else self.folds.models(every).only(sound)
         self._add(now.only(sound), sound, values, watched, folds)
@@ -158,7 +157,8 @@ class Keeper:
         if not self.pieces and len(finite):
             few, scorer = np.arange(min(len(self.compiled.cells), FEW)), self.fit.scorer
             scores = scorer.scores(every.parameters[finite], self.compiled.features.take(few))
-            finite = finite[np.isfinite(scores).reshape(len(scores), -1).all(axis=1)]
+            sound = np.isfinite(scores).reshape(len(scores), -1).all(axis=1)
+            finite = finite[np.logical_and.reduce(processes.gathered(sound))]
         self.diverged |= set(settings[np.setdiff1d(np.arange(len(settings)), finite)].tolist())
         if not len(finite):
             return
@@ -168,8 +168,7 @@ class Keeper:
             pieces = score_pieces(rows, self.fit.scorer, chosen.parameters)
             return values_of(rows, pieces, thresholds)
 
-        others = self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
-        watched = {name: there(other) for name, other in others.items()}
+        watched = {name: there(other) for name, other in self.others.items()}
         self._add(chosen, settings[finite], there(self.compiled), watched)
 
     def _add(
@@ -181,9 +180,8 @@ class Keeper:
         folds: FoldModels | None = None,
     ) -> None:
         """Add iterates, whose values are known, to those kept."""
-        self.latest = Trace(
-            problem=self.compiled.problem,
-            constraints=self.compiled.constraints,
+        self.latest = replace(
+            self.blank(self.fit.scorer),
             objectives=values.objectives,
             violations=values.violations if self.judge is None else watched[JUDGE].violations,
             watched=watched,
@@ -192,16 +190,8 @@ class Keeper:
             thresholds=self._thresholds(iterates.learned),
             setting=settings,
             round=iterates.round,
-            scorer=self.fit.scorer,
-            feature_scale=self.compiled.feature_scale,
-            averaging=self.averaging,
-            frontier=self.frontier,
-            scale=self.compiled.scale[1:],
-            seed=int(self.seed),
-            data=self.compiled.digest,
             folds=folds,
             pieces=values.pieces,
-            classes=TWO if self.compiled.decisions == 2 else self.compiled.classes,
         )
         self.pieces.append(self.latest)
         if self.frontier and len(self.pieces) > THIN_AFTER:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from ratebound.base import processes
 from ratebound.base.arrays import Array
 from ratebound.base.writing import write_whole
 from ratebound.game._held import PLAIN, put_together, taken_apart
-from ratebound.game._keeping import Keeper
+from ratebound.game._keeping import Iterate, Keeper
 from ratebound.game._turns import Turns
 from ratebound.game.learner import Fit, Taking
 from ratebound.game.rules import Stop
 from ratebound.game.scorer import Saved, read_scorer
-from ratebound.game.trace import BY_CANDIDATE, Trace
+from ratebound.game.trace import BY_CANDIDATE, Trace, joined
 from ratebound.problem.compiled import Compiled
 
 SECONDS = 10.0  # between two writings, at least
@@ -116,12 +116,15 @@ def _plain(value: Any) -> Any:
 def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
     """Write what has been kept after `done` rounds, and what the next rounds depend on."""
     held = turns.held()
-    if held is not None and keeper.pieces:
+    if held is not None and keeper.kept:
         arrays: dict[str, Array] = {}
         document = {
             "done": done,
             "diverged": sorted(keeper.diverged),
-            "trace": taken_apart(_parts(keeper.trace()), arrays, "trace"),
+            "trace": taken_apart(
+                [_parts(joined(keeper.pieces))] if keeper.pieces else [], arrays, "trace"
+            ),
+            "waiting": taken_apart(list(map(astuple, keeper.waiting)), arrays, "waiting"),
             "held": taken_apart(held, arrays, "held"),
         }
         file.write(document, arrays)
@@ -134,9 +137,12 @@ def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
         return 0
     document, arrays = found
     turns.take_up(document["held"], arrays, document["done"])
-    trace = _joined(document["trace"], arrays, keeper.blank(keeper.fit.scorer))
-    keeper.pieces, keeper.diverged = [trace], set(document["diverged"])
+    blank, before = keeper.blank(keeper.fit.scorer), document["trace"]["list"]
+    keeper.pieces = [_joined(each, arrays, blank) for each in before]
+    waiting = put_together(document["waiting"], arrays, None, np.empty(0))
+    keeper.waiting, keeper.diverged = [Iterate(*each) for each in waiting], set(document["diverged"])
     if stop.when is not None:  # which may remember what it saw
+        trace = keeper.trace()
         for round in np.unique(trace.round).tolist():
             stop.when(turns.settled(trace.only(np.flatnonzero(trace.round <= round))))
     return int(document["done"])
