@@ -35,12 +35,14 @@ class RowGroups:
 
     def share(self, rank: int, count: int) -> RowGroups:
         """Those that one of several processes reads: every so many-th."""
-        if len(self.units) < count:
+        groups = [group for unit in self.units for group in unit]
+        if len(groups) < count:
             raise ValueError(
-                f"{self.name} has {len(self.units)} row groups for {count} processes: write it "
-                f"with more, pyarrow.parquet.write_table(..., row_group_size={TOGETHER})"
+                f"{self.name} has {len(groups)} row groups for {count} processes: write it with "
+                "more, as pyarrow.parquet.write_table(..., row_group_size=...) does"
             )
-        return replace(self, units=self.units[rank::count], rows=self.rows[rank::count])
+        units = _together(groups[rank::count])
+        return replace(self, units=units, rows=_rows_of(units))
 
     def read(self, unit: int, names: Sequence[str]) -> Any:
         """Some columns of a unit as a table of PyArrow, with texts as dictionaries."""
@@ -85,8 +87,7 @@ def open_groups(paths: str | Path | Sequence[str | Path]) -> RowGroups:
     units = _together(groups)
     if not units:
         raise ValueError(f"{name} holds no rows")
-    rows = np.array([sum(map(_rows, unit)) for unit in units])
-    return RowGroups(name, _schema(arrow, whole.schema, schemas, name), units, rows)
+    return RowGroups(name, _schema(arrow, whole.schema, schemas, name), units, _rows_of(units))
 
 
 def files_of(given: str | Path) -> list[str]:
@@ -130,6 +131,11 @@ def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
 
 def _rows(group: Any) -> int:
     return int(group.row_groups[0].num_rows)
+
+
+def _rows_of(units: Sequence[Sequence[Any]]) -> Array:
+    """How many rows each unit has (units,)."""
+    return np.array([sum(map(_rows, unit)) for unit in units])
 
 
 def _together(groups: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
