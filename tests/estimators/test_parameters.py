@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.estimators import _searching as searching
+from ratebound.estimators import _games as games
 
 from ..extras import pd
 
@@ -51,7 +51,7 @@ SLIPS = [
 def test_slips_are_refused_before_training(model, options, words, monkeypatch):
     if model == "trees":
         pytest.importorskip("lightgbm")
-    monkeypatch.setattr(searching, "play", lambda *args, **options: pytest.fail("training began"))
+    monkeypatch.setattr(games, "play", lambda *args, **options: pytest.fail("training began"))
     estimator = rb.RateConstrainedClassifier("positive_rate() <= 0.3", model=MODELS[model])
     with pytest.raises((ValueError, TypeError), match=words):
         estimator.set_params(**options).fit(X, Y)

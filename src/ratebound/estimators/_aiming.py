@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.decided import decide
 from ratebound.auditing.measure import smallest_behind
 from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array
 from ratebound.estimators._candidates import Candidates
-from ratebound.estimators._margins import SMALLEST, Errors, errors_of
+from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_of
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.mixture import Mixture
@@ -62,7 +61,7 @@ def from_safest(candidates: Candidates, margins: Array) -> tuple[tuple[Mixture, 
     found: list[tuple[Mixture, Array]] = []
     for share in SHARES:
         solution = candidates.solved(share * margins)
-        if _worth_it(solution, candidates.everyone):
+        if _worth_it(solution, candidates.few):
             found.append((_without_margins(solution, share * margins), share * margins))
     return tuple(found)
 
@@ -78,14 +77,14 @@ def _without_margins(solution: Mixture, margins: Array) -> Mixture:
 def _at_largest_share(candidates: Candidates, margins: Array) -> tuple[Mixture, float]:
     """The solution at the largest share of the margins that can be kept and is worth it; the share."""
     whole = candidates.solved(margins)
-    if _worth_it(whole, candidates.everyone):
+    if _worth_it(whole, candidates.few):
         return whole, 1.0
     best, low, high = candidates.solved(0.0 * margins), 0.0, 1.0
-    if _worth_it(best, candidates.everyone):
+    if _worth_it(best, candidates.few):
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             tried = candidates.solved(middle * margins)
-            if _worth_it(tried, candidates.everyone):
+            if _worth_it(tried, candidates.few):
                 best, low = tried, middle
             else:
                 high = middle
@@ -149,7 +148,7 @@ class _Aim:
                 "relax it, or use a stronger model"
             )
         times = (wanted[short] / self.room[short]) ** 2
-        decided = decide(self.solution, self.everyone.populations)
+        decided = decided_on(self.everyone, self.solution)
         rows, group = smallest_behind(decided, self.everyone.problem.demands[short].expression.rates)
         which = "" if group == EVERYONE else f" where {group}"
         return (

@@ -35,6 +35,7 @@ class Calibrating:
 
     everyone: Compiled
     held_out: Population | None  # rows that the first `own` candidates were not trained on, if any
+    called: str  # what these rows are called
     trace: Trace
     own: int  # candidates of the game; those after them were trained without promises, on all rows
     train_stand_ins: Callable[[], Trace]  # for those, one for each, without the rows held out
@@ -53,7 +54,7 @@ class Calibrating:
             trained_on_all = (after >= 0).reshape(-1, *[1] * (scores.ndim - 1))
             scores = np.where(trained_on_all, self._stand_ins[after.clip(min=0)], scores)
         mean = mean_score(solution.model_weights, scores)
-        return solution.calibrated(self.held_out, HELD_OUT, scores=mean)
+        return solution.calibrated(self.held_out, self.called, scores=mean)
 
     def _on_training_rows(self, solution: Mixture) -> Mixture:
         """Calibrated on the training rows, less what these flatter a model without promises."""

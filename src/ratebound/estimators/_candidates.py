@@ -56,15 +56,15 @@ class Candidates:
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             return thresholds_on(tightened, tight, self.known)
-        return self.solve(self._moved(margins).together() if self._movable else tightened)
+        return self.solve(self.moved(margins).together() if self.movable else tightened)
 
     def pool(self, margins: Array) -> Pool:
         """What `solved` chooses from at these margins."""
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             pool = pool_on(tightened, tight, self.known)
-        elif self._movable:
-            pool = self._moved(margins).pool()
+        elif self.movable:
+            pool = self.moved(margins).pool()
         else:
             pool = pool_of_candidates(tightened)
         return replace(pool, margins=margins)
@@ -94,14 +94,20 @@ class Candidates:
         return found
 
     @property
-    def _movable(self) -> bool:
+    def few(self) -> Compiled:
+        """Rows in memory on which all can be decided alike, for comparison."""
+        return self.everyone
+
+    @property
+    def movable(self) -> bool:
+        """Whether thresholds move, and not those of known groups."""
         return self.moves and not is_fixed(self.everyone)
 
     @cached_property
     def _ranked(self) -> Ranked:
         return ranked(self.trace.iterates, self.everyone)
 
-    def _moved(self, margins: Array) -> Ranked:
+    def moved(self, margins: Array) -> Ranked:
         """The iterates at all thresholds, with these margins; the latest are asked about twice."""
         if margins.tobytes() not in self._latest:
             self._latest.clear()

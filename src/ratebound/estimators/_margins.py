@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import norm
 
-from ratebound.auditing.decided import decide
+from ratebound.auditing.decided import Decided, decide, folded
 from ratebound.auditing.influence import covariance
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
@@ -89,5 +89,10 @@ class Errors:
 
 def errors_of(solution: Mixture, compiled: Compiled, *, drawn: bool = False) -> Errors:
     """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn."""
-    decided = decide(solution, compiled.populations)
-    return Errors(covariance(decided, compiled.problem.demands, drawn=drawn))
+    return Errors(covariance(decided_on(compiled, solution), compiled.problem.demands, drawn=drawn))
+
+
+def decided_on(compiled: Compiled, solution: Mixture) -> Decided:
+    """What a solution decides on the rows of `compiled`, or on the kinds of those on disk."""
+    rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
+    return decide(solution, folded(solution, compiled.populations, rates))

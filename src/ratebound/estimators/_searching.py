@@ -2,131 +2,32 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.estimators._aiming import as_sure, from_safest
-from ratebound.estimators._calibrating import Calibrating
+from ratebound.estimators._calibrating import HELD_OUT, TRAINED_ON, Calibrating
 from ratebound.estimators._candidates import Candidates, out_of_fold
-from ratebound.estimators._margins import errors_of
-from ratebound.estimators.choices import Training
-from ratebound.game.learner import Learner
-from ratebound.game.moving import with_moved_thresholds
-from ratebound.game.players import Player
+from ratebound.estimators._games import (
+    Clock,
+    Search,
+    cross_fitted,
+    played_plainly,
+    trained,
+    trained_plainly,
+    validated,
+)
+from ratebound.estimators._on_disk import on_disk
 from ratebound.game.pool import Pool
-from ratebound.game.rounds import play
-from ratebound.game.rules import Folds, Keep, Rules, Stop
-from ratebound.game.settings import SMALL
-from ratebound.game.trace import Trace, beside, judged_on
+from ratebound.game.trace import Trace, beside
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import parted
-from ratebound.problem.problem import Problem
-from ratebound.rates.named import error_rate
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.solutions import best_iterate, select, shrink
-from ratebound.solution.stalling import Stalled
 
-KEPT = 60  # iterates kept of each setting
-KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
-FEW = 12  # iterates of each setting whose thresholds move before one is chosen
-PLAIN_TIME = 0.25  # share of the time that may go into that
-FEWEST = 1000  # rounds in batches by default, even if data is small
-MOST = 5000  # the same, even if data is large; a whole pass at least
-
-
-@dataclass(frozen=True)
-class Search:
-    """Everything a search needs: the problem, the learner and player, and how to train."""
-
-    everyone: Compiled
-    learner: Learner  # each setting once
-    pairs: tuple[Learner, Player]  # with their settings paired one to one
-    solve: Callable[[Trace], Mixture]
-    known: Sequence[str] | None
-    confidence: float | None  # that all promises hold on new rows; None for these rows alone
-    certify: float | None  # share of all rows that was set aside for a certificate; none are here
-    training: Training
-    seed: int
-    progress: bool
-
-    def margins(self, model: Mixture, everyone: Compiled) -> Array:
-        """The margins (m,) to train for, where violations vary as those of `model` do."""
-        assert self.confidence is not None
-        errors = errors_of(model, everyone)
-        if self.certify is None:
-            return errors.margins(self.confidence)
-        drawn = errors_of(model, everyone, drawn=True)
-        return errors.to_be_certified(self.confidence, self.certify, drawn)
-
-    @property
-    def batch_size(self) -> int | None:
-        """Rows per round; None where there are so few that every round takes all of them."""
-        return None if len(self.everyone.first) <= SMALL else self.training.batch_size
-
-    @property
-    def aims(self) -> bool:
-        """Whether promises are to hold on new rows too."""
-        return bool(self.everyone.constraints) and self.confidence is not None
-
-    @property
-    def fresh(self) -> bool:
-        """Whether training starts anew: a model to start from has seen all rows."""
-        return self.learner.initial is None
-
-    @property
-    def judge(self) -> Folds | None:
-        """How rows are judged: out of fold, if new ones are aimed at.
-
-        So they are for a goal that is no sum of rates: of many thresholds on many iterates, the one with
-        the best F1 is not the best on new rows.
-        """
-        folds, goal = self.learner.folds, self.everyone.goal
-        wanted = self.aims or (goal is not None and self.confidence is not None)
-        return Folds(folds) if wanted and self.fresh and folds is not None else None
-
-    @property
-    def patience(self) -> int | None:
-        """After how many kept iterates without a better mixture training ends; None for never."""
-        return self.training.patience or self.pairs[0].patience
-
-    @property
-    def moves(self) -> bool:
-        """Whether thresholds move; known groups have thresholds anyway."""
-        return self.known is None and self.chooses
-
-    @property
-    def chooses(self) -> bool:
-        """Whether a solution is chosen among iterates, at any threshold, and the plain model.
-
-        The other solutions use iterates as they were played. Where nothing but errors counts, models
-        decide best at 0.
-        """
-        errors_only = self.everyone.problem.objective == error_rate() and not self.everyone.constraints
-        return self.solve in (shrink, best_iterate) and not errors_only
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How much of `max_time` is left."""
-
-    max_time: float | None
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, None where there is no end."""
-        return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
-
-    def part(self, share: float) -> float | None:
-        """A share of what is left."""
-        return None if self.left is None else share * self.left
+PLAIN_TIME = 0.25  # share of the time that may go into a model without promises
 
 
 @dataclass(frozen=True)
@@ -141,31 +42,32 @@ class Found:
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
 
 
-def stored(compiled: Compiled) -> bool:
-    """Whether rows are on disk, so that no array may be as large as their scores."""
-    return any(each.stored for each in compiled.populations.values())
-
-
 def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone
-    train, validation = _validated(search)
-    plain = _trained_plainly(search, clock.part(PLAIN_TIME)) if search.chooses or search.aims else None
+    train, validation = validated(search)
+    here = validation if everyone.stored and validation is not None else everyone  # in memory
+    plain = None
+    if search.chooses or search.aims:
+        plain = trained_plainly(search, train, here, clock.part(PLAIN_TIME))
     margins = np.zeros(len(everyone.constraints))
     if search.aims:
         assert plain is not None
-        first = candidates_of(search, plain)
+        first = _judged(search, plain, here)
         best = np.arange(len(plain)) == np.argmin(plain.objectives)
-        margins = search.margins(mixture(first.trace, best), first.everyone)
+        rows = everyone if everyone.stored else first.everyone
+        margins = search.margins(mixture(first.trace, best), rows)
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
-        validation = None  # which it was trained on
+        validation = here if everyone.stored else None  # which it was trained on
     else:
-        trace, own = _trained(search, train, validation, margins, clock)
+        trace, own = trained(search, train, validation, margins, clock)
     together = own
     if search.chooses and plain is not None and not trace.interrupted:
         together = beside(own, plain)
-    candidates = candidates_of(search, together)
+    candidates = _judged(search, together, here)
+    if everyone.stored:
+        candidates = on_disk(everyone, candidates)
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if not search.aims:
         solution, used = candidates.solved(margins), margins
@@ -177,13 +79,16 @@ def found(search: Search) -> Found:
             wide = search.margins(solution, candidates.everyone)
             safer = from_safest(candidates, wide + optimism)
     held_out = None if validation is None or not search.fresh else validation.first
+    if everyone.stored:
+        held_out = here.first
     calibrating = Calibrating(
         everyone=everyone,
         held_out=held_out,
+        called=HELD_OUT if search.fresh and train is not everyone else TRAINED_ON,
         trace=together,
-        own=len(own),
-        train_stand_ins=lambda: _played_plainly(search, train, clock.left),
-        cross_fit=cache(partial(_cross_fitted, search, clock)),
+        own=len(together) if everyone.stored else len(own),
+        train_stand_ins=lambda: played_plainly(search, train, clock.left),
+        cross_fit=cache(partial(cross_fitted, search, clock)),
     )
 
     def finished(chosen: Mixture) -> Mixture:
@@ -200,123 +105,7 @@ def found(search: Search) -> Found:
     )
 
 
-def candidates_of(search: Search, trace: Trace) -> Candidates:
+def _judged(search: Search, trace: Trace, here: Compiled) -> Candidates:
     """What a solution is chosen from, on the scores that are out of fold where there are such."""
-    candidates = Candidates(search.everyone, trace, search.solve, search.known, search.moves)
+    candidates = Candidates(here, trace, search.solve, search.known, search.moves)
     return candidates if trace.folds is None else out_of_fold(candidates)
-
-
-def _trained(
-    search: Search, train: Compiled, validation: Compiled | None, margins: Array, clock: Clock
-) -> tuple[Trace, Trace]:
-    """The iterates of every setting, trained for promises with `margins` (m,) to spare; and of the best.
-
-    Violations are those of the promises themselves.
-    """
-    learner, player = search.pairs
-    patience = search.patience
-    rounds = _rounds(search, train)
-    tight = train.tightened(margins)
-    watch = {} if validation is None else {"validation": validation.tightened(margins)}
-    on = "train" if validation is None else "validation"
-    trace = _play(
-        search,
-        tight,
-        learner,
-        player=player,
-        rounds=rounds,
-        keep=Keep(max(1, rounds // KEPT)),
-        watch=watch,
-        stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
-    )
-    searched = with_moved_thresholds(trace, tight, watch=watch, at_most=FEW) if search.moves else trace
-    setting = select(searched, search.solve, on=on).setting
-    trace = _relaxed(trace, margins)
-    own = trace.of_setting(setting)
-    # The promises must hold on all rows given to `fit`.
-    return trace, own if validation is None else judged_on(own, search.everyone)
-
-
-def _relaxed(trace: Trace, margins: Array) -> Trace:
-    """A trace that was judged with margins, as it is without them."""
-    watched = {
-        name: replace(values, violations=values.violations - margins)
-        for name, values in trace.watched.items()
-    }
-    return replace(trace, violations=trace.violations - margins, watched=watched)
-
-
-def _play(search: Search, compiled: Compiled, learner: Learner, *, keep: Keep, **how: Any) -> Trace:
-    return play(
-        compiled,
-        learner,
-        keep=replace(keep, folder=search.training.folder),
-        batch_size=search.batch_size,
-        rules=Rules(loss=search.training.loss, proxy=search.training.proxy),
-        seed=search.seed,
-        progress=search.progress,
-        **{"judge": search.judge} | how,
-    )
-
-
-def _trained_plainly(search: Search, max_time: float | None) -> Trace:
-    """The same model trained only to minimize errors, and evaluated by the problem's own rates.
-
-    Most people would first try this model and move its threshold. As one of the candidates it ensures
-    that no promise costs more than that.
-    """
-    plain = _played_plainly(search, search.everyone, max_time)
-    weights = np.zeros((len(plain), 1 + len(search.everyone.constraints)))
-    weights[:, 0] = 1.0
-    return replace(judged_on(plain, search.everyone), multipliers=weights)
-
-
-def _played_plainly(search: Search, rows: Compiled, max_time: float | None, **how: Any) -> Trace:
-    """The model trained only to minimize errors on these rows, for as many rounds as on all of them."""
-    errors = compile(Problem(error_rate()), rows.first)
-    rounds = _rounds(search, search.everyone)
-    keep = Keep(max(1, rounds // KEPT_PLAIN))
-    return _play(search, errors, search.learner, rounds=rounds, keep=keep, stop=Stop(max_time), **how)
-
-
-def _cross_fitted(search: Search, clock: Clock) -> Trace | None:
-    """The model without promises, each row also scored by one that has not seen it.
-
-    None where there are too few rows, or no time. What is found already must not be lost over it.
-    """
-    if search.learner.folds is None or not search.fresh:
-        return None
-    folds = Folds(search.learner.folds)
-    try:
-        found = _played_plainly(search, search.everyone, clock.left, judge=folds)
-    except (ValueError, RuntimeError):
-        return None
-    return None if found.interrupted else found
-
-
-def _validated(search: Search) -> tuple[Compiled, Compiled | None]:
-    """Rows to train on, and rows to choose a setting and to calibrate on.
-
-    There are none of the latter if data is small, if there is nothing to choose, or if rows are judged
-    out of fold.
-    """
-    everyone = search.everyone
-    several = max(each.settings for each in search.pairs) > 1 or search.patience is not None
-    fraction = search.training.validation_fraction if several and search.judge is None else 0.0
-    if len(everyone.first) <= SMALL or not fraction:
-        return everyone, None
-    try:
-        return parted(everyone, fraction, search.seed)
-    except ValueError:  # a group is too small to be split: choose on the rows trained on
-        return everyone, None
-
-
-def _rounds(search: Search, train: Compiled) -> int:
-    """The number of rounds in `epochs`; a tree or a fit of an estimator is a round over all rows."""
-    epochs, batch_size = search.training.epochs, search.batch_size
-    if search.learner.rounds is not None:
-        return epochs or search.learner.rounds
-    per_epoch = 1 if batch_size is None else max(1, len(train.cells) // batch_size)
-    if epochs is not None:
-        return epochs * per_epoch
-    return max(min(40 * per_epoch, MOST), FEWEST, per_epoch)

@@ -16,6 +16,7 @@ from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
+from ratebound.estimators._games import Search
 from ratebound.estimators._given import given_rows
 from ratebound.estimators._people import (
     asked_for,
@@ -25,7 +26,7 @@ from ratebound.estimators._people import (
     encoding_for,
     other_populations,
 )
-from ratebound.estimators._searching import Search, found, stored
+from ratebound.estimators._searching import found
 from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.game.learner import Learner
@@ -173,7 +174,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         encoding = encoding_for(fitting[FIRST], learner, self.features)
         spoken_of = (*problem.columns, *(self.known or ()))
         everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
-        if self.known is not None and not stored(everyone):
+        if self.known is not None and not everyone.stored:
             known_groups(self.known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
         if training.warm_start and hasattr(self, "solution_"):

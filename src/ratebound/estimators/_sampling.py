@@ -1,0 +1,106 @@
+"""A sample in memory of rows on disk: what must see the scores of all rows at once sees these.
+
+Of every cell the same share is drawn, and of small ones more, so that no group is without its rows.
+Each row drawn is weighted by how many it stands for, so that rates on the sample are those on all rows,
+but for chance.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.population import Population
+from ratebound.tables.kinds import as_texts, read_cells
+
+MOST = 200_000  # rows of a sample
+BYTES = 2**28  # of its features
+EACH = 50  # rows of a cell, or half of its rows, if that is more than its share
+DRAWN = 2**20  # rows that are drawn from at a time
+
+
+def parted_on_disk(
+    everyone: Compiled, fraction: float, seed: int, known: Sequence[str] = ()
+) -> tuple[Compiled, Compiled]:
+    """The problem on rows to train on, on disk, and on a sample held out of them, in memory.
+
+    The sample is a `fraction` of the rows, or as many as memory allows; for a fraction of 0, or where a
+    group has too few rows to be parted, its rows are trained on too. All values of the `known` columns
+    occur in it.
+    """
+    most = min(MOST, max(BYTES // (4 * max(everyone.features.shape[1], 1)), 1))
+    share = min(fraction or 1.0, most / len(everyone.cells))
+    sampled = drawn(everyone.cells, everyone.cell_count, share, seed)
+    for name, population in everyone.populations.items():
+        if known:
+            sampled[everyone.rows[name]][first_of_each(population, known)] = True
+    sample = _sample(everyone, sampled)
+    if not fraction:
+        return everyone, sample
+    try:
+        others = {
+            name: each.only(~sampled[everyone.rows[name]]) for name, each in everyone.populations.items()
+        }
+        return compile(everyone.problem, **others), sample
+    except ValueError:  # some group has no row left to train on
+        return everyone, sample
+
+
+def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
+    """Which rows are in a sample (n,) of a share of each of `count` cells, more of small ones.
+
+    >>> found = drawn(np.repeat([0, 1, 2], [10_000, 60, 1]), 3, share=0.1, seed=0)
+    >>> [int(found[:10_000].sum() // 100), int(found[10_000:-1].sum() // 10), int(found[-1])]
+    [9, 3, 1]
+    """
+    random = np.random.default_rng(seed)
+    sizes = np.bincount(cells, minlength=count)
+    chance = np.maximum(share, np.minimum(EACH / np.maximum(sizes, 1), 0.5))
+    found = np.zeros(len(cells), dtype=bool)
+    for start in range(0, len(cells), DRAWN):
+        some = cells[start : start + DRAWN]
+        found[start : start + DRAWN] = random.random(len(some)) < chance[some]
+    lacking = np.flatnonzero((np.bincount(cells[found], minlength=count) == 0) & (sizes > 0))
+    if len(lacking):
+        places = np.flatnonzero(np.isin(cells, lacking))
+        found[places[np.unique(cells[places], return_index=True)[1]]] = True
+    return found
+
+
+def first_of_each(population: Population, known: Sequence[str]) -> Array:
+    """The number of a row of each combination of values that the `known` columns have."""
+    seen: dict[tuple[object, ...], int] = {}
+    start = 0
+    for piece in population.pieces(known):
+        code = np.zeros(len(piece), dtype=np.int64)
+        for name in known:
+            cells = as_texts(read_cells(piece.column(name)))
+            code = np.unique(code, return_inverse=True)[1] * (len(cells.levels or ()) + 1)
+            code += cells.values + 1
+        places = np.unique(code, return_index=True)[1]
+        few = piece.only(places)
+        groups = zip(*(few.plain_column(name) for name in known), strict=True)
+        for place, group in zip(places.tolist(), groups, strict=True):
+            seen.setdefault(group, start + place)
+        start += len(piece)
+    return np.array(sorted(seen.values()))
+
+
+def _sample(everyone: Compiled, sampled: Array) -> Compiled:
+    """The problem on the rows that were drawn, in memory."""
+    there = np.bincount(everyone.cells, minlength=everyone.cell_count)
+    here = np.bincount(everyone.cells[sampled], minlength=everyone.cell_count)
+    stands_for = there / np.maximum(here, 1)
+    people = {}
+    for name, population in everyone.populations.items():
+        rows = everyone.rows[name]
+        chosen = sampled[rows]
+        few = copy.copy(population.only(chosen).in_memory())
+        few.weights = few.row_weights * stands_for[everyone.cells[rows][chosen]]
+        people[name] = few
+    return compile(everyone.problem, **people)

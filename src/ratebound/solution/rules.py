@@ -1,0 +1,91 @@
+"""Rules: ways to decide that leave nothing to chance, each a model and a threshold for every group.
+
+Mixtures draw among them. Their scores come some rows at a time, so that the exact rates of many rules on
+rows on disk are counted in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.game.scorer import Scorer
+from ratebound.game.trace import AT_ONCE, NO_SETTING, Trace
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_count
+from ratebound.problem.matrices import rows_between
+from ratebound.solution._group_thresholds import GroupThresholds
+from ratebound.solution.deciders import Draw
+from ratebound.solution.mixture import Mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """M rules on the scores of models."""
+
+    scorer: Scorer
+    parameters: Array  # (B, P) of the models
+    decider: GroupThresholds  # with M members
+
+    def __len__(self) -> int:
+        return len(self.decider.at)
+
+    def scores(self, compiled: Compiled) -> Iterator[Array]:
+        """Scores (M, b) or (M, D, b) of all rules, of some rows of a problem at a time, in order."""
+        each = max(len(self), len(self.parameters)) * score_count(compiled.decisions)
+        many, known = max(1, AT_ONCE // each), self.decider.columns
+        for population in compiled.populations.values():
+            for piece in population.pieces(known, inputs=True):
+                columns = {name: piece.column(name) for name in known}
+                for start in range(0, len(piece), many):
+                    stop = min(start + many, len(piece))
+                    X = rows_between(piece.X, start, stop)
+                    own = {name: values[start:stop] for name, values in columns.items()}
+                    yield self.decider.member_scores(self.scorer.scores(self.parameters, X), X, own)
+
+    def drawn(self, found: Mixture) -> Mixture:
+        """The mixture of rules that `found` is, whose parameters are the numbers of rules."""
+        chosen = found.parameters[:, 0].astype(int)
+        used, model = np.unique(self.decider.model[chosen], return_inverse=True)
+        decider = replace(self.decider, model=model.reshape(len(chosen), -1), at=self.decider.at[chosen])
+        scorer, parameters = self.scorer.kept(self.parameters[used])
+        return replace(
+            found,
+            members=replace(found.members, parameters=parameters, scorer=scorer),
+            decider=decider,
+        )
+
+
+def rules_of_candidates(trace: Trace) -> Rules:
+    """The candidates of a trace, at the thresholds that they have."""
+    decisions = len(trace.classes)
+    at = np.zeros((len(trace), decisions) if decisions > 2 else len(trace))
+    at = at if trace.at is None else trace.at
+    draw = Draw(feature_scale=trace.feature_scale)
+    every = np.arange(len(trace))[:, None]
+    decider = GroupThresholds((), ((),), every, at[:, None], draw)
+    return Rules(trace.scorer, trace.parameters, decider)
+
+
+def rules_of_mixtures(mixtures: Sequence[Mixture]) -> Rules:
+    """The rules that mixtures by the same known groups draw among."""
+    models, start = [], 0
+    deciders = [each.decider for each in mixtures if isinstance(each.decider, GroupThresholds)]
+    for mixture, decider in zip(mixtures, deciders, strict=True):
+        models.append(decider.model + start)
+        start += len(mixture.parameters)
+    decider = replace(
+        deciders[0], model=np.concatenate(models), at=np.concatenate([one.at for one in deciders])
+    )
+    parameters = np.concatenate([mixture.parameters for mixture in mixtures])
+    return Rules(mixtures[0].scorer, parameters, decider)
+
+
+def numbered(trace: Trace, count: int) -> Trace:
+    """A trace of so many rules, whose parameters are their numbers, and whose values are not known."""
+    few = trace.only(np.zeros(count, dtype=int))
+    setting, numbers = np.full(count, NO_SETTING), np.arange(count)[:, None]
+    return replace(few, parameters=numbers, setting=setting, at=None)
