@@ -333,7 +333,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         rng.choice(chosen, 200),
         np.where(rng.random(200) < 0.02, rng.choice(chosen, 200), "12.5"),
     ]
-    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 300 + 50 * seed)
+    monkeypatch.setattr("ratebound.tables.contents.BLOCK", 300 + 50 * seed)
     found = []
     for name, last in {"plain": "x", "quoted": '"x"', "hard": '"x"', "harder": '"a ""; b"'}.items():
         quote = "" if name == "plain" else '"'
@@ -345,7 +345,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         path = write(tmp_path, f"{name}.csv", text)
         with monkeypatch.context() as patch:
             if name == "hard":
-                patch.setattr("ratebound.tables.texts.is_plain", lambda *_: False)
+                patch.setattr("ratebound.tables.texts.PLAIN", ())
             found.append(read_table(path))
     for other in found[1:]:
         assert len(other) == 200
@@ -360,7 +360,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
 
 
 def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("ratebound.tables.fields.CHUNK", 64)
+    monkeypatch.setattr("ratebound.tables.contents.BLOCK", 64)
     for quote in ("", '"'):
         rows = [f"{quote}{i}{quote},x" for i in range(50)]
         rows[40] += ",more"

@@ -18,9 +18,9 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import value_text
 from ratebound.tables.features import Features
+from ratebound.tables.fields import MISSING_MARKS
 from ratebound.tables.fitting import planned_columns, tallied
 from ratebound.tables.reading import Kind, Reading
-from ratebound.tables.sources import MISSING_MARKS
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.treatments import summed_up
 

@@ -19,6 +19,7 @@ _AMOUNT = re.compile(
     rf"\s?(?P<after>{_CURRENCY}|%)?\s*"
 )
 CODE = re.compile(r"\s*[+-]?0\d")  # 007 is rather a code than a number
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -31,15 +32,38 @@ def read_numbers(texts: Sequence[str]) -> Array:
     return np.array([float(t) if NUMERAL.fullmatch(t) else _amount(t) for t in texts])
 
 
+def is_id(text: str) -> bool:
+    """Whether a text is a whole number that is too long for 64 bits, and so rather an id.
+
+    >>> is_id("9223372036854775807"), is_id("9223372036854775808"), is_id("1e40")
+    (False, True, False)
+    """
+    if not _WHOLE.fullmatch(text):
+        return False
+    return len(text.strip()) > 30 or not -(2**63) <= int(text) < 2**63
+
+
+def amount_unit(text: str) -> str | None:
+    """The currency or percent sign of an amount, "" where it has none; None where it is no amount.
+
+    >>> [amount_unit(text) for text in ("$1,200.00", "12%", "1,200", "12,50 €")]
+    ['$', '%', '', None]
+    """
+    found = _AMOUNT.fullmatch(text)
+    return None if found is None else found["before"] or found["after"] or ""
+
+
 def are_amounts(texts: Sequence[str]) -> bool:
     """Whether all texts are amounts of one currency, or percents, or have commas between thousands.
 
     >>> are_amounts(["$5", "$1,200.00"]), are_amounts(["12%", "$5"]), are_amounts(["12", "5"])
     (True, False, False)
     """
-    if not all(map(_AMOUNT.fullmatch, texts)):  # which most texts show at once
-        return False
-    units = {found["before"] or found["after"] for found in map(_AMOUNT.fullmatch, texts) if found}
+    units = set()
+    for text in texts:  # of which most show at once that they are none
+        if (unit := amount_unit(text)) is None:
+            return False
+        units.add(unit)
     return len(units) == 1 and not all(map(NUMERAL.fullmatch, texts))
 
 

@@ -29,8 +29,9 @@ def read_arrow(content: Content, kinds: Mapping[str, Kind]) -> dict[str, Array]:
 
 def _table(content: Content) -> Any:
     arrow = import_extra("pyarrow", f"pyarrow, to read {content.name}", "parquet")
-    source = arrow.BufferReader(content.data)
-    is_file = content.data[:6] == b"ARROW1"
+    data = content.data
+    source = arrow.BufferReader(data)
+    is_file = data[:6] == b"ARROW1"
     is_stream = not is_file and content.name.lower().endswith(STREAMED)
     try:
         if is_file or is_stream:

@@ -14,13 +14,15 @@ import lzma
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from ratebound.base.extras import import_extra
 
 STANDARD_INPUT = "-"
+BLOCK = 1 << 21  # bytes read at a time
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 # What people have besides, and the function of pandas that reads it.
@@ -35,16 +37,61 @@ RUN_FILES = (".toml", ".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Content:
-    """A file's bytes, unpacked."""
+    """What a file holds, unpacked as it is read, as often as needed."""
 
     name: str  # of the file, for errors
-    data: bytes
+    source: Path | bytes  # bytes of what can be read only once
+
+    def blocks(self) -> Iterator[bytes]:
+        """What it holds, some bytes at a time."""
+        if isinstance(self.source, Path):
+            with open(self.source, "rb") as file:
+                yield from _unpacked(file, self.name)
+        else:
+            yield from _unpacked(io.BytesIO(self.source), self.name)
+
+    def opened(self) -> BinaryIO:
+        """The same as a stream."""
+        return as_stream(self.blocks())
+
+    @property
+    def data(self) -> bytes:
+        """All of it."""
+        return b"".join(self.blocks())
 
     @property
     def is_arrow(self) -> bool:
-        """Whether it is Parquet or Arrow, by its name or by its first bytes."""
-        begins_so = self.data[:4] == b"PAR1" == self.data[-4:] or self.data[:6] == b"ARROW1"
-        return begins_so or _suffix(self.name) in ARROW
+        """Whether it is Parquet or Arrow, by its name or by its first bytes and its last."""
+        if _suffix(self.name) in ARROW:
+            return True
+        with self.opened() as stream:
+            first = stream.read(6)
+            return first == b"ARROW1" or (first[:4] == b"PAR1" and stream.read().endswith(b"PAR1"))
+
+
+class _Blocks(io.RawIOBase):
+    """A stream of what an iterator gives."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self.given, self.block = blocks, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.block:
+            found = next(self.given, None)
+            if found is None:
+                return 0
+            self.block = memoryview(found)
+        size = min(len(buffer), len(self.block))
+        buffer[:size], self.block = self.block[:size], self.block[size:]
+        return size
+
+
+def as_stream(blocks: Iterator[bytes]) -> BinaryIO:
+    """A stream of what an iterator gives, block by block."""
+    return io.BufferedReader(_Blocks(blocks), BLOCK)
 
 
 def contents(paths: Sequence[str | Path]) -> list[Content]:
@@ -58,7 +105,10 @@ def digest_of(paths: Sequence[str | Path]) -> str | None:
         return None
     digest = hashlib.sha256()
     for content in contents(paths):
-        digest.update(hashlib.sha256(content.data).digest())
+        one = hashlib.sha256()
+        for block in content.blocks():
+            one.update(block)
+        digest.update(one.digest())
     return digest.hexdigest()
 
 
@@ -74,7 +124,7 @@ def _matching(path: str) -> list[str]:
 
 def _content(path: str) -> Content:
     if path == STANDARD_INPUT:
-        return Content("the standard input", _unpacked(sys.stdin.buffer.read(), "the standard input"))
+        return Content("the standard input", sys.stdin.buffer.read())
     source = Path(path)
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
@@ -84,7 +134,7 @@ def _content(path: str) -> Content:
             "all its tables"
         )
     _check_kind(source)
-    return Content(path, _unpacked(source.read_bytes(), path))
+    return Content(path, source if source.is_file() else source.read_bytes())  # a pipe is read once
 
 
 def _suffix(name: str) -> str:
@@ -112,34 +162,39 @@ def _check_kind(source: Path) -> None:
         raise ValueError(f"{source} is a saved model, and a table was expected")
 
 
-def _unpacked(data: bytes, name: str) -> bytes:
-    for start, unpack in UNPACKED.items():
-        if data.startswith(start):
-            try:
-                return unpack(data)
-            except UNREADABLE as error:
-                raise ValueError(f"{name} cannot be unpacked: {error}") from None
-    return data
+def _unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
+    """The bytes of a file, unpacked if its first ones say that it is packed."""
+    first = file.read(max(map(len, UNPACKED)))
+    file.seek(0)
+    unpack = next((opened for start, opened in UNPACKED.items() if first.startswith(start)), None)
+    if unpack is None:
+        yield from iter(lambda: file.read(BLOCK), b"")
+        return
+    try:
+        with unpack(file) as stream:
+            while block := bytes(stream.read(BLOCK)):
+                yield block
+    except UNREADABLE as error:
+        raise ValueError(f"{name} cannot be unpacked: {error}") from None
 
 
-def _unzipped(data: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        inside = [each for each in archive.namelist() if not each.endswith("/")]
-        inside = [each for each in inside if not each.startswith("__MACOSX/")]
-        if "[Content_Types].xml" in inside:
-            raise ValueError("it is a spreadsheet or a document; save the sheet as a CSV")
-        if len(inside) != 1:
-            raise ValueError(
-                f"it holds {len(inside)} files, {', '.join(inside[:5])}; unpack it, and name the tables "
-                "that are meant"
-            )
-        return archive.read(inside[0])
+def _unzipped(file: BinaryIO) -> BinaryIO:
+    archive = zipfile.ZipFile(file)
+    inside = [each for each in archive.namelist() if not each.endswith("/")]
+    inside = [each for each in inside if not each.startswith("__MACOSX/")]
+    if "[Content_Types].xml" in inside:
+        raise ValueError("it is a spreadsheet or a document; save the sheet as a CSV")
+    if len(inside) != 1:
+        raise ValueError(
+            f"it holds {len(inside)} files, {', '.join(inside[:5])}; unpack it, and name the tables "
+            "that are meant"
+        )
+    return cast(BinaryIO, archive.open(inside[0]))
 
 
-def _unpacked_zst(data: bytes) -> bytes:
+def _unpacked_zst(file: BinaryIO) -> BinaryIO:
     arrow = import_extra("pyarrow", "pyarrow, to unpack Zstandard", "parquet")
-    with arrow.input_stream(io.BytesIO(data), compression="zstd") as stream:
-        return bytes(stream.read())
+    return cast(BinaryIO, arrow.input_stream(file, compression="zstd"))
 
 
 UNREADABLE = (
@@ -151,10 +206,10 @@ UNREADABLE = (
     lzma.LZMAError,
     zipfile.BadZipFile,
 )
-UNPACKED: dict[bytes, Callable[[bytes], bytes]] = {  # by the first bytes of what is packed
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh91AY&SY": bz2.decompress,
-    b"\xfd7zXZ\x00": lzma.decompress,
+UNPACKED: dict[bytes, Callable[[BinaryIO], Any]] = {  # by the first bytes of what is packed
+    b"\x1f\x8b": gzip.open,
+    b"BZh91AY&SY": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": _unpacked_zst,
     b"PK\x03\x04": _unzipped,
 }

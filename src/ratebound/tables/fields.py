@@ -1,13 +1,12 @@
 """Cells of plain texts, found and read by arrays, many times faster than one by one.
 
-In a plain text every line is a row and every separator parts two cells: nothing is quoted, or whole
-cells are and hold neither. All others are left to Python's own reader, and a cell that is not a plain
-number to Python's own numbers.
+In a plain chunk of a text every line is a row and every separator parts two cells. All others are left
+to pyarrow or to Python's own reader, and a cell that is not a plain number to Python's own numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,13 +14,24 @@ import numpy as np
 
 from ratebound.base.types import Array
 
-CHUNK = 1 << 20  # bytes taken at a time
 NEWLINE, RETURN, QUOTE, POINT, MINUS, ZERO = b'\n\r".-0'
 # A whole number of so many digits, divided by a power of ten, is the float nearest to the quotient.
 DIGITS = 15
 POWERS = 10.0 ** np.arange(DIGITS + 1)
-# Encodings in which the bytes of separators and digits are those of ASCII, and stand for nothing else.
-PLAIN = ("utf-8", "utf-8-sig", "ascii", "cp1252", "iso8859-1")
+# What stands for a missing number; among texts, each of these but the first is a value like any other.
+MISSING_MARKS = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
+)
+COUNTED_MARKS = MISSING_MARKS - {"", "NaN", "nan"}  # the last of which are no number to everyone
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Cells as numbers: all whole, or all floats with NaN for missing ones and no zero below zero."""
+
+    values: Array
+    marks: Mapping[str, int]  # of missing numbers, and how many of each
+    comma: str = ""  # the first cell with a decimal comma
 
 
 class Cells(Protocol):
@@ -31,7 +41,10 @@ class Cells(Protocol):
     def texts(self) -> Sequence[str]:
         """The cells as they are written."""
 
-    def numbers(self) -> Array | None:
+    def coded(self) -> tuple[Sequence[str], Array]:
+        """The cells that differ, the first ones first, and for each cell which of them it is."""
+
+    def numbers(self, commas: bool) -> Numbers | None:
         """The cells as numbers where that is quick to tell; None says nothing."""
 
 
@@ -41,7 +54,10 @@ class Strings:
 
     texts: Sequence[str]
 
-    def numbers(self) -> None:
+    def coded(self) -> tuple[Sequence[str], Array]:
+        return _coded(self.texts)
+
+    def numbers(self, commas: bool) -> None:
         """Nothing is quick here."""
 
 
@@ -62,7 +78,10 @@ class Fields:
         spelled = {cell: cell.decode(self.encoding) for cell in set(cells)}
         return list(map(spelled.__getitem__, cells))
 
-    def numbers(self) -> Array | None:
+    def coded(self) -> tuple[Sequence[str], Array]:
+        return _coded(self.texts)
+
+    def numbers(self, commas: bool) -> Numbers | None:
         """The cells as whole numbers or as floats with NaN for empty ones, if all are plainly written.
 
         That is digits with at most one point among them and a minus before them, but not 007: a number
@@ -72,8 +91,8 @@ class Fields:
         if width > DIGITS + 2:
             return None
         letters = np.frombuffer(self.chunk, np.uint8)
-        long = self.ends - self.starts > 1
-        first = self.starts[long]
+        first = self.starts + (letters.take(self.starts, mode="clip") == MINUS)
+        first = first[self.ends - first > 1]
         if ((letters[first] == ZERO) & (letters[first + 1] - ZERO < 10)).any():
             return None
         size = len(self.starts)
@@ -98,44 +117,20 @@ class Fields:
             return None
         sign = np.where(letters[np.minimum(self.starts, len(letters) - 1)] == MINUS, -1, 1)
         if not fraction.any() and not empty.any():
-            return sign * whole
-        return np.where(empty, np.nan, sign * (whole / POWERS[places]))
+            return Numbers(sign * whole, {})
+        return Numbers(np.where(empty, np.nan, sign * whole / POWERS[places]), {})
 
 
-def is_plain(data: bytes, encoding: str, sep: str) -> bool:
-    """Whether every line of a text is a row, and every separator parts two cells."""
-    single = data.count(b"\r") != data.count(b"\r\n")
-    if encoding not in PLAIN or single or not sep.isascii():
-        return False
-    return b'"' not in data or all(_quotes_cells(chunk, sep) for chunk in lines_of(data))
+def _coded(texts: Sequence[str]) -> tuple[Sequence[str], Array]:
+    place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    return list(place), np.fromiter(map(place.__getitem__, texts), dtype=np.intp, count=len(texts))
 
 
-def _quotes_cells(chunk: bytes, sep: str) -> bool:
-    """Whether quotes stand only around whole cells, and no separator or newline between them."""
-    letters = np.frombuffer(chunk, np.uint8)
-    quotes = np.flatnonzero(letters == QUOTE)
-    if len(quotes) % 2:
-        return False
-    opening, closing = quotes[::2], quotes[1::2]
-    parts = (letters == ord(sep)) | (letters == NEWLINE)
-    count = np.cumsum(parts)
-    begins = (opening == 0) | parts[opening - 1]
-    ends = parts[closing + 1] | (letters[closing + 1] == RETURN)
-    return bool((begins & ends & (count[opening] == count[closing])).all())
-
-
-def lines_of(data: bytes) -> Iterator[bytes]:
-    """The text by chunks of whole lines, each of which ends with a newline."""
-    start = 0
-    while start < len(data):
-        end = data.rfind(b"\n", start, start + CHUNK) + 1 or data.find(b"\n", start) + 1 or len(data)
-        chunk = data[start:end]
-        yield chunk if chunk.endswith(b"\n") else chunk + b"\n"
-        start = end
-
-
-def fields_of(chunk: bytes, sep: str, width: int, encoding: str) -> list[Cells] | None:
-    """The cells of a chunk of lines by column; None where a line has more or fewer than `width`."""
+def fields_of(
+    chunk: bytes, sep: str, names: Sequence[str], wanted: Iterable[str], encoding: str
+) -> dict[str, Cells] | None:
+    """The cells of a chunk by column; None where it is not plain, with as many cells a line as names."""
+    width = len(names)
     letters = np.frombuffer(chunk, np.uint8)
     ends = np.flatnonzero((letters == ord(sep)) | (letters == NEWLINE))
     is_end = letters[ends] == NEWLINE
@@ -145,8 +140,12 @@ def fields_of(chunk: bytes, sep: str, width: int, encoding: str) -> list[Cells] 
     last = slice(width - 1, None, width)
     returned = (ends[last] > starts[last]) & (letters[ends[last] - 1] == RETURN)
     ends[last] -= returned
-    quoted = (ends > starts) & (letters[starts] == QUOTE)
+    quoted = letters[starts] == QUOTE
+    whole = (letters[ends - 1] == QUOTE) & (ends - starts > 1)
+    if chunk.count(b'"') != 2 * (quoted & whole).sum():
+        return None  # some quotation mark is inside a cell
     starts, ends = starts + quoted, ends - quoted
     if width == 1 and (starts == ends).any():
         return None  # an empty line is no row
-    return [Fields(chunk, starts[i::width], ends[i::width], encoding) for i in range(width)]
+    places = {name: slice(names.index(name), None, width) for name in wanted}
+    return {n: Fields(chunk, starts[of], ends[of], encoding) for n, of in places.items()}

@@ -10,16 +10,19 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from ratebound.tables.contents import Content
-from ratebound.tables.fields import Cells, Strings, fields_of, is_plain, lines_of
+from ratebound.tables.arrow_fields import arrow_fields_of
+from ratebound.tables.chunks import PLAIN, chunks_of
+from ratebound.tables.contents import Content, as_stream
+from ratebound.tables.fields import Cells, Strings, fields_of
 from ratebound.tables.reading import Reading
 
 BATCH = 1 << 12  # rows taken at a time, few enough to stay in a processor's cache
+SMALL = 1 << 18  # bytes that are read before pyarrow would be loaded
 SAMPLE = 50  # lines that are looked at first
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SPELLED = {"\\t": "\t", "tab": "\t"}  # how people spell a tab on a command line
@@ -42,37 +45,56 @@ class Text:
     sep: str
     header: bool
     names: tuple[str, ...]
+    lines: int  # about as many as there are rows
     notice: str = ""
 
     @property
     def name(self) -> str:
         return self.content.name
 
-    def batches(self) -> Iterator[Sequence[Cells]]:
-        """The cells by column, some rows at a time."""
-        if is_plain(self.content.data, self.encoding, self.sep):
-            yield from self._plain_batches()
+    def batches(self, wanted: Collection[str]) -> Iterator[Mapping[str, Cells]]:
+        """The cells of these columns, some rows at a time."""
+        if self.encoding not in PLAIN or not self.sep.isascii() or self.sep == " ":
+            yield from self._by_python(self.content.blocks(), self.encoding, 0, self.header, wanted)
             return
-        with _opened(self.content.data, self.encoding) as lines:
-            rows = self._rows(lines, 0)
-            if self.header:
-                next(rows, None)
-            yield from _by_column(rows)
-
-    def _plain_batches(self) -> Iterator[Sequence[Cells]]:
-        """The same of a plain text, a chunk of lines at a time."""
-        mark = codecs.BOM_UTF8 if self.content.data.startswith(codecs.BOM_UTF8) else b""
-        encoding = "utf-8" if mark else self.encoding
+        blocks, encoding = self.content.blocks(), self.encoding
+        if encoding == "utf-8-sig":
+            blocks, encoding = chain([next(blocks).removeprefix(codecs.BOM_UTF8)], blocks), "utf-8"
         above, named = 0, self.header
-        for chunk in lines_of(self.content.data[len(mark) :]):
-            found = None if named else fields_of(chunk, self.sep, len(self.names), encoding)
+        chunks = chunks_of(blocks, self.sep)
+        for chunk in chunks:
+            if chunk.is_odd:
+                rest = chain([chunk.data], (each.data for each in chunks))
+                yield from self._by_python(rest, encoding, above, named, wanted)
+                return
+            data = chunk.data
+            if named:
+                reader = _reader(_decoded(iter([data]), encoding), self.sep)
+                named = next(filter(None, reader), None) is None
+                above += reader.line_num
+                data = data.split(b"\n", reader.line_num)[-1]
+            if not data:
+                continue
+            given = data, self.sep, self.names, wanted, encoding
+            found = arrow_fields_of(*given) if len(data) > SMALL else None
+            found = fields_of(*given) if found is None else found
             if found is not None:
                 yield found
-            else:  # the first chunk, and those in which some line is empty or not as long as others
-                rows = self._rows(_opened(chunk, encoding), above)
-                named = named and next(rows, None) is None
-                yield from _by_column(rows)
-            above += chunk.count(b"\n")
+            else:  # some line is empty, not as long as others, or within quotation marks
+                yield from self._by_python(iter([data]), encoding, above, False, wanted)
+            above += data.count(b"\n")
+
+    def _by_python(
+        self, blocks: Iterator[bytes], encoding: str, above: int, named: bool, wanted: Collection[str]
+    ) -> Iterator[Mapping[str, Cells]]:
+        """The same by Python's own reader, of the rest of a text below so many lines."""
+        places = {name: self.names.index(name) for name in wanted}
+        rows = self._rows(_decoded(blocks, encoding), above)
+        if named:
+            next(rows, None)
+        while batch := list(islice(rows, BATCH)):
+            columns = list(zip(*batch, strict=True))
+            yield {name: Strings(columns[place]) for name, place in places.items()}
 
     def _rows(self, lines: Any, above: int) -> Iterator[list[str]]:
         """The rows in some lines, each of which must have a cell for every column."""
@@ -91,16 +113,9 @@ class Text:
             raise ValueError(_unread(said, self.sep)) from None
 
 
-def _by_column(rows: Iterator[list[str]]) -> Iterator[Sequence[Cells]]:
-    while batch := list(islice(rows, BATCH)):
-        yield [Strings(cells) for cells in zip(*batch, strict=True)]
-
-
 def as_text(content: Content, reading: Reading) -> Text:
     """The text in a file, with all that is needed to read its cells."""
-    if not content.data:
-        raise ValueError(f"{content.name} is empty: its first line must name the columns")
-    encoding, notice = _encoding(content, reading.encoding)
+    encoding, lines, notice = _encoding(content, reading.encoding)
     sep = _separator(content, encoding) if reading.sep is None else _checked_separator(reading.sep)
     try:
         first, others = _sample(content, encoding, sep)
@@ -122,7 +137,7 @@ def as_text(content: Content, reading: Reading) -> Text:
         )
     header = reading.header is not False
     names = _names(first, content.name) if header else [f"column{i + 1}" for i in range(len(first))]
-    return Text(content, encoding, sep, header, tuple(names), notice)
+    return Text(content, encoding, sep, header, tuple(names), lines, notice)
 
 
 def is_number(cell: str) -> bool:
@@ -141,12 +156,22 @@ def is_number(cell: str) -> bool:
 # --- encodings -----------------------------------------------------------------------------------
 
 
-def _encoding(content: Content, given: str | None) -> tuple[str, str]:
-    """The encoding of a text, and a notice where it is a guess."""
-    marked = next((named for mark, named in MARKS.items() if content.data.startswith(mark)), None)
+def _encoding(content: Content, given: str | None) -> tuple[str, int, str]:
+    """The encoding of a text, the number of its lines, and a notice where the encoding is a guess."""
+    with content.opened() as stream:
+        first = stream.read(1 << 16)
+    marked = next((named for mark, named in MARKS.items() if first.startswith(mark)), None)
     if given is not None or marked is not None:
-        return _checked_encoding(content, given or str(marked)), ""
-    if b"\0" in content.data[: 1 << 16]:
+        said = given or str(marked)
+        try:
+            lines = _lines(content, said)
+        except LookupError:
+            raise ValueError(f"--encoding {said}: there is none of that name; try cp1252") from None
+        except UnicodeError as error:
+            raise ValueError(f"{content.name} is not text in {said}: {error}") from None
+        named = codecs.lookup(said).name
+        return ("utf-8-sig" if named == "utf-8" and marked == "utf-8-sig" else named), lines, ""
+    if b"\0" in first:
         raise ValueError(
             f"{content.name} is not a table in text: it holds zero bytes. Where it is UTF-16 without a "
             "mark, say --encoding utf-16-le"
@@ -154,31 +179,32 @@ def _encoding(content: Content, given: str | None) -> tuple[str, str]:
     guess = f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding says otherwise"
     for encoding, notice in {"utf-8": "", FALLBACK: guess}.items():
         try:
-            content.data.decode(encoding)
-        except UnicodeDecodeError:
+            return encoding, _lines(content, encoding), notice
+        except UnicodeError:
             continue
-        return encoding, notice
     raise ValueError(
         f"{content.name} is text neither in UTF-8 nor in {FALLBACK}: say --encoding, as in "
         "--encoding latin-1"
     )
 
 
-def _checked_encoding(content: Content, given: str) -> str:
-    """The encoding by its own name, where the text can be read in it."""
-    try:
-        _opened(content.data, given).read()
-    except LookupError:
-        raise ValueError(f"--encoding {given}: there is none of that name; try cp1252") from None
-    except UnicodeError as error:
-        raise ValueError(f"{content.name} is not text in {given}: {error}") from None
-    named = codecs.lookup(given).name
-    marked = named == "utf-8" and content.data.startswith(codecs.BOM_UTF8)
-    return "utf-8-sig" if marked else named
+def _lines(content: Content, encoding: str) -> int:
+    """The number of newlines in a text, all of which must be in this encoding."""
+    io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # which refuses what is no encoding of texts
+    decoder, lines, read = codecs.getincrementaldecoder(encoding)(), 0, 0
+    for block in chain(content.blocks(), [b""]):
+        start = read - len(decoder.getstate()[0])
+        try:
+            decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            raise UnicodeError(f"{error.reason} at byte {start + error.start:,}") from None
+        lines += block.count(b"\n")
+        read += len(block)
+    return lines
 
 
-def _opened(data: bytes, encoding: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
+def _decoded(blocks: Iterator[bytes], encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(as_stream(blocks), encoding=encoding, newline="")
 
 
 # --- separators ----------------------------------------------------------------------------------
@@ -222,7 +248,7 @@ def _separator(content: Content, encoding: str) -> str:
 
 def _sample(content: Content, encoding: str, sep: str) -> tuple[list[str], list[list[str]]]:
     """The cells of the first line and of some after it, without blanks around them."""
-    with _opened(content.data, encoding) as lines:
+    with _decoded(content.blocks(), encoding) as lines:
         reader = _reader(lines, sep)
         try:
             rows = [[cell.strip() for cell in cells] for cells in islice(filter(None, reader), SAMPLE)]

@@ -1,0 +1,192 @@
+"""What a column of cells holds, settled while its cells go by, whatever batches they come in.
+
+A column holds numbers if all its cells do that are not missing. Otherwise it holds texts, or amounts if
+all its texts are such.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.tables.amounts import CODE, NUMERAL, amount_unit, is_id, read_numbers
+from ratebound.tables.fields import COUNTED_MARKS, MISSING_MARKS, Cells, Numbers
+from ratebound.tables.reading import Kind
+
+
+@dataclass
+class Column:
+    """What is known of a column; it may have been said to be of texts or of numbers."""
+
+    said: Kind | None = None
+    is_text: bool = False
+    gave_up: bool = False  # it looked like numbers, and must be read again as texts
+    cells: int = 0  # seen so far
+    whole: bool = True  # all numbers are, and none is missing
+    some: bool = False  # number is there
+    marks: Counter[str] = field(default_factory=Counter)  # of missing numbers, and how many of each
+    comma: str = ""  # a number that was written with a decimal comma
+    fraction: str = ""  # the first number that is not whole
+    text: str = ""  # the first one
+    units: set[str | None] = field(default_factory=set)  # of texts that are amounts
+    numerals: bool = True  # all texts are
+    amounts: bool = True  # all texts are
+
+    def __post_init__(self) -> None:
+        self.is_text = self.is_text or self.said == "text"
+        self.amounts = self.said != "text"
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it must be read again as texts, once all cells were seen."""
+        only_marks = bool(self.marks) and not self.some and self.said != "number"
+        return self.gave_up or (not self.is_text and only_marks)
+
+    @property
+    def holds_amounts(self) -> bool:
+        """Whether its texts are amounts of one unit, once all cells were seen."""
+        return self.is_text and self.amounts and len(self.units) == 1 and not self.numerals
+
+    @property
+    def dtype(self) -> type:
+        """Of its values, once all cells were seen."""
+        if self.is_text and not self.holds_amounts:
+            return object
+        return np.int64 if self.whole and self.cells and not self.is_text else np.float64
+
+    def take_in(self, cells: Cells, commas: bool, same: dict[str, str]) -> Array | None:
+        """Learn from more cells, and give what they hold; None where it must be read again as texts.
+
+        Equal texts share one string, as in `same`.
+        """
+        if not self.is_text:
+            if (found := numbers_in(cells, commas)) is not None:
+                self._learn_numbers(found)
+                return found.values
+            if self.cells:
+                self.gave_up = True
+                return None
+            self.is_text = True
+        words, codes = cells.coded()
+        bare = [word.strip() for word in words]
+        self.cells += len(codes)
+        self._learn_texts(list(filter(None, bare)))
+        return np.array([same.setdefault(text, text) or None for text in bare], dtype=object)[codes]
+
+    def values(self, cells: Cells, commas: bool) -> Array:
+        """What some cells hold, in a column that is settled."""
+        if not self.is_text:
+            found = numbers_in(cells, commas)
+            if found is None:
+                raise ValueError("the file has changed while it was read: read it again")
+            return found.values.astype(self.dtype, copy=False)
+        words, codes = cells.coded()
+        bare = [word.strip() for word in words]
+        if self.holds_amounts:
+            return read_numbers(bare)[codes]
+        return np.array([text or None for text in bare], dtype=object)[codes]
+
+    def joined(self, parts: Sequence[Array]) -> Array:
+        """The column of what all its cells were found to hold."""
+        if not parts:
+            return np.empty(0, dtype=object)
+        if not self.holds_amounts:
+            return np.concatenate(parts)
+        texts = {text for part in parts for text in part.tolist() if text is not None}
+        number = {None: math.nan} | dict(zip(texts, read_numbers(list(texts)).tolist(), strict=True))
+        return np.array([number[text] for part in parts for text in part.tolist()])
+
+    def _learn_numbers(self, found: Numbers) -> None:
+        self.cells += len(found.values)
+        self.marks.update(found.marks)
+        self.comma = self.comma or found.comma
+        if found.values.dtype.kind == "i":
+            self.some = self.some or bool(len(found.values))
+            return
+        self.whole = False
+        self.some = self.some or not np.isnan(found.values).all()
+        if not self.fraction:
+            parts = np.isfinite(found.values) & (found.values != np.floor(found.values))
+            self.fraction = str(found.values[np.argmax(parts)]) if parts.any() else ""
+
+    def _learn_texts(self, texts: Sequence[str]) -> None:
+        if not self.amounts or not texts:
+            return
+        self.text = self.text or texts[0]
+        for text in texts:
+            unit = amount_unit(text)
+            if unit is None:
+                self.amounts = False
+                return
+            self.units.add(unit)
+            self.numerals = self.numerals and NUMERAL.fullmatch(text) is not None
+
+
+def numbers_in(given: Cells, commas: bool) -> Numbers | None:
+    """Cells as numbers, of which all must be numbers or missing; None where some are not.
+
+    `commas` says that one may stand for the decimal point.
+    """
+    if (found := given.numbers(commas)) is not None:
+        return found
+    cells, comma = given.texts, ""
+    together = "".join(cells)
+    # Python reads 1_000 as a number, and 007; in a table these are names and codes.
+    if "_" in together or any(map(CODE.match, cells)):
+        return None
+    if commas and "," in together:
+        comma = next(cell for cell in cells if "," in cell).strip()
+        cells = [cell.replace(",", ".") for cell in cells]
+    try:
+        return Numbers(np.fromiter(map(int, cells), dtype=np.int64, count=len(cells)), {}, comma)
+    except OverflowError:  # longer than any number: an id
+        return None
+    except ValueError:
+        return _fractional(cells, comma)
+
+
+def _fractional(cells: Sequence[str], comma: str) -> Numbers | None:
+    stripped = list(map(str.strip, cells))
+    try:
+        found = np.array([math.nan if cell in MISSING_MARKS else float(cell) for cell in stripped])
+    except ValueError:
+        return None
+    large = np.flatnonzero(np.abs(found) >= 2.0**63).tolist()
+    if any(is_id(stripped[row]) for row in large):
+        return None
+    marks = Counter(cell for cell in stripped if cell in COUNTED_MARKS)
+    return Numbers(found + 0.0, marks, comma)  # without zeros below zero
+
+
+def told(columns: Mapping[str, Column]) -> list[str]:
+    """What was taken for numbers that does not look like one everywhere."""
+    numbers = {name: column for name, column in columns.items() if not column.is_text}
+    said = []
+    marks = [
+        f"{count:,} {mark!r} in {name!r}"
+        for name, column in numbers.items()
+        for mark, count in column.marks.items()
+    ]
+    if marks:
+        said.append(f"among numbers these are missing values: {few(marks)}")
+    commas = [f"{name!r} ({column.comma})" for name, column in numbers.items() if column.comma]
+    if commas:
+        said.append(f"commas are read as decimal points in {few(commas)}")
+        points = {name: column.fraction for name, column in numbers.items() if not column.comma}
+        if shown := [f"{name!r} ({value})" for name, value in points.items() if value]:
+            said.append(f"points are read as decimal points beside them, in {few(shown)}")
+    amounts = [f"{name!r} ({column.text})" for name, column in columns.items() if column.holds_amounts]
+    if amounts:
+        said.append(f"amounts are read as the numbers in them in {few(amounts)}")
+    return said
+
+
+def few(words: Iterable[str]) -> str:
+    """Some words, and how many there are besides."""
+    words = list(words)
+    return ", ".join(words[:10]) + (f" and {len(words) - 10} more" if len(words) > 10 else "")
