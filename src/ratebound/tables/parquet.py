@@ -48,10 +48,10 @@ class Parquet(Population):
     """Rows in Parquet files, larger than memory if need be, wherever a population stands.
 
     `paths` are files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a
-    column of each key. `label` and `weight` are columns. The model sees the `features`, by default all
-    columns but those and `columns`; constraints may speak of both. `positive` and `classes` are as for
-    `rb.Population`. `memory` is how many bytes the features may take that are read at a time; besides
-    them a label, and where there is one a weight, of every row is kept.
+    column of each key. `label` and `weight` are columns. The model sees the `features`; constraints may
+    speak of these and of `columns`. Each is by default all columns that have no other role. `positive`
+    and `classes` are as for `rb.Population`. `memory` is how many bytes the features may take that are
+    read at a time; besides them a label, and where there is one a weight, of every row is kept.
 
     Each pass of training goes through the row groups in a new order, as many of them at a time as
     `memory` holds, and through their rows in a new order again. So write files with row groups of some
@@ -165,9 +165,15 @@ class Parquet(Population):
     @cached_property
     def features(self) -> Any:
         """The features as numbers on disk, for learners that read them in pieces or windows."""
-        example = self._matrix(0)
-        sizes = self.unit_sizes
-        return WindowedRows(self._matrix, sizes, example.shape[1], self._dtype(example), self.memory)
+        units = np.flatnonzero(self.unit_sizes)
+        example = self._matrix(int(units[0]))
+        return WindowedRows(
+            lambda place: self._matrix(int(units[place])),
+            self.unit_sizes[units],
+            example.shape[1],
+            self._dtype(example),
+            self.memory,
+        )
 
     def _dtype(self, example: Array) -> Any:
         """The type of all numbers, the same for units with gaps and without."""
@@ -197,8 +203,14 @@ class Parquet(Population):
         return self.read_column(str(name))
 
     def check_column(self, name: Name) -> None:
-        if name not in self.groups.names:
-            raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
+        if name in self.column_names:
+            return
+        if name in self.groups.names:
+            raise ValueError(
+                f"column {name!r} is in the files, but neither among features= nor among columns=: name "
+                "it in columns=, if constraints are to speak of it"
+            )
+        raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
         seen = copy.copy(self)
@@ -258,8 +270,12 @@ def _chosen(
     for name in features or ():
         if name in hidden:
             raise ValueError(f"column {name!r} cannot be a feature, it is the label or the weight")
-    others = [name for name in groups.names if name not in {*hidden, *(columns or ())}]
-    return list(others if features is None else features), list(columns or ())
+    others = [name for name in groups.names if name not in hidden]
+    if features is None:
+        features = [name for name in others if name not in (columns or ())]
+    if columns is None:
+        columns = [name for name in others if name not in features]
+    return list(features), list(columns)
 
 
 def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling, Array]:
