@@ -1,7 +1,8 @@
 """Games that one process plays, or several together with a share of the rows each.
 
 As a script, ``python -m tests.game.in_processes FOLDER RANK COUNT``, it plays them all and writes what
-came of them to a file. The rows of process p of N are p, p + N, ...
+came of them to a file. The rows of process p of N are p, p + N, ... What begins with OWN depends on
+chance that each process has for itself.
 """
 
 import sys
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import ratebound as rb
+from ratebound.game.trace import judged_on
 
 
 def people(count, seed, weighted=False):
@@ -22,12 +24,13 @@ def people(count, seed, weighted=False):
     return rb.Population(X, y, columns, weights=random.uniform(0.5, 2, count) if weighted else None)
 
 
-def flowers(count):
-    """Three classes."""
+def flowers(count, rank, processes):
+    """Rows of four classes, of which each of two processes has three."""
     random = np.random.default_rng(5)
-    y = random.integers(3, size=count)
-    X = random.normal(size=(count, 5)) + np.eye(3, 5)[y]
-    return rb.Population(X, np.array(["iris", "lily", "rose"])[y], {"wild": random.random(count) > 0.4})
+    y = random.integers(3, size=count) + np.arange(count) % 2
+    X = random.normal(size=(count, 5)) + np.eye(4, 5)[y]
+    X, y, wild = (each[rank::processes] for each in (X, y, random.random(count) > 0.4))
+    return rb.Population(X, np.array(["iris", "lily", "rose", "tulip"])[y], {"wild": wild})
 
 
 PROBLEM = rb.Problem(
@@ -48,8 +51,8 @@ def network():
     return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1))
 
 
-def played(rank, count):
-    """All games, by name, on the share of this process."""
+def played(rank, count, folder):
+    """All games, by name, on the share of this process; `folder` has rows in a Parquet file."""
 
     def share(rows):
         return rows.only(np.arange(rank, len(rows), count))
@@ -86,7 +89,14 @@ def played(rank, count):
     best = compiled(rb.Problem(maximize=rb.f_score()), people(400, 4))
     found["a goal that is no sum"] = rb.play(best, wide, **how | {"rounds": 4})
     several = rb.Problem(rb.error_rate(), [rb.recall(of="rose", wild=True) >= 0.8])
-    found["several classes"] = rb.play(compiled(several, flowers(400)), wide, **how)
+    found["several classes"] = rb.play(rb.compile(several, flowers(400, rank, count)), wide, **how)
+    on_disk = rb.Parquet(f"{folder}/rows.parquet", label="y", columns=["sex"])
+    stored = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(sex="M") <= 0.3]), on_disk)
+    found["rows on disk"] = judged_on(found["linear, batches"], stored)
+    drawn = {"batch_size": 64, "rounds": 8, "keep": rb.Keep(every=4)}
+    found["OWN shuffled"] = rb.play(train, wide, **drawn)
+    found["OWN folds"] = rb.play(train, wide, judge=rb.Folds(3), **drawn)
+    found["OWN on disk"] = rb.play(stored, wide, **drawn)
     return found
 
 
@@ -137,7 +147,7 @@ def main(folder, rank, count):
     )
     found = {
         f"{game}/{name}": array
-        for game, trace in played(rank, count).items()
+        for game, trace in played(rank, count, folder).items()
         for name, array in numbers(trace).items()
     }
     found |= {

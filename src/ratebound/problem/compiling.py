@@ -43,7 +43,7 @@ from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression, Ratio
 from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, class_of, is_cost, place_of
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
+from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, in_order, value_text
 
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
@@ -122,7 +122,7 @@ def _weight(population: Population) -> float:
 
 def _classes(populations: dict[str, Population], first: str) -> Classes:
     """The classes there are to decide between: those of the first population that knows any."""
-    known = [population.classes for population in populations.values()]
+    known = [_of_all(population.classes) for population in populations.values()]
     found = next((classes for classes in known if classes is not None), TWO)
     for name, classes in zip(populations, known, strict=True):
         several = max(len(found), len(classes or ())) > 2  # two may be called yes and no by any name
@@ -134,6 +134,14 @@ def _classes(populations: dict[str, Population], first: str) -> Classes:
                 "rb.Population(..., classes=[...])"
             )
     return found
+
+
+def _of_all(own: Classes | None) -> Classes | None:
+    """The classes of a population, where each process knows those of its own rows."""
+    every = list(dict.fromkeys(each for each in gathered(own) if each is not None))
+    if len(every) <= 1:
+        return every[0] if every else None
+    return tuple(sorted({value for each in every for value in each}, key=in_order))
 
 
 def _check_said(problem: Problem, classes: Classes) -> None:
