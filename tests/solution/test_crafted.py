@@ -129,7 +129,7 @@ def test_a_changed_document_is_refused_or_decides(saved, places, tmp_path):
     chance = random.Random(0)
     count = 0
     for *way, last in ways:
-        for value in (*chance.sample(ODD, 3), "gone"):
+        for value in (*chance.sample(ODD, 2), "gone"):
             changed = copy.deepcopy(document)
             part = changed
             for key in way:
@@ -139,7 +139,7 @@ def test_a_changed_document_is_refused_or_decides(saved, places, tmp_path):
             else:
                 part[last] = value
             count += refused(write(tmp_path / "model.safetensors", changed, tensors), rows, columns)
-    assert count > 2 * len(ways)
+    assert count > 1.5 * len(ways)
 
 
 def test_changed_tensors_are_refused_or_decide(saved, tmp_path):

