@@ -169,7 +169,7 @@ def test_kinds_do_not_depend_on_the_pieces(monkeypatch):
 
 
 def test_rows_that_differ_too_much_are_refused_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(kinds, "MOST", 100)
+    monkeypatch.setattr(kinds, "MOST", 400)  # numbers, of which a kind has four
     rows = drawn(0, 400, False, ("no", "yes"))
     rows.weights = np.random.default_rng(0).random(400)
     with pytest.raises(ValueError, match=r"more than 100 of its rows differ.*in_memory"):
@@ -237,3 +237,20 @@ def test_audits_and_certificates_of_files_are_those_of_tables(tmp_path):
     )
     assert [each.rows for each in found.promises] == [each.rows for each in wanted.promises]
     assert found.populations == {"certified": int(rows.y.sum())}
+
+
+def test_mixtures_of_very_many_members_come_in_parts(monkeypatch):
+    """Their rows are told apart by the share of the members that say yes."""
+    monkeypatch.setattr(kinds, "PART", 1)
+    random = np.random.default_rng(0)
+    rows = drawn(0, 3000, False, ("no", "yes"))
+    levels = random.normal(size=40) / 3
+    weights = random.random(40)
+    model = SimpleNamespace(
+        weights=weights / weights.sum(),
+        thresholds={"cautious": random.random(40)},
+        member_scores=lambda X: X[:, :1] + levels,
+    )
+    problem = rb.Problem("error_rate()", [TWO[0], TWO[1], TWO[-2]])
+    wanted, found = (rb.audit(problem, model, each) for each in (rows, InPieces.of(rows, 2500)))
+    alike(found.to_dict(), wanted.to_dict(), rel=1e-7)

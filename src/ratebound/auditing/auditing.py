@@ -15,7 +15,8 @@ from ratebound.auditing._intervals import Interval, Rows, area, clopper_pearson
 from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import sum_interval
-from ratebound.auditing.decided import Decided, among_trained, called, decide, folded, is_mixture
+from ratebound.auditing.answers import called, is_mixture
+from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.measure import counted, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number

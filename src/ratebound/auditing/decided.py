@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.kinds import Answering, Asked, Kinds, asked_of, fold
+from ratebound.auditing.answers import (
+    answering_of,
+    answers_of,
+    called,
+    chances,
+    decider_of,
+    is_mixture,
+    kind_of,
+    spelled,
+    thresholds_of,
+)
+from ratebound.auditing.kinds import Kinds, asked_of, fold
 from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.problem.amounts import read_amounts
@@ -22,14 +33,8 @@ from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.rates.kinds import TWO, Atom, Classes, atoms, place_of
-from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
-from ratebound.solution.deciders import Decider, Draw
-
-
-def called(name: str) -> str:
-    """What a report calls a population: the rows audited first are "train" to a problem."""
-    return "audited" if name == FIRST else name
 
 
 def over_of(atom: Atom) -> Subset:
@@ -166,29 +171,19 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
     >>> decide(two, {"train": Population([[1.0], [-1.0]])}).said("train", 0.0, None)
     array([0.25, 0.75])
     """
-    for name, population in populations.items():
-        if population.X is None:
-            raise ValueError(
-                f"population {called(name)!r} has no features X, so {_kind(model)} cannot decide on its "
-                "rows: pass them, rb.Population(X, y, ...)"
-            )
     model = getattr(model, "solution_", model)
     if is_mixture(model):
-        weights, thresholds, decider = chances(model), _thresholds(model), _decider(model)
+        weights, thresholds, decider = chances(model), thresholds_of(model), decider_of(model)
         if thresholds and decider.draw is None:
             raise ValueError("a vote has no thresholds of its own: audit its best member instead")
         words = decider.called(len(model.weights))
-        found = {name: _answers(model, name, each) for name, each in populations.items()}
-    elif callable(getattr(model, "predict", None)):
-        weights, thresholds, words = np.ones(1), {}, f"one model ({_kind(model)})"
+        found = {name: answers_of(model, name, each) for name, each in populations.items()}
+    else:
+        weights, thresholds, words = np.ones(1), {}, f"one model ({kind_of(model)})"
         found = {
-            name: _spelled(model, name, each, _answers(model, name, each))
+            name: spelled(model, name, each, answers_of(model, name, each))
             for name, each in populations.items()
         }
-    else:
-        raise TypeError(
-            f"the model must be a rb.Mixture or a fitted classifier with predict, got {_kind(model)}"
-        )
     return Decided(populations, found, weights, thresholds, words)
 
 
@@ -203,36 +198,17 @@ def folded(
     found = dict(populations)
     spoken_of, classes = tuple(rates), _classes(populations)
     model = getattr(model, "solution_", model)
-    known = _decider(model).known if is_mixture(model) else ()
     for name, population in populations.items():
         if population.stored or processes.count() > 1:
             asked = asked_of(spoken_of, name, classes)
-            answering = None if model is None else _answering(model, name, asked)
-            found[name] = fold(population, asked, answering, known, called(name))
+            answering = None if model is None else answering_of(model, name, asked)
+            found[name] = fold(population, asked, answering, called(name))
     return found
 
 
 def _classes(populations: dict[str, Population]) -> Classes:
     known = (population.classes for population in populations.values())
     return next((classes for classes in known if classes is not None), TWO)
-
-
-def _answering(model: Any, name: str, asked: Asked) -> Answering:
-    """What a model answers on rows, and what of it tells them apart: decisions, or scores of areas."""
-    levels: list[Array] = []
-    if is_mixture(model):
-        learned, choices = _thresholds(model), len(chances(model))
-        numbers = [at for at in asked.thresholds if not isinstance(at, str)]
-        levels = [np.full((choices, 1), at) for at in numbers]
-        levels += [at.reshape(choices, -1) for each, at in learned.items() if each in asked.thresholds]
-
-    def answering(piece: Population) -> tuple[Array, list[Array]]:
-        answers = _answers(model, name, piece)
-        if asked.areas or not levels:
-            return answers, list(answers.reshape(-1, answers.shape[-1]))
-        return answers, [row for at in levels for row in decided_at(answers, at)]
-
-    return answering
 
 
 def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
@@ -250,7 +226,9 @@ def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, P
         try:
             found[name] = population.among(plain)
         except ValueError as error:
-            raise ValueError(f"population {called(name)!r}, judged by {_kind(model)}: {error}") from None
+            raise ValueError(
+                f"population {called(name)!r}, judged by {kind_of(model)}: {error}"
+            ) from None
     return found
 
 
@@ -258,95 +236,3 @@ def decided_by(populations: dict[str, Population], scores: dict[str, Array], wor
     """The decisions of one model that gives rows these scores, (n,) each, or (D, n)."""
     rows = {name: np.asarray(values, dtype=float)[None] for name, values in scores.items()}
     return Decided(populations, rows, np.ones(1), {}, words)
-
-
-def is_mixture(model: Any) -> bool:
-    """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
-    model = getattr(model, "solution_", model)
-    return all(hasattr(model, part) for part in ("weights", "thresholds", "member_scores"))
-
-
-def chances(model: Any) -> Array:
-    """How likely each of a model's choices is to decide, (M,); a model that predicts has one."""
-    model = getattr(model, "solution_", model)
-    if not is_mixture(model):
-        return np.ones(1)
-    weights = _read_weights(model)
-    classes = len(getattr(model, "classes", TWO))
-    none = np.zeros((len(weights), 1) if classes == 2 else (len(weights), classes, 1))
-    return _decider(model).choices(weights, none)[0]
-
-
-def _thresholds(model: Any) -> dict[str, Array]:
-    """The thresholds that a mixture has learned, by name: (M,) each, or (M, D - 1)."""
-    members = len(model.weights)
-    found = {name: np.asarray(each, dtype=float) for name, each in dict(model.thresholds).items()}
-    for name, values in found.items():
-        if len(values) != members:
-            raise ValueError(f"threshold {name!r} has {len(values)} values, members {members}")
-    return found
-
-
-def _decider(model: Any) -> Decider:
-    """How a model's members decide; where it does not say, one of them is drawn."""
-    return getattr(model, "decider", None) or Draw()
-
-
-def _read_weights(model: Any) -> Array:
-    weights = np.asarray(model.weights, dtype=float).reshape(-1)
-    if not len(weights) or (weights < 0).any() or abs(weights.sum() - 1.0) > 1e-6:
-        raise ValueError(f"the weights of a mixture are probabilities that sum to 1, got {weights}")
-    return weights / weights.sum()
-
-
-def _answers(model: Any, name: str, population: Population) -> Array:
-    """What the model answers on rows: its choices' scores (M, n) or (M, D, n), or decisions (1, n)."""
-    if isinstance(population, Kinds):
-        return population.answers
-    if not is_mixture(model):
-        return _predicted(model, name, population)
-    scores = _member_scores(model, name, population)
-    return _decider(model).choices(_read_weights(model), scores)[1]
-
-
-def _member_scores(model: Any, name: str, population: Population) -> Array:
-    """Scores (M, n) or (M, D, n) of the members."""
-    members, classes = len(model.weights), len(getattr(model, "classes", TWO))
-    sizes = (members,) if classes == 2 else (classes, members)
-    # Thresholds by known group look at columns too; other models, of ours or not, take the features.
-    known = {"columns": population.columns} if _decider(model).known else {}
-    scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
-    if scores.ndim == 1:
-        scores = scores[:, None]
-    if scores.shape != (len(population), *sizes):
-        each = f", {classes} classes" * (len(sizes) > 1)
-        raise ValueError(
-            f"{_kind(model)}.member_scores gives an array of shape {scores.shape} on population "
-            f"{called(name)!r}; expected a score for each of {len(population):,} rows{each} and "
-            f"{members} members"
-        )
-    return scores.T
-
-
-def _predicted(model: Any, name: str, population: Population) -> Array:
-    decisions = np.asarray(model.predict(population.X))
-    if decisions.shape != (len(population),):
-        raise ValueError(
-            f"{_kind(model)}.predict gives an array of shape {decisions.shape} on population "
-            f"{called(name)!r}; expected one decision for each of {len(population):,} rows"
-        )
-    return decisions[None]
-
-
-def _spelled(model: Any, name: str, population: Population, decisions: Array) -> Array:
-    """Scores (1, n) or (1, D, n) by which these decisions (1, n) would be taken."""
-    what = f"what {_kind(model)} predicts on population {called(name)!r}"
-    if population.decisions > 2:
-        places = population.spelling.as_codes(decisions[0], what)
-        return np.where(places == np.arange(population.decisions)[:, None], 1.0, -1.0)[None]
-    yes = population.spelling.as_yes(decisions[0], what)
-    return np.where(yes, 1.0, -1.0)[None]
-
-
-def _kind(model: Any) -> str:
-    return type(model).__name__

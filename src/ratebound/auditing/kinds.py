@@ -28,12 +28,20 @@ from ratebound.rates.kinds import KINDS, Classes, atoms, counted_over, metric_of
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Compare, Decision, Label, Name, Subset, columns_in, leaves
 
-MOST = 2_000_000  # kinds, of a few hundred bytes each
+MOST = 2**26  # numbers that kinds are kept with; some two million kinds of a few dozen each
+PART = 2**24  # numbers that a model computes at a time
 FEW = 2**20  # codes that are counted sooner than sorted
 PILED = 2**16  # kinds of several pieces that are told apart together
 
-# From a piece of rows to what a model answers (..., n), and to what of the answers matters, (n,) each.
-Answering = Callable[[Population], tuple[Array, list[Array]]]
+
+@dataclass(frozen=True)
+class Answering:
+    """How a model answers on rows."""
+
+    # From some rows to its answers (..., n), and to what of them matters, (n,) each.
+    told: Callable[[Population], tuple[Array, list[Array]]]
+    known: tuple[Name, ...] = ()  # columns that it looks at
+    width: int = 1  # numbers that it computes for each row
 
 
 class Kinds(Population):
@@ -78,8 +86,11 @@ def asked_of(rates: Iterable[Rate], name: str, classes: Classes) -> Asked:
     own = [part for rate in rates if rate.population == name for part in _parts(rate)]
     subsets = [rate.subset for rate in own]
     for rate in own:
-        counts = atoms(rate, classes) if KINDS[rate.kind].counts is not None else ()
-        subsets += [*counted_over(rate, classes), *(atom.given for atom in counts)]
+        try:
+            counts = atoms(rate, classes) if KINDS[rate.kind].counts is not None else ()
+            subsets += [*counted_over(rate, classes), *(atom.given for atom in counts)]
+        except ValueError as error:
+            raise ValueError(f"{rate}: {error}") from None
     conditions = dict.fromkeys(leaf for subset in subsets for leaf in leaves(subset))
     return Asked(
         conditions=tuple(leaf for leaf in conditions if not isinstance(leaf, Label)),
@@ -101,18 +112,10 @@ def _columns(condition: Subset) -> list[Name]:
     return [condition.versus] if isinstance(condition, Decision) else columns_in(condition)
 
 
-def fold(
-    population: Population,
-    asked: Asked,
-    answering: Answering | None,
-    known: Iterable[Name],
-    words: str,
-) -> Kinds:
-    """The kinds of a population's rows, of all processes together.
-
-    A model that is `answering` may look at `known` columns. Errors call the population by `words`.
-    """
-    columns = tuple(dict.fromkeys([*asked.columns, *known]))
+def fold(population: Population, asked: Asked, answering: Answering | None, words: str) -> Kinds:
+    """The kinds of a population's rows, of all processes together; errors call it by `words`."""
+    columns = tuple(dict.fromkeys([*asked.columns, *(answering.known if answering else ())]))
+    some = max(PART // (answering.width if answering else 1), 1024)
     try:
         for name in columns:
             population.check_column(name)
@@ -121,7 +124,9 @@ def fold(
     piles: list[_Pile] = []
     with bar(len(population), "row", None if processes.is_first() else False) as shown:
         for piece in population.pieces(columns, inputs=answering is not None):
-            piles.append(_pile_of(piece, asked, answering, words))
+            for rows in range(0, len(piece), some):
+                part = piece if some >= len(piece) else _part(piece, np.arange(len(piece))[rows:][:some])
+                piles.append(_pile_of(part, asked, answering, words))
             if sum(len(pile.times) for pile in piles[1:]) > max(PILED, len(piles[0].times)):
                 piles = [_merged(piles, words)]
             shown.update(len(piece))
@@ -147,18 +152,25 @@ def _pile_of(piece: Population, asked: Asked, answering: Answering | None, words
     except ValueError as error:
         raise ValueError(f"population {words!r}: {error}") from None
     nothing = np.zeros((1, len(piece)))
-    answers, told = (nothing, []) if answering is None else answering(piece)
+    answers, told = (nothing, []) if answering is None else answering.told(piece)
     codes = [_coded(feature) for feature in (*told, *features)] or [nothing[0].astype(np.int64)]
     kept, times = _told_apart(codes, np.ones(len(piece), dtype=np.int64))
-    columns = assembled(piece.X, None, piece.columns, None, piece.spelling, piece.size).only(kept)
+    few = _part(piece, kept)
     return _Pile(
         codes=np.stack([code[kept] for code in codes]),
         times=times,
-        y=None if piece.y is None else piece.y[kept],
-        weights=None if piece.weights is None else piece.weights[kept],
+        y=few.y,
+        weights=few.weights,
         answers=answers[..., kept],
-        columns={name: columns.column(name) for name in asked.columns},
+        columns={name: few.column(name) for name in asked.columns},
     )
+
+
+def _part(piece: Population, rows: Array) -> Population:
+    """Some rows of a piece, which may all weigh nothing."""
+    part = assembled(piece.X, piece.y, piece.columns, None, piece.spelling, piece.size).only(rows)
+    part.weights = None if piece.weights is None else piece.weights[rows]
+    return part
 
 
 def _features(piece: Population, asked: Asked) -> list[Array]:
@@ -252,12 +264,13 @@ def _merged(piles: Sequence[_Pile], words: str) -> _Pile:
 
     codes = joined([pile.codes for pile in piles])
     kept, times = _told_apart(list(codes), joined([pile.times for pile in piles]))
-    if len(times) > MOST:
+    most = MOST // (len(codes) + piles[0].answers[..., :1].size + len(piles[0].columns))
+    if len(times) > most:
         raise ValueError(
-            f"population {words!r}: more than {MOST:,} of its rows differ in what is asked of them, and "
-            "one of each kind is kept in memory. Weights, amounts of costs, and scores that roc_auc "
-            "compares differ on almost every row: round them, or judge a sample of the rows, "
-            "population.only(rows).in_memory()"
+            f"population {words!r}: more than {most:,} of its rows differ in what is asked of them, and "
+            "one of each kind is kept in memory. Weights, amounts of costs, scores that roc_auc "
+            "compares, and decisions of very many members differ on almost every row: round weights and "
+            "amounts, or judge a sample of the rows, population.only(rows).in_memory()"
         )
     y, weights = joined([pile.y for pile in piles]), joined([pile.weights for pile in piles])
     return _Pile(

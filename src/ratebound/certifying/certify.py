@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing.answers import chances
 from ratebound.auditing.auditing import check_given, unmeasurable
-from ratebound.auditing.decided import Decided, among_trained, chances, decide, folded
+from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
 from ratebound.base.processes import alone
