@@ -11,10 +11,10 @@ import pytest
 
 import ratebound as rb
 from ratebound.auditing.report import Audit, Objective, Promise
+from ratebound.base.progress import Lines, bar
 from ratebound.commands import progress
 from ratebound.commands.answers import failing
 from ratebound.commands.yaml_keys import as_toml
-from ratebound.game.progress import Lines, bar
 from ratebound.tables.table import read_table
 
 from .conftest import PROMISE, make_people, write_csv

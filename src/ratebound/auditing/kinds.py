@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base import processes
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.game.progress import bar
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.values import Values, read_values

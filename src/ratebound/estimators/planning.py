@@ -18,9 +18,9 @@ import numpy as np
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.layout import aligned
 from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.estimators.classifier import RateConstrainedClassifier
-from ratebound.game.progress import bar
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted

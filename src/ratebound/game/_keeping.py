@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
 from ratebound.base import processes
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game._folding import Folded
 from ratebound.game.fold_models import FoldModels
@@ -59,6 +62,7 @@ class Keeper:
     seed: int
     judge: Compiled | None = None  # the rows that violations are counted on, if not those trained on
     folds: Folded | None = None  # where rows are judged by the models that did not see them
+    progress: bool | None = None  # whether to show how far a pass over rows on disk has come
     pieces: list[Trace] = field(default_factory=list)
     waiting: list[Iterate] = field(default_factory=list)  # to be evaluated, where rows are on disk
     latest: Trace | None = None
@@ -165,8 +169,9 @@ class Keeper:
         chosen, thresholds = every.only(finite), self._thresholds(every.learned[finite])
 
         def there(rows: Compiled) -> Values:
-            pieces = score_pieces(rows, self.fit.scorer, chosen.parameters)
-            return values_of(rows, pieces, thresholds)
+            scores = score_pieces(rows, self.fit.scorer, chosen.parameters)
+            with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
+                return values_of(rows, _counted(scores, shown), thresholds)
 
         watched = {name: there(other) for name, other in self.others.items()}
         self._add(chosen, settings[finite], there(self.compiled), watched)
@@ -260,6 +265,13 @@ class Keeper:
                 stacklevel=4,
             )
         return replace(self.trace(), ended=ended)
+
+
+def _counted(scores: Iterator[Array], shown: Any) -> Iterator[Array]:
+    """The same pieces of scores, whose rows a bar counts."""
+    for piece in scores:
+        shown.update(piece.shape[-1])
+        yield piece
 
 
 def _thinned(trace: Trace) -> Trace:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.checks import check_whole
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game._answering import Asking
 from ratebound.game._batches import batches
@@ -22,7 +23,6 @@ from ratebound.game._turns import Turns, taking
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Fit, Growing, Learner, Taking
 from ratebound.game.players import Player
-from ratebound.game.progress import bar
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.staging import in_stages
 from ratebound.game.trace import Trace, score_pieces
@@ -74,6 +74,8 @@ def play(
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
     others, folds = _judges(compiled, judge, watch, seed)
+    if batch_size is None and compiled.stored:
+        raise ValueError("batch_size=None takes all rows at once, and some are on disk: give a number")
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
     if compiled.goal is not None:
         same: dict[str, Any] = {"rules": rules, "keep": keep, "seed": seed, "progress": progress}
@@ -85,7 +87,9 @@ def play(
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)
     fit = _started(side_by_side, compiled, settings * models, seed)
-    keeper = Keeper(compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds)
+    keeper = Keeper(
+        compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds, progress
+    )
     if isinstance(fit, Answering):
         total = player.fits or rounds or learner.rounds or ANSWERS
         asking = Asking(compiled, fit, player, total, judge=others, folds=folds)

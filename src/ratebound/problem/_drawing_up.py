@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.processes import count, gathered
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.problem.amounts import amounts_where, check_amounts, read_amounts
 from ratebound.problem.masks import (
@@ -85,7 +86,11 @@ def draw_up(population: Population, asked: Asked) -> Drawn:
     whole = not population.stored and count() == 1
     unknown = _unknown(population, asked)
     known = [name for name in asked.columns if name not in unknown]
-    parts = [_drawn(piece, asked, unknown, whole) for piece in population.pieces(known)]
+    parts = []
+    with bar(len(population), "row", None if population.stored else False) as shown:
+        for piece in population.pieces(known):
+            parts.append(_drawn(piece, asked, unknown, whole))
+            shown.update(len(piece))
     return parts[0] if whole else _together(parts, population, asked)
 
 

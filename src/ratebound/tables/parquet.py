@@ -14,6 +14,7 @@ from ratebound.base.ahead import ahead
 from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_extra
 from ratebound.base.processes import count, gathered, rank
+from ratebound.base.progress import bar
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, some
@@ -167,6 +168,15 @@ class Parquet(Population):
         """The features as numbers on disk, for learners that read them in pieces or windows."""
         units = np.flatnonzero(self.unit_sizes)
         example = self._matrix(int(units[0]))
+        largest = int(self.unit_sizes.max())
+        size = example.shape[1] * self._dtype(example).itemsize
+        if largest * size > self.memory:
+            raise ValueError(
+                f"a row group of {self.groups.name} has {largest:,} rows, whose features take "
+                f"{largest * size / 2**20:,.0f} MB, and memory= allows {self.memory / 2**20:,.0f}: write "
+                "smaller row groups, as in pyarrow.parquet.write_table(..., row_group_size=100_000), or "
+                "allow more"
+            )
         return WindowedRows(
             lambda place: self._matrix(int(units[place])),
             self.unit_sizes[units],
@@ -282,8 +292,10 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
     """How labels are spelled, and what they say (n,): whether yes, or of several classes the place."""
     places: dict[Any, int] = {}
     codes = []
+    shown = bar(int(groups.rows.sum()), "row")
     for unit in range(len(groups.units)):
         column = groups.read(unit, [label])[label].combine_chunks()
+        shown.update(len(column))
         if column.null_count:
             raise ValueError(
                 f"label column {label!r} of {groups.name} has missing labels: leave those rows out, or "
@@ -295,6 +307,7 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
             break
         found = np.array(own, dtype=np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
         codes.append(found.astype(np.min_scalar_type(len(places))))
+    shown.close()
     values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
     spelling, meaning = read_labels(values, spelling)
     own_meaning = meaning[[values.index(value) for value in places]]

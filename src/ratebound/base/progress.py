@@ -11,14 +11,16 @@ from tqdm import tqdm
 AFTER = 2.0  # seconds until the first line; each further one takes twice as long
 
 
-def bar(total: int, unit: str, progress: bool | None) -> Any:
+def bar(total: int, unit: str, progress: bool | None = None) -> Any:
     """Something to `update`: a bar where there is a terminal; elsewhere lines if `progress` is True.
 
     With `progress` False there is neither. None asks for a bar only, so that scripts stay silent.
     """
     if progress and not sys.stderr.isatty():
         return Lines(total, unit)
-    return tqdm(total=total, disable=True if progress is False else None, unit=unit)
+    return tqdm(
+        total=total, disable=True if progress is False else None, unit=unit, unit_scale=unit == "row"
+    )
 
 
 class Lines:
