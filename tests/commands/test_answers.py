@@ -323,7 +323,7 @@ def test_work_that_takes_long_shows_that_it_goes_on(capsys, monkeypatch):
 
 
 def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):
-    monkeypatch.setattr("ratebound.game.progress.AFTER", 0.0)
+    monkeypatch.setattr("ratebound.base.progress.AFTER", 0.0)
     shown = bar(10, "round", True)
     assert isinstance(shown, Lines)
     with shown:
@@ -337,7 +337,7 @@ def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):
 
 
 def test_a_verbose_estimator_says_how_far_it_is(capsys, monkeypatch):
-    monkeypatch.setattr("ratebound.game.progress.AFTER", 0.0)
+    monkeypatch.setattr("ratebound.base.progress.AFTER", 0.0)
     for verbose in (0, 1):
         model = rb.RateConstrainedClassifier(training=rb.Training(epochs=1), verbose=verbose)
         model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)

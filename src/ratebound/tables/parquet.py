@@ -173,7 +173,7 @@ class Parquet(Population):
         if largest * size > self.memory:
             raise ValueError(
                 f"a row group of {self.groups.name} has {largest:,} rows, whose features take "
-                f"{largest * size / 2**20:,.0f} MB, and memory= allows {self.memory / 2**20:,.0f}: write "
+                f"{largest * size / 2**20:,.0f} MB; memory= allows {self.memory / 2**20:,.0f}: write "
                 "smaller row groups, as in pyarrow.parquet.write_table(..., row_group_size=100_000), or "
                 "allow more"
             )
