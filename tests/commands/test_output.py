@@ -124,7 +124,7 @@ def test_a_machine_that_cannot_is_not_bad_input(run, flags, tmp_path, monkeypatc
 
 
 def test_terminated_while_training(run, flags, tmp_path, monkeypatch):
-    from ratebound.game import progress
+    from ratebound.base import progress
 
     class Terminating(progress.Lines):
         def update(self, count=1):

@@ -230,7 +230,7 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
 
 
 def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):
-    from ratebound.game import progress
+    from ratebound.base import progress
 
     class Interrupting(progress.Lines):
         def update(self, count=1):
