@@ -24,6 +24,7 @@ from ratebound.solution.solutions import shrink
 
 # Standard errors on the sample by which promises are tightened or relaxed to find candidates.
 AROUND = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
+SPREAD = 30  # other thresholds of each model that was found
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +85,17 @@ def _spots(sample: Candidates) -> list[Array]:
 
 
 def _moved(sample: Candidates) -> Trace:
-    """The iterates, and the moved thresholds that the best mixtures on the sample are made of."""
+    """The iterates, and moved thresholds of those that the best mixtures on the sample are made of.
+
+    These are the thresholds found there, and others from all over, as all rows may favour these.
+    """
     if not sample.movable:
         return sample.trace
-    parts = [sample.moved(margins).together() for margins in _spots(sample)]
-    found = joined([parts[0], *(part.only(_elsewhere(part)) for part in parts[1:])])
+    asked = [sample.moved(margins) for margins in _spots(sample)]
+    used = np.unique(np.concatenate([each.policy.columns.model for each in asked]))
+    parts = [each.together() for each in asked]
+    others = [part.only(_elsewhere(part)) for part in parts[1:]]
+    found = joined([parts[0], *others, asked[0].spread(used, SPREAD)])
     assert found.at is not None
     rules = np.column_stack([found.parameters, found.at.reshape(len(found), -1)])
     return found.only(np.sort(np.unique(rules, axis=0, return_index=True)[1]))

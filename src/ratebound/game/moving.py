@@ -113,6 +113,16 @@ class Ranked:
         }
         return [replace(moved, **own, watched=there)]
 
+    def spread(self, models: Array, count: int) -> Trace:
+        """Some of the iterates to be moved, each at about `count` thresholds that are far apart.
+
+        Their values are not counted: they are those of the iterates themselves.
+        """
+        each = [self.rankings[model].at(self.rankings[model].spread(count)) for model in models]
+        model = np.repeat(models, [len(at) for at in each])
+        moved = _at(self.own.only(model), self._finite(np.concatenate(each), model))
+        return replace(moved, watched={})
+
     def _finite(self, at: Array, model: Array) -> Array:
         """Thresholds of models, those at infinity put beyond all scores that were seen."""
         far = np.array([2 * ranking.reach + 1 for ranking in self.rankings])[model]
