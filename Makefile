@@ -73,6 +73,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/monitor.py
 	$(BIN)/python benchmarks/new_rows.py --redraws 8
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/scale.py
 
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
