@@ -148,6 +148,17 @@ def test_candidates_are_judged_on_disk_at_their_own_thresholds(people):
     np.testing.assert_array_equal(judged.objectives, moved.objectives)
 
 
+@pytest.mark.parametrize("method", ["best", "vote"])
+def test_one_model_in_place_of_a_mixture_is_judged_on_disk(people, method):
+    disk = people()
+    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
+    there, here = rb.compile(problem, disk), rb.compile(problem, disk.in_memory())
+    mixture = rb.shrink(rb.play(there, rb.Linear([0.01, 0.1]), epochs=3))
+    on_disk, in_memory = (rb.determinize(mixture, compiled, method) for compiled in (there, here))
+    np.testing.assert_array_equal(on_disk.after.violations, in_memory.after.violations)
+    np.testing.assert_array_equal(on_disk.before.violations, in_memory.before.violations)
+
+
 def test_what_needs_all_rows_in_memory_says_so(people):
     compiled = rb.compile(rb.Problem("error_rate()"), people())
     with pytest.raises(ValueError, match=r"Oracle needs its rows in memory.*in_memory\(\)"):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
-
-import numpy as np
 
 from ratebound.base.layout import aligned
 from ratebound.base.linear_program import kept, worst_violation
@@ -60,6 +59,7 @@ def determinize(
     break promises that the mixture keeps: print what comes back to see which. The areas of `roc_auc`
     are taken at the thresholds their budgets allow on these rows.
 
+    >>> import numpy as np
     >>> import ratebound as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> people = rb.Population(X, X[:, 0] > 0)
@@ -113,21 +113,24 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
             f"each member has learned a threshold {learned[0]!r} of its own, so there is no vote at it: "
             "use method='best'"
         )
-    _, scores = mixture.decider.choices(mixture.weights, _scores(mixture, compiled))
-    objective, violations = compiled.evaluate(scores[0])
-    return Outcome(float(objective), violations)
+    pieces = (
+        mixture.decider.choices(mixture.weights, scores)[1] for scores in _pieces(mixture, compiled)
+    )
+    objectives, violations = compiled.evaluate(pieces)
+    return Outcome(float(objectives[0]), violations[0])
 
 
-def _members(mixture: Mixture, compiled: Compiled) -> tuple[Array, dict[str, Array]]:
-    """Scores (M, n) of the members, and the thresholds they have learned."""
+def _members(mixture: Mixture, compiled: Compiled) -> tuple[Iterator[Array], dict[str, Array]]:
+    """Scores of the members, and the thresholds they have learned."""
     learned = {n: values for n, values in mixture.thresholds.items() if n not in compiled.budgets}
-    return _scores(mixture, compiled), learned
+    return _pieces(mixture, compiled), learned
 
 
-def _scores(mixture: Mixture, compiled: Compiled) -> Array:
-    """Scores (M, n) or (M, D, n) of the members on all rows."""
+def _pieces(mixture: Mixture, compiled: Compiled) -> Iterator[Array]:
+    """Scores (M, b) or (M, D, b) of the members on all rows, some at a time."""
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")
-    populations = compiled.populations.values()
-    return np.concatenate([mixture.member_scores(p.X, columns=p.columns) for p in populations]).T
+    for population in compiled.populations.values():
+        for rows in population.pieces(mixture.decider.known, inputs=True):
+            yield mixture.member_scores(rows.X, columns=rows.columns).T
