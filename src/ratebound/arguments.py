@@ -18,10 +18,11 @@ EXAMPLE = """example:
   ratebound certify model/ unseen.csv --label income
   ratebound predict model/ new.csv --key id
   ratebound monitor model/ today.csv --label income --state state.json
+  ratebound convert rows.csv --out rows.parquet
   ratebound reproduce adult
 
 exit status:
-  0    no promise is shown to be broken (predict, inspect, reproduce: everything is written)
+  0    no promise is shown to be broken (predict, inspect, convert, reproduce: all is written)
   1    some promise is (train: or no model keeps them all; certify: not shown to hold; monitor: found to
        be broken; explain: no classifier could keep them all); --fail-on says what else, or less
   2    bad usage or input
@@ -64,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_monitor(commands)
     _add_explain(commands)
+    _add_convert(commands)
     _add_reproduce(commands)
     return whole
 
@@ -186,6 +188,19 @@ def _add_monitor(commands: Any) -> None:
     add("--key", metavar="COLUMN", help="ids, as for predict")
     add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
     add("--population", **POPULATION)
+
+
+def _add_convert(commands: Any) -> None:
+    convert = _command(commands, "convert", "write CSVs as Parquet, for tables larger than memory")
+    add = convert.add_argument
+    add("data", nargs="+", help="CSV files, packed or not; a pattern in quotes; or -")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="one file for all (default: one beside each, as rows.csv.parquet, if it is not there yet)",
+    )
+    _add_reading(convert)
 
 
 def _add_reproduce(commands: Any) -> None:

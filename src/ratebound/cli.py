@@ -102,7 +102,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
         from ratebound.commands.runs import read_run
 
         return int(call(read_run(given)))
-    if command == "reproduce":
+    if command in ("convert", "reproduce"):
         return int(call(**given))
     from ratebound.commands.uses import Use
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: str | Path, content: bytes) -> Path:
@@ -14,15 +17,24 @@ def write_whole(path: str | Path, content: bytes) -> Path:
     A link stays a link to the file that is written, and a file keeps its permissions. A device or a
     pipe has no place to move a file to, and is written to.
     """
+    with whole_file(path) as file:
+        file.write(content)
+    return Path(path)
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[BinaryIO]:
+    """The same for what is written piece by piece: a file that is there once all is written."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
-        target.write_bytes(content)
-        return Path(path)
+        with open(target, "wb") as file:
+            yield file
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # which nobody uses
     try:
         with open(beside, "xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.is_file():
@@ -33,4 +45,3 @@ def write_whole(path: str | Path, content: bytes) -> Path:
         if isinstance(error, OSError):
             error.filename = str(path)  # a full disk names no file
         raise
-    return Path(path)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
+from ratebound.tables.converting import as_parquet
 
 ENDINGS = (".parquet", ".pq")
 TOGETHER = 2**17  # rows up to which neighbouring row groups are read at once
@@ -65,14 +66,18 @@ class RowGroups:
         return digest.hexdigest()
 
 
-def open_groups(paths: str | Path | Sequence[str | Path]) -> RowGroups:
-    """The row groups of the files that `paths` mean: files, patterns, and folders with files in them."""
+def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | None = None) -> RowGroups:
+    """The row groups of the files that `paths` mean: files, patterns, and folders with files in them.
+
+    Texts are converted, into a folder where it is named.
+    """
     arrow = import_extra("pyarrow", NEEDS, "parquet")
     dataset = import_extra("pyarrow.dataset", NEEDS, "parquet")
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     files = [file for each in given for file in files_of(each)]
     if not files:
         raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
+    files = as_parquet(files, into)
     name = Path(files[0]).name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     try:
         whole = dataset.dataset(

@@ -32,6 +32,9 @@ class ArrowCells:
     encoding: str
     codes: bool  # whether some may begin with a zero before another digit
 
+    def __len__(self) -> int:
+        return len(self.array)
+
     @property
     def texts(self) -> Sequence[str]:
         """The cells as they are written, decoded once where equal."""

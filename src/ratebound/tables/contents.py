@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import os
 import sys
 import zipfile
 import zlib
@@ -66,7 +67,13 @@ class Content:
             return True
         with self.opened() as stream:
             first = stream.read(6)
-            return first == b"ARROW1" or (first[:4] == b"PAR1" and stream.read().endswith(b"PAR1"))
+            if first[:4] != b"PAR1":
+                return first == b"ARROW1"
+        if isinstance(self.source, bytes):
+            return self.data.endswith(b"PAR1")
+        with open(self.source, "rb") as file:  # the first bytes say that it is not packed
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"PAR1"
 
 
 class _Blocks(io.RawIOBase):

@@ -37,6 +37,8 @@ class Numbers:
 class Cells(Protocol):
     """Some cells of a column."""
 
+    def __len__(self) -> int: ...
+
     @property
     def texts(self) -> Sequence[str]:
         """The cells as they are written."""
@@ -54,6 +56,9 @@ class Strings:
 
     texts: Sequence[str]
 
+    def __len__(self) -> int:
+        return len(self.texts)
+
     def coded(self) -> tuple[Sequence[str], Array]:
         return _coded(self.texts)
 
@@ -69,6 +74,9 @@ class Fields:
     starts: Array
     ends: Array
     encoding: str
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     @property
     def texts(self) -> Sequence[str]:

@@ -54,6 +54,9 @@ class Parquet(Population):
     and `classes` are as for `rb.Population`. `memory` is how many bytes the features may take that are
     read at a time; besides them a label, and where there is one a weight, of every row is kept.
 
+    A CSV is converted to Parquet once, beside it as rows.csv.parquet or in the folder `into`, and again
+    where it has changed.
+
     Each pass of training goes through the row groups in a new order, as many of them at a time as
     `memory` holds, and through their rows in a new order again. So write files with row groups of some
     hundred thousand rows. In a group of several processes each of them reads its own row groups.
@@ -77,9 +80,10 @@ class Parquet(Population):
         positive: Any = None,
         classes: Sequence[Any] | None = None,
         memory: int = MEMORY,
+        into: str | Path | None = None,
     ) -> None:
         check_whole("memory", memory)
-        groups = open_groups(paths)
+        groups = open_groups(paths, into)
         self.groups = groups if count() == 1 else groups.share(rank(), count())
         self.memory = memory
         self.features_read, self.columns_read = _chosen(self.groups, label, weight, features, columns)

@@ -15,3 +15,6 @@ class Reading:
     sep: str | None = None  # what parts the cells
     encoding: str | None = None
     header: bool | None = None  # whether the first line names the columns
+
+
+FOUND_OUT = Reading()

@@ -57,7 +57,7 @@ class Column:
         """Of its values, once all cells were seen."""
         if self.is_text and not self.holds_amounts:
             return object
-        return np.int64 if self.whole and self.cells and not self.is_text else np.float64
+        return np.int64 if self.whole and self.cells and not self.is_text else float
 
     def take_in(self, cells: Cells, commas: bool, same: dict[str, str]) -> Array | None:
         """Learn from more cells, and give what they hold; None where it must be read again as texts.

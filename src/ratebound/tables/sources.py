@@ -7,15 +7,15 @@ later batch shows that a column holds texts after all is that column read a seco
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
+from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
 from ratebound.tables.arrow import read_arrow
 from ratebound.tables.contents import Content
-from ratebound.tables.fields import Cells
 from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.settling import Column, few, told
 from ratebound.tables.texts import Text, as_text
@@ -40,7 +40,15 @@ def read_columns(
         _check_same([(content.name, list(table)) for content, table in zip(files, tables, strict=True)])
         return {name: _joined([table[name] for table in tables]) for name in tables[0]}, []
     texts = texts_of(files, reading)
-    columns, parts = _read_texts(texts, texts[0].names, kinds)
+    parts: dict[str, list[Array]] = {name: [] for name in texts[0].names}
+
+    def keep(name: str, values: Array | None) -> None:
+        if values is None:
+            parts[name].clear()
+        else:
+            parts[name].append(values)
+
+    columns = settled(texts, texts[0].names, kinds, keep)
     notices = [text.notice for text in texts if text.notice]
     found = {name: column.joined(parts.pop(name)) for name, column in columns.items()}
     return found, notices + told(columns)
@@ -76,42 +84,43 @@ def _joined(parts: Sequence[Array]) -> Array:
 # --- cells of texts ------------------------------------------------------------------------------
 
 
-def _read_texts(
-    texts: Sequence[Text], names: Collection[str], kinds: Mapping[str, Kind], again: bool = False
-) -> tuple[dict[str, Column], dict[str, list[Array]]]:
-    """These columns of all texts, one below the other, and what they hold by batches.
+def settled(
+    texts: Sequence[Text],
+    names: Collection[str],
+    kinds: Mapping[str, Kind],
+    keep: Callable[[str, Array | None], None] | None = None,
+    seen: Callable[[int], object] | None = None,
+    again: bool = False,
+) -> dict[str, Column]:
+    """What these columns of all texts hold, one below the other.
 
-    Those that are read `again` looked like numbers at first.
+    `keep` is called with what a column was found to hold, batch by batch, and with None where all that
+    came before is wrong: it looked like numbers, and is read `again`. `seen` is told of rows.
     """
     columns = {name: Column(kinds.get(name), is_text=again) for name in names}
-    parts: dict[str, list[Array]] = {name: [] for name in names}
     same: dict[str, str] = {}
-    for text, name, cells in cells_of(texts, names):
-        if columns[name].gave_up:
-            continue
-        values = columns[name].take_in(cells, text.sep != ",", same)
-        if values is None:
-            parts[name].clear()
-        else:
-            parts[name].append(values)
-    late = [name for name, column in columns.items() if column.is_late]
-    if not late:
-        return columns, parts
-    settled, found = _read_texts(texts, late, kinds, again=True)
-    return columns | settled, parts | found
-
-
-def cells_of(texts: Sequence[Text], names: Collection[str]) -> Iterator[tuple[Text, str, Cells]]:
-    """Some cells of a column at a time, with the column's name and the text they are from."""
-    with _no_collecting():
+    with no_collecting():
         for text in texts:
-            for batch in text.batches(names):
+            for batch in ahead(text.batches(names)):
                 for name, cells in batch.items():
-                    yield text, name, cells
+                    if columns[name].gave_up:
+                        continue
+                    found = columns[name].take_in(cells, text.sep != ",", same)
+                    if keep is not None:
+                        keep(name, found)
+                if keep is None:
+                    same.clear()
+                if seen is not None:
+                    seen(len(cells))
+    late = [name for name, column in columns.items() if column.is_late]
+    if keep is not None:
+        for name in late:
+            keep(name, None)
+    return columns | settled(texts, late, kinds, keep, again=True) if late else columns
 
 
 @contextmanager
-def _no_collecting() -> Iterator[None]:
+def no_collecting() -> Iterator[None]:
     """Pause Python's search for cycles, which takes half the time where so many cells are made."""
     was_on = gc.isenabled()
     gc.disable()

@@ -12,11 +12,9 @@ from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing, some
 from ratebound.tables.contents import contents
-from ratebound.tables.reading import Kind, Reading
+from ratebound.tables.reading import FOUND_OUT, Kind, Reading
 from ratebound.tables.sources import read_columns
 from ratebound.tables.texts import SEPARATORS
-
-FOUND_OUT = Reading()
 
 
 class Table:

@@ -1,0 +1,179 @@
+"""Texts converted to Parquet once, some rows at a time: first what each column holds, then its rows.
+
+What is written is what reading the texts into memory gives, so a model trained on either is the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.ahead import ahead
+from ratebound.base.extras import import_extra
+from ratebound.base.processes import is_first, of_first
+from ratebound.base.progress import bar
+from ratebound.base.types import Array
+from ratebound.base.writing import whole_file
+from ratebound.tables.contents import Content, contents
+from ratebound.tables.reading import FOUND_OUT, Reading
+from ratebound.tables.settling import Column, told
+from ratebound.tables.sources import no_collecting, settled, texts_of
+from ratebound.tables.texts import Text
+
+ENDING = ".parquet"  # which is added to a text's name
+ROWS = 1 << 17  # in a row group
+RECORD = b"ratebound.converted"  # where a file says what it was converted from
+VERSION = 1  # of what is made of a text
+NEEDS = "pyarrow, to write Parquet files"
+
+
+def converted(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    into: str | Path | None = None,
+    reading: Reading = FOUND_OUT,
+    progress: bool | None = None,
+) -> list[Path]:
+    """The Parquet files of texts, each beside its text or in the folder `into`, as rows.csv.parquet.
+
+    They are written where they are not there yet, or where a text has changed, by its size or time.
+    Several texts share what their columns hold, so one that has changed means that all are converted.
+    `progress` is as for `rb.play`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "rows.csv").write_text("age,sex\\n25,F\\n40,M\\n")
+    ...     [path.name for path in converted(f"{folder}/*.csv")]
+    ['rows.csv.parquet']
+    """
+    files = contents([paths] if isinstance(paths, str | Path) else paths)
+    places = _places(files, into)
+    record = _record(files, reading)
+    if any(_recorded(place) != record for place in places):
+        _, notices = convert(files, places, reading, progress, record)
+        if notices:
+            warnings.warn("\n".join(notices), UserWarning, stacklevel=2)
+    return places
+
+
+def as_parquet(files: Sequence[str], into: str | Path | None) -> list[str]:
+    """Files that are Parquet, or what texts are converted to, by the first of several processes."""
+    is_text = [not content.is_arrow for content in contents(files)]
+    if not any(is_text):
+        return list(files)
+    if not all(is_text):
+        one, other = files[is_text.index(False)], files[is_text.index(True)]
+        raise ValueError(f"{one} is Parquet and {other} is not: give one kind of file")
+    failed: Exception | None = None
+    if is_first():
+        try:
+            converted(files, into=into)
+        except (OSError, ValueError) as error:
+            failed = error
+    failed = of_first(failed)
+    if failed is not None:
+        raise failed
+    return list(map(str, converted(files, into=into)))
+
+
+def convert(
+    files: Sequence[Content],
+    places: Sequence[Path],
+    reading: Reading = FOUND_OUT,
+    progress: bool | None = None,
+    record: bytes = b"",
+) -> tuple[int, list[str]]:
+    """Write texts as Parquet, each to its place or all to one; gives the rows and what is to be told."""
+    import_extra("pyarrow.parquet", NEEDS, "parquet")
+    arrow = [content.name for content in files if content.is_arrow]
+    if arrow:
+        raise ValueError(f"{arrow[0]} is Parquet or Arrow already, and texts are converted")
+    texts = texts_of(files, reading)
+    names = texts[0].names
+    with bar(2 * sum(text.lines for text in texts), "row", progress) as shown:
+        columns = settled(texts, names, {}, seen=shown.update)
+        rows = columns[names[0]].cells
+        if not rows:
+            raise ValueError(f"{texts[0].name} holds no rows")
+        written = [texts] if len(places) == 1 else [[text] for text in texts]
+        for place, own in zip(places, written, strict=True):
+            _write(place, own, columns, record, shown)
+    return rows, [text.notice for text in texts if text.notice] + told(columns)
+
+
+def _places(files: Sequence[Content], into: str | Path | None) -> list[Path]:
+    """Where the files of texts are written."""
+    places = []
+    for content in files:
+        if isinstance(content.source, bytes):
+            raise ValueError(f"{content.name} can be read only once: write it to a file to convert it")
+        beside = content.source.with_name(content.source.name + ENDING)
+        places.append(beside if into is None else Path(into) / beside.name)
+    twice = [place for place in places if places.count(place) > 1]
+    if twice:
+        raise ValueError(f"two files would be converted to {twice[0]}: convert them one by one")
+    return places
+
+
+def _record(files: Sequence[Content], reading: Reading) -> bytes:
+    """What texts are known by, and how they are read."""
+    found = [(path.name, path.stat()) for path in (Path(str(content.source)) for content in files)]
+    sources = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
+    return json.dumps({"version": VERSION, "sources": sources, "reading": astuple(reading)}).encode()
+
+
+def _recorded(place: Path) -> bytes | None:
+    """What a file says it was converted from, if it is there."""
+    arrow = import_extra("pyarrow", NEEDS, "parquet")
+    parquet = import_extra("pyarrow.parquet", NEEDS, "parquet")
+    try:
+        found: bytes | None = (parquet.read_schema(place).metadata or {}).get(RECORD)
+    except (OSError, arrow.ArrowException):
+        return None
+    return found
+
+
+def _write(
+    place: Path, texts: Sequence[Text], columns: Mapping[str, Column], record: bytes, shown: Any
+) -> None:
+    arrow, parquet = (import_extra(name, NEEDS, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
+    types: dict[type, Any] = {object: arrow.string(), np.int64: arrow.int64(), float: arrow.float64()}
+    kinds = [types[column.dtype] for column in columns.values()]
+    fields = zip(columns, kinds, strict=True)
+    schema = arrow.schema(fields, metadata={RECORD: record} if record else None)
+    held = schema.empty_table()
+    try:
+        with whole_file(place) as file, parquet.ParquetWriter(file, schema) as writer:
+            for batch in _batches(texts, columns):
+                arrays = [
+                    arrow.array(v, kind, from_pandas=True) for v, kind in zip(batch, kinds, strict=True)
+                ]
+                held = arrow.concat_tables([held, arrow.table(arrays, schema=schema)])
+                while len(held) >= ROWS:
+                    writer.write_table(held[:ROWS], ROWS)
+                    held = held[ROWS:]
+                shown.update(len(batch[0]))
+            if len(held):
+                writer.write_table(held, ROWS)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise PermissionError(
+            f"{place.parent} cannot be written to, where {texts[0].name} is converted to Parquet: name "
+            f"another folder with into=, or run ratebound convert {texts[0].name} --out FILE"
+        ) from None
+
+
+def _batches(texts: Sequence[Text], columns: Mapping[str, Column]) -> Iterator[list[Array]]:
+    """What the columns hold, some rows at a time."""
+    with no_collecting():
+        for text in texts:
+            for batch in ahead(text.batches(columns)):
+                yield [column.values(batch[n], text.sep != ",") for n, column in columns.items()]
