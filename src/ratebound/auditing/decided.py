@@ -26,12 +26,12 @@ from ratebound.auditing.answers import (
     thresholds_of,
 )
 from ratebound.auditing.kinds import Kinds, asked_of, fold
-from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.problem.amounts import read_amounts
 from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
+from ratebound.problem.sharing import is_shared
 from ratebound.rates.kinds import TWO, Atom, Classes, atoms, place_of
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
@@ -199,7 +199,7 @@ def folded(
     spoken_of, classes = tuple(rates), _classes(populations)
     model = getattr(model, "solution_", model)
     for name, population in populations.items():
-        if population.stored or processes.count() > 1:
+        if population.stored or is_shared(population):
             asked = asked_of(spoken_of, name, classes)
             answering = None if model is None else answering_of(model, name, asked)
             found[name] = fold(population, asked, answering, called(name))

@@ -21,6 +21,7 @@ from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
+from ratebound.problem.sharing import of_all
 from ratebound.problem.values import Values, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import Ratio
@@ -130,7 +131,7 @@ def fold(population: Population, asked: Asked, answering: Answering | None, word
             if sum(len(pile.times) for pile in piles[1:]) > max(PILED, len(piles[0].times)):
                 piles = [_merged(piles, words)]
             shown.update(len(piece))
-    return Kinds(population, _merged(processes.gathered(_merged(piles, words)), words))
+    return Kinds(population, _merged(of_all(population, _merged(piles, words)), words))
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,12 +110,6 @@ def totals(arrays: Sequence[Array]) -> list[Array]:
     return found
 
 
-def rows_of_all(array: Array) -> Array:
-    """NumPy arrays (..., n) of all processes, one after the other along their last axis."""
-    parts = gathered(array)
-    return array if len(parts) == 1 else np.concatenate(parts, axis=-1)
-
-
 class _Group(ABC):
     """Several processes, and what a library offers for them to talk by."""
 

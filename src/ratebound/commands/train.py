@@ -23,6 +23,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.parities import Parity
+from ratebound.rates.rate import FIRST
 from ratebound.solution.known_groups import known_groups
 from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
@@ -68,8 +69,9 @@ def _trained(run: Run) -> int:
         solution = solution.recorded(**told, source=digest_of(run.data))
         if processes.is_first():
             _write(solution, report, model.trace_, run.out)
-    words = _words(report, model, len(fitting.first), run)
-    tell(words, _document(report, solution, model, len(fitting.first), run), run.json)
+    trained_on = fitting.sizes[FIRST]
+    words = _words(report, model, trained_on, run)
+    tell(words, _document(report, solution, model, trained_on, run), run.json)
     if model.trace_.interrupted:
         return INTERRUPTED
     if processes.is_first():

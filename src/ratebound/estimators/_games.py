@@ -25,6 +25,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate
+from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
@@ -63,7 +64,7 @@ class Search:
     @property
     def batch_size(self) -> int | None:
         """Rows per round; None where there are so few that every round takes all of them."""
-        return None if len(self.everyone.first) <= SMALL else self.training.batch_size
+        return None if self.everyone.sizes[FIRST] <= SMALL else self.training.batch_size
 
     @property
     def aims(self) -> bool:
@@ -84,7 +85,7 @@ class Search:
         """
         folds, goal = self.learner.folds, self.everyone.goal
         wanted = self.aims or (goal is not None and self.confidence is not None)
-        wanted = wanted and self.fresh and not self.everyone.stored
+        wanted = wanted and self.fresh and not self.everyone.elsewhere
         return Folds(folds) if wanted and folds is not None else None
 
     @property
@@ -148,7 +149,7 @@ def trained(
         watch=watch,
         stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
     )
-    if search.everyone.stored:  # where thresholds move on the sample alone
+    if search.everyone.elsewhere:  # where thresholds move on the sample alone
         sampled = _as_watched(trace, on)
         own = _relaxed(
             sampled.of_setting(_best_setting(search, sampled, watch[on], {}, "train")), margins
@@ -209,7 +210,7 @@ def trained_plainly(search: Search, train: Compiled, here: Compiled, max_time: f
     Most people would first try this model and move its threshold. As one of the candidates it ensures
     that no promise costs more than that.
     """
-    plain = played_plainly(search, train if search.everyone.stored else here, max_time)
+    plain = played_plainly(search, train if search.everyone.elsewhere else here, max_time)
     weights = np.zeros((len(plain), 1 + len(search.everyone.constraints)))
     weights[:, 0] = 1.0
     return replace(judged_on(plain, here), multipliers=weights)
@@ -245,7 +246,7 @@ def validated(search: Search) -> tuple[Compiled, Compiled | None]:
     out of fold. Of rows on disk they are a sample in memory.
     """
     everyone, known = search.everyone, search.known or ()
-    if everyone.stored:
+    if everyone.elsewhere:
         fraction = search.training.validation_fraction
         return parted_on_disk(everyone, fraction, search.seed, known)
     several = max(each.settings for each in search.pairs) > 1 or search.patience is not None
@@ -263,7 +264,7 @@ def _rounds(search: Search, train: Compiled) -> int:
     epochs, batch_size = search.training.epochs, search.batch_size
     if search.learner.rounds is not None:
         return epochs or search.learner.rounds
-    per_epoch = 1 if batch_size is None else max(1, len(train.cells) // batch_size)
+    per_epoch = 1 if batch_size is None else max(1, sum(train.sizes.values()) // batch_size)
     if epochs is not None:
         return epochs * per_epoch
     return max(min(40 * per_epoch, MOST), FEWEST, per_epoch)

@@ -22,6 +22,7 @@ from ratebound.problem.frames import (
 )
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import any_shared
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
@@ -259,9 +260,13 @@ def encoding_for(
 
 
 def check_on_disk(model: Any, learner: Learner, people: Mapping[str, Population]) -> None:
-    """Raise where rows are on disk and a model needs them all in memory, before any is read."""
+    """Raise where rows are on disk or shared out and a model needs them all here, before any is read."""
     if any(each.stored for each in people.values()) and not learner.takes_stored:
         raise ValueError(
             f"model={model!r} needs all rows in memory, and these are on disk: use 'linear' or 'mlp', "
             "or train on what their in_memory() gives"
+        )
+    if any_shared(people) and not learner.takes_stored:
+        raise ValueError(
+            f"model={model!r} is trained by one process: use 'linear' or 'mlp', or start one process"
         )

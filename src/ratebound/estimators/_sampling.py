@@ -1,4 +1,4 @@
-"""A sample in memory of rows on disk: what must see the scores of all rows at once sees these.
+"""A sample of rows on disk, or in several processes: what must see all scores at once sees these rows'.
 
 Of every cell the same share is drawn, and of small ones more, so that no group is without its rows.
 Each row drawn is weighted by how many it stands for, so that rates on the sample are those on all rows,
@@ -12,10 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ratebound.base.processes import rank
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
+from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
+from ratebound.problem.sharing import of_all, total_of
 from ratebound.tables.kinds import as_texts, read_cells
 
 MOST = 200_000  # rows of a sample
@@ -29,13 +32,13 @@ def parted_on_disk(
 ) -> tuple[Compiled, Compiled]:
     """The problem on rows to train on, on disk, and on a sample held out of them, in memory.
 
-    The sample is a `fraction` of the rows, or as many as memory allows; for a fraction of 0, or where a
-    group has too few rows to be parted, its rows are trained on too. All values of the `known` columns
-    occur in it.
+    The sample is a `fraction` of the rows, or as many as memory allows, and the same in every process.
+    For a fraction of 0, or where a group has too few rows to be parted, its rows are trained on too. All
+    values of the `known` columns occur in it.
     """
     most = min(MOST, max(BYTES // (4 * max(everyone.features.shape[1], 1)), 1))
-    share = min(fraction or 1.0, most / len(everyone.cells))
-    sampled = drawn(everyone.cells, everyone.cell_count, share, seed)
+    share = min(fraction or 1.0, most / sum(everyone.sizes.values()))
+    sampled = drawn(everyone.cells, everyone.cell_count, share, seed + rank())
     for name, population in everyone.populations.items():
         if known:
             sampled[everyone.rows[name]][first_of_each(population, known)] = True
@@ -93,14 +96,30 @@ def first_of_each(population: Population, known: Sequence[str]) -> Array:
 
 def _sample(everyone: Compiled, sampled: Array) -> Compiled:
     """The problem on the rows that were drawn, in memory."""
-    there = np.bincount(everyone.cells, minlength=everyone.cell_count)
-    here = np.bincount(everyone.cells[sampled], minlength=everyone.cell_count)
+    people = everyone.populations
+    there, here = (
+        total_of(people, np.bincount(cells, minlength=everyone.cell_count))
+        for cells in (everyone.cells, everyone.cells[sampled])
+    )
     stands_for = there / np.maximum(here, 1)
-    people = {}
-    for name, population in everyone.populations.items():
+    found = {}
+    for name, population in people.items():
         rows = everyone.rows[name]
         chosen = sampled[rows]
         few = copy.copy(population.only(chosen).in_memory())
         few.weights = few.row_weights * stands_for[everyone.cells[rows][chosen]]
-        people[name] = few
-    return compile(everyone.problem, **people)
+        found[name] = _gathered(few)
+    return compile(everyone.problem, **found)
+
+
+def _gathered(few: Population) -> Population:
+    """These rows and those that other processes have drawn, the same in all of them."""
+    parts = of_all(few, few)
+    if len(parts) == 1:
+        return few
+    columns = {name: np.concatenate([part.column(name) for part in parts]) for name in few.columns}
+    found = Population(stacked_rows([part.X for part in parts]), columns=columns)
+    found.y = None if few.y is None else np.concatenate([part.y for part in parts])
+    found.weights, found.spelling = np.concatenate([part.weights for part in parts]), few.spelling
+    found.everywhere = True
+    return found

@@ -46,7 +46,7 @@ def found(search: Search) -> Found:
     """Train every setting on some rows, choose one on the others, and solve on all rows."""
     clock, everyone = Clock(search.training.max_time), search.everyone
     train, validation = validated(search)
-    here = validation if everyone.stored and validation is not None else everyone  # in memory
+    here = validation if everyone.elsewhere and validation is not None else everyone  # in memory
     plain = None
     if search.chooses or search.aims:
         plain = trained_plainly(search, train, here, clock.part(PLAIN_TIME))
@@ -55,18 +55,18 @@ def found(search: Search) -> Found:
         assert plain is not None
         first = _judged(search, plain, here)
         best = np.arange(len(plain)) == np.argmin(plain.objectives)
-        rows = everyone if everyone.stored else first.everyone
+        rows = everyone if everyone.elsewhere else first.everyone
         margins = search.margins(mixture(first.trace, best), rows)
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         trace = own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
-        validation = here if everyone.stored else None  # which it was trained on
+        validation = here if everyone.elsewhere else None  # which it was trained on
     else:
         trace, own = trained(search, train, validation, margins, clock)
     together = own
     if search.chooses and plain is not None and not trace.interrupted:
         together = beside(own, plain)
     candidates = _judged(search, together, here)
-    if everyone.stored:
+    if everyone.elsewhere:
         candidates = on_disk(everyone, candidates)
     safer: tuple[tuple[Mixture, Array], ...] = ()
     if not search.aims:
@@ -79,14 +79,14 @@ def found(search: Search) -> Found:
             wide = search.margins(solution, candidates.everyone)
             safer = from_safest(candidates, wide + optimism)
     held_out = None if validation is None or not search.fresh else validation.first
-    if everyone.stored:
+    if everyone.elsewhere:
         held_out = here.first
     calibrating = Calibrating(
         everyone=everyone,
         held_out=held_out,
         called=HELD_OUT if search.fresh and train is not everyone else TRAINED_ON,
         trace=together,
-        own=len(together) if everyone.stored else len(own),
+        own=len(together) if everyone.elsewhere else len(own),
         train_stand_ins=lambda: played_plainly(search, train, clock.left),
         cross_fit=cache(partial(cross_fitted, search, clock)),
     )

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ratebound.auditing import Audit
 from ratebound.base.checks import check_number
+from ratebound.base.processes import of_first
 from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._games import Search
@@ -164,7 +165,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         learner, solve, training = self._checked_parameters()
         first, classes = given_rows(self, X, y, columns, sample_weight)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         problem = asked_for(self.objective, self.constraints)
         people = {FIRST: first, **other_populations(others, classes)}
@@ -174,9 +175,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         encoding = encoding_for(fitting[FIRST], learner, self.features)
         spoken_of = (*problem.columns, *(self.known or ()))
         everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
-        if self.known is not None and not everyone.stored:
+        if self.known is not None and not everyone.elsewhere:
             known_groups(self.known, everyone)  # so that errors are raised before training
-        learner = learner.prepared(encoding.names, encoding.codes, len(everyone.first))
+        learner = learner.prepared(encoding.names, encoding.codes, everyone.sizes[FIRST])
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
         result = found(

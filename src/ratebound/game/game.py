@@ -33,6 +33,7 @@ from ratebound.game._state import Batch, GameState, Look, View
 from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
 from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.sharing import of_all
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
 
@@ -88,7 +89,7 @@ class Game:
 
         Times this, the gradient of an unconstrained logistic error is theirs: σ(s) - y on each row.
         """
-        return float(total(np.array(self.compiled.first.total_weight))) * math.log(2)
+        return sum(of_all(self.compiled.first, self.compiled.first.total_weight)) * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
         """NumPy `integers` where the game computes."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem.feature_scale import columns_of
 from ratebound.problem.frames import as_array, frame_columns
@@ -35,12 +34,6 @@ def digest_of(parts: Iterable[Any]) -> str:
             for start in range(0, len(column), CHUNK):
                 digest.update(_bytes(column[start : start + CHUNK]))
     return digest.hexdigest()
-
-
-def digest_of_all(parts: Iterable[Any]) -> str:
-    """The same of the rows of all processes, in their order."""
-    own = gathered(digest_of(parts))
-    return own[0] if len(own) == 1 else digest_of([np.array(own)])
 
 
 def _arrays(part: Any) -> list[Array]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.processes import count, gathered
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.problem.amounts import amounts_where, check_amounts, read_amounts
@@ -27,6 +26,7 @@ from ratebound.problem.masks import (
     spoken_of,
 )
 from ratebound.problem.population import Population
+from ratebound.problem.sharing import is_shared, of_all
 from ratebound.rates.subsets import Name, Subset
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
@@ -83,7 +83,7 @@ class Drawn:
 
 def draw_up(population: Population, asked: Asked) -> Drawn:
     """All that is asked of a population, in one pass over its rows."""
-    whole = not population.stored and count() == 1
+    whole = not population.stored and not is_shared(population)
     unknown = _unknown(population, asked)
     known = [name for name in asked.columns if name not in unknown]
     parts = []
@@ -184,7 +184,7 @@ def _together(parts: list[Drawn], population: Population, asked: Asked) -> Drawn
         if all(column in part.amounts for part in parts)
     }
     positive = {column: bool((values > 0).any()) for column, values in amounts.items()}
-    everywhere = gathered((weight, failed, present, bits, positive))
+    everywhere = of_all(population, (weight, failed, present, bits, positive))
     weight = _sums_of([each[0] for each in everywhere])
     for other in everywhere:
         failed = {**other[1], **failed}

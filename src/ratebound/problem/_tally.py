@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ratebound.base.processes import total
 from ratebound.base.types import Array
 from ratebound.problem.block import Block
 from ratebound.problem.deciding import decided_at, rounded_up
 from ratebound.problem.frames import as_array
+from ratebound.problem.sharing import total_of
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
@@ -59,7 +59,7 @@ def in_cells(problem: Compiled, decided: Array, block: Block, rows: slice) -> Ar
 
 def per_decision(problem: Compiled, in_cells: Array, models: int) -> Array:
     """Counts in cells, of all processes, summed to counts per decision and slice (K, (D - 1) * S)."""
-    return problem.per_slice(total(in_cells)).reshape(models, -1)
+    return problem.per_slice(total_of(problem.populations, in_cells)).reshape(models, -1)
 
 
 def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Array | float:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.base.processes import of_first, rows_of_all, total
+from ratebound.base import processes
 from ratebound.base.types import Array
-from ratebound.problem._digest import digest_of_all
+from ratebound.problem._digest import digest_of
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
 from ratebound.problem.block import Block
 from ratebound.problem.deciding import lowest_within
@@ -24,6 +24,7 @@ from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import Classes
 from ratebound.rates.rate import FIRST
@@ -103,13 +104,17 @@ class Compiled:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The number of rows of every population, in all processes together."""
-        own = total(np.array(list(map(len, self.populations.values()))))
-        return dict(zip(self.populations, own.tolist(), strict=True))
+        return {name: sum(of_all(each, len(each))) for name, each in self.populations.items()}
 
     @property
     def stored(self) -> bool:
         """Whether some of the rows are on disk."""
         return any(population.stored for population in self.populations.values())
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether some of the rows are on disk, or in other processes."""
+        return self.stored or any_shared(self.populations)
 
     @property
     def decisions(self) -> int:
@@ -163,16 +168,17 @@ class Compiled:
     @cached_property
     def feature_scale(self) -> FeatureScale:
         """How large the features usually are, in the first population."""
-        return of_first(
-            feature_scale_of(self.first.features.some() if self.first.stored else self.first.X)
-        )
+        own = feature_scale_of(self.first.features.some() if self.first.stored else self.first.X)
+        return of_all(self.first, own)[0]
 
     @cached_property
     def digest(self) -> str:
         """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
         amounts = [block.amounts for block in self.blocks]
         rows = [np.array([p.digest]) if p.stored else p.X for p in self.populations.values()]
-        return digest_of_all([*rows, self.cells, self.weights, *amounts])
+        own = digest_of([*rows, self.cells, self.weights, *amounts])
+        every = processes.gathered(own) if any_shared(self.populations) else [own]
+        return own if len(every) == 1 else digest_of([np.array(every)])
 
     def weights_in(self, block: Block, rows: slice = EVERY) -> Array | None:
         """What each of these rows counts for in a block, weight times amount; None for once each."""
@@ -182,7 +188,8 @@ class Compiled:
 
     def cell_weight(self, block: Block) -> Array:
         """What the rows in each cell count for in a block."""
-        return total(np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float))
+        own = np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float)
+        return total_of(self.populations, own)
 
     @property
     def column_weight(self) -> Array:
@@ -328,10 +335,10 @@ class Compiled:
         for index in {self.budgets[name][0] for name in found}:
             inside = bit(self.membership, index)[self.cells].astype(bool)
             own = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
-            weights = rows_of_all(own)
+            weights = rows_of_all(self.populations, own)
             shares = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
             allowed = np.array(list(shares.values())) * weights.sum() * (1 + 1e-12)
-            for k, row in enumerate(rows_of_all(scores[:, inside]).astype(float)):
+            for k, row in enumerate(rows_of_all(self.populations, scores[:, inside]).astype(float)):
                 for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
                     found[name][k] = at
         return found

@@ -24,7 +24,6 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy import sparse
 
-from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Asked, draw_up, membership
 from ratebound.problem._split import Key, split
@@ -37,6 +36,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.chain import goal_of
 from ratebound.problem.reductions.goal import Point, linear_at, whole_of
 from ratebound.problem.reductions.limits import least_sum, start_of
+from ratebound.problem.sharing import of_all
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
@@ -117,12 +117,12 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
 
 def _weight(population: Population) -> float:
     """The weight of all rows, in all processes."""
-    return float(sum(gathered(population.total_weight)))
+    return float(sum(of_all(population, population.total_weight)))
 
 
 def _classes(populations: dict[str, Population], first: str) -> Classes:
     """The classes there are to decide between: those of the first population that knows any."""
-    known = [_of_all(population.classes) for population in populations.values()]
+    known = [_known(population) for population in populations.values()]
     found = next((classes for classes in known if classes is not None), TWO)
     for name, classes in zip(populations, known, strict=True):
         several = max(len(found), len(classes or ())) > 2  # two may be called yes and no by any name
@@ -136,9 +136,9 @@ def _classes(populations: dict[str, Population], first: str) -> Classes:
     return found
 
 
-def _of_all(own: Classes | None) -> Classes | None:
+def _known(population: Population) -> Classes | None:
     """The classes of a population, where each process knows those of its own rows."""
-    every = list(dict.fromkeys(each for each in gathered(own) if each is not None))
+    every = list(dict.fromkeys(filter(None, of_all(population, population.classes))))
     if len(every) <= 1:
         return every[0] if every else None
     return tuple(sorted({value for each in every for value in each}, key=in_order))

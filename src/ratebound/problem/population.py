@@ -50,6 +50,8 @@ class Population:
     2
     """
 
+    everywhere = False  # whether every process has all of its rows, and not a share of them
+
     def __init__(
         self,
         X: Any,
@@ -256,7 +258,9 @@ class Population:
         if (rows := length(encoded, "X")) != self.size:
             raise ValueError(f"the encoding makes {rows} rows of {self.size}")
         columns = table | self.columns
-        return assembled(encoded, self.y, columns, self.weights, self.spelling, self.size)
+        seen = assembled(encoded, self.y, columns, self.weights, self.spelling, self.size)
+        seen.everywhere = self.everywhere
+        return seen
 
     def only(self, rows: Array) -> Population:
         """The population of these rows, given by their indices or as a mask.

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.processes import count, gathered
 from ratebound.base.types import Array
 from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import is_shared, of_all
 from ratebound.problem.values import Values
 from ratebound.rates.every_class import of_every_class, rates_of_every_class
 from ratebound.rates.expressions import Constraint
@@ -159,9 +159,9 @@ Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many
 
 
 def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -> _Combinations:
-    whole = not population.stored and count() == 1
+    whole = not population.stored and not is_shared(population)
     parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
-    found = _added(gathered(_added(list(parts))))
+    found = _added(of_all(population, _added(list(parts))))
     of_each = [sorted({values[place] for values in found}, key=in_order) for place in range(len(names))]
     places = [{value: place for place, value in enumerate(values)} for values in of_each]
     order = sorted(found, key=lambda values: [own[v] for own, v in zip(places, values, strict=True)])
