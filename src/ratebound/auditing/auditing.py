@@ -21,7 +21,6 @@ from ratebound.auditing.measure import counted, rows_behind, scale, total
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
-from ratebound.base.processes import alone
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
@@ -79,10 +78,9 @@ def audit(
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
     people = folded(model, people, (*asked.rates, *problem.rates))
-    with alone():  # what is left has all rows, wherever they are
-        compiled, missing = _measurable(problem, people, known)
-        decided = decide(model, compiled.populations)
-        objective, found = measured(compiled, decided, level)
+    compiled, missing = _measurable(problem, people, known)
+    decided = decide(model, compiled.populations)
+    objective, found = measured(compiled, decided, level)
     left, places = iter(found), spoken_of(asked, decided)
     compared = partial(measured_parity, decided=decided, level=level)
     return Audit(

@@ -51,6 +51,8 @@ class Kinds(Population):
     `weights` are those of all rows of a kind together.
     """
 
+    everywhere = True
+
     def __init__(self, like: Population, found: _Pile) -> None:
         super().__init__(np.empty((len(found.times), 0)), columns=found.columns)
         self.spelling, self.y = like.spelling, found.y

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy as np
 from ratebound.base.arrays import Array, as_like, namespace
 
 Value = TypeVar("Value")
-ALONE: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 class ProcessLost(ConnectionError):
@@ -41,21 +38,6 @@ def rank() -> int:
     """Which of them this is, from 0 on; process 0 prints and writes."""
     group = _group()
     return 0 if group is None else group.rank
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Within it each process works for itself, as on what was gathered from all of them before.
-
-    >>> with alone():
-    ...     count()
-    1
-    """
-    before = ALONE.set(True)
-    try:
-        yield
-    finally:
-        ALONE.reset(before)
 
 
 def is_first() -> bool:
@@ -189,8 +171,6 @@ class _XGBoost(_Group):
 
 def _group() -> _Group | None:
     """The group there is, where it has several processes; else None. It imports no library."""
-    if ALONE.get():
-        return None
     distributed = sys.modules.get("torch.distributed")
     joined = distributed is not None and distributed.is_available() and distributed.is_initialized()
     if distributed is not None and joined and distributed.get_world_size() > 1:

@@ -14,7 +14,6 @@ from ratebound.auditing.auditing import check_given, unmeasurable
 from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.base.checks import check_number
-from ratebound.base.processes import alone
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._means import means, unbounded
@@ -78,8 +77,7 @@ def certify(
     _check_unseen(problem, model, people)
     judged = model if in_expectation else deployed(model)
     people = folded(judged, people, problem.rates)
-    with alone():  # what is left has all rows, wherever they are
-        missing = missing_here(problem, people, known)
+    missing = missing_here(problem, people, known)
     decided = decide(judged, people)
     aim = Aim(1.0 - confidence, len(problem.constraints))
     found = [

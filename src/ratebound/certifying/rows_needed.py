@@ -12,7 +12,6 @@ from ratebound.auditing.decided import Decided, folded
 from ratebound.auditing.measure import rows_behind, scale
 from ratebound.base.checks import check_number
 from ratebound.base.layout import aligned
-from ratebound.base.processes import alone
 from ratebound.certifying._aim import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._one import threshold
@@ -107,8 +106,7 @@ def rows_needed(
     people = {FIRST: population, **others}
     problem = spelled_out(problem, people)
     people = folded(None, people, problem.rates)
-    with alone():  # what is left has all rows, wherever they are
-        missing = missing_here(problem, people, ())
+    missing = missing_here(problem, people, ())
     undecided = _undecided(problem, people)
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     found = []
