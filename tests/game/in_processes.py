@@ -5,6 +5,8 @@ came of them to a file. The rows of process p of N are p, p + N, ... What begins
 chance that each process has for itself.
 """
 
+import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,9 @@ from types import SimpleNamespace
 import numpy as np
 
 import ratebound as rb
+from ratebound.base import processes
+from ratebound.cli import main as main_command
+from ratebound.game import _resuming
 from ratebound.game.trace import judged_on
 
 
@@ -43,6 +48,7 @@ PROBLEM = rb.Problem(
     ],
 )
 IN_ORDER = rb.Rules(shuffle=False)
+WORDS = ["--label", "y", "--require", 'recall(sex == "F") >= 0.9 * recall()', "--epochs", "1", "--quiet"]
 
 
 def network():
@@ -153,8 +159,29 @@ def main(folder, rank, count):
     found |= {
         f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
     }
+    found["command"] = [
+        main_command(["train", f"{folder}/rows.csv", *WORDS, "--out", f"{folder}/model"])
+    ]
     np.savez(Path(folder) / f"{rank}.npz", **found)
-    torch.distributed.destroy_process_group()
+    try:
+        lose_one(rank, count, folder)
+    except processes.ProcessLost as error:
+        (Path(folder) / "lost").write_text(str(error))
+        os._exit(0)  # there is nobody left to say goodbye to
+
+
+def lose_one(rank, count, folder):
+    """A game in whose middle the last process dies."""
+
+    def dying(trace):
+        if rank == count - 1 and trace.round[-1] == 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+    train = rb.compile(rb.Problem(rb.error_rate()), people(200, rank))
+    _resuming.SECONDS = 0.0
+    keep = rb.Keep(every=2, folder=f"{folder}/games")
+    rb.play(train, rb.Linear(), rounds=10, keep=keep, stop=rb.Stop(when=dying))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Two processes give what one gives on the same batches, and are the same to the last bit."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -7,21 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ratebound as rb
+
 from .in_processes import judged, numbers, people, played
 
 pytest.importorskip("torch")
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
+csv = pytest.importorskip("pyarrow.csv")
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with rows in a Parquet file."""
-    rows, place = people(700, 7), tmp_path_factory.mktemp("processes")
+    """A folder with rows in a Parquet file and in a CSV."""
+    rows, place = people(2500, 7), tmp_path_factory.mktemp("processes")
     columns = {f"x{i}": rows.X[:, i] for i in range(5)} | {"y": rows.y, "sex": rows.columns["sex"]}
     parquet.write_table(arrow.table(columns), place / "rows.parquet", row_group_size=100)
+    csv.write_csv(arrow.table(columns), place / "rows.csv")
     return place
 
 
@@ -29,12 +35,13 @@ def folder(tmp_path_factory):
 def both(folder):
     """What each of two processes found, by game and name."""
     command = [sys.executable, "-m", "tests.game.in_processes", str(folder)]
-    running = [
-        subprocess.Popen([*command, str(rank), "2"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        for rank in range(2)
-    ]
-    said = [each.communicate(timeout=300)[1] for each in running]
-    assert [each.returncode for each in running] == [0, 0], "\n".join(said)
+    given = {"cwd": ROOT, "env": os.environ | {"WORLD_SIZE": "2"}, "text": True}
+    given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = [subprocess.Popen([*command, str(rank), "2"], **given) for rank in range(2)]
+    said = [each.communicate(timeout=300) for each in running]
+    assert [each.returncode for each in running] == [0, -signal.SIGKILL], said[0][1] + said[1][1]
+    assert "on new rows" in said[0][0]  # the command line's answer, which one of them gives
+    assert said[1][0] == ""
     return [dict(np.load(folder / f"{rank}.npz")) for rank in range(2)]
 
 
@@ -47,8 +54,21 @@ def test_two_processes_agree_to_the_last_bit(both):
 
 def test_two_processes_give_what_one_gives(both, folder):
     alone = {game: numbers(trace) for game, trace in played(0, 1, folder).items()} | judged(0, 1)
-    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys()
+    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {"command"}
     for game, expected in alone.items():
         for name, array in expected.items() if not game.startswith("OWN") else ():
             found = both[0][f"{game}/{name}"]
             np.testing.assert_allclose(found, array, rtol=1e-6, atol=1e-6, err_msg=f"{game}: {name}")
+
+
+def test_the_command_line_trains_in_both(both, folder):
+    assert both[0]["command"] in (0, 1)
+    model = rb.load(folder / "model")
+    assert model.status.feasible
+
+
+def test_a_process_that_dies_ends_the_other_with_a_message(both, folder):
+    words = (folder / "lost").read_text()
+    assert words.startswith("process 0 of 2 (counted from 0) has lost another one")
+    assert f"what was kept so far is in {folder}/games" in words
+    assert list((folder / "games").iterdir())

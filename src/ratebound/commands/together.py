@@ -24,7 +24,9 @@ def joined() -> Iterator[None]:
         yield
         return
     group, spoken = import_torch().distributed, sys.stdout
-    group.init_process_group("gloo")
+    is_new = not group.is_initialized()  # whoever calls the command line may have done so
+    if is_new:
+        group.init_process_group("gloo")
     try:
         with warnings.catch_warnings(), open(os.devnull, "w") as nowhere:
             if not processes.is_first():
@@ -33,7 +35,8 @@ def joined() -> Iterator[None]:
             yield
     finally:
         sys.stdout = spoken
-        group.destroy_process_group()
+        if is_new:
+            group.destroy_process_group()
 
 
 def dealt_out(given: Given) -> Given:

@@ -59,7 +59,7 @@ def in_cells(problem: Compiled, decided: Array, block: Block, rows: slice) -> Ar
 
 def per_decision(problem: Compiled, in_cells: Array, models: int) -> Array:
     """Counts in cells, of all processes, summed to counts per decision and slice (K, (D - 1) * S)."""
-    return problem.per_slice(total_of(problem.populations, in_cells)).reshape(models, -1)
+    return total_of(problem.populations, problem.per_slice(in_cells)).reshape(models, -1)
 
 
 def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Array | float:
