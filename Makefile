@@ -1,9 +1,10 @@
 # `make demo`, `make test`, `make check`, `make bare`, `make lowest` and `make bench` each work in a fresh clone:
-# the environment in .venv is made on demand, and again only when pyproject.toml changes.
+# their environments are made on demand, and again only when pyproject.toml changes.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+ENVIRONMENTS := $(READY) .venv-bare/.ready .venv-lowest/.ready
 
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
 export OMP_NUM_THREADS ?= 1
@@ -11,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
 
-.PHONY: demo test bare lowest check bench clean
+.PHONY: demo test bare lowest check bench clean environments
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
@@ -22,9 +23,7 @@ test: $(READY)
 # Without any extra: NumPy, SciPy and scikit-learn are enough for all that is tested here. Tests skip what
 # they lack by themselves, and two modules cannot even be read. Only rooms that meet other libraries are
 # tested again, without what runs long and asks no more of these than it does with all of them.
-bare:
-	$(PYTHON) -m venv --clear .venv-bare
-	.venv-bare/bin/python $(INSTALL) --editable . pytest pytest-xdist hypothesis
+bare: .venv-bare/.ready
 	.venv-bare/bin/python -m pytest -n 2 src tests/problem tests/tables tests/learners tests/solution \
 		tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
 		--ignore src/ratebound/learners/_interpolation.py --ignore src/ratebound/learners/_lattice_network.py \
@@ -33,10 +32,7 @@ bare:
 # With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
 # arrays. PyTorch's old wheels are gigabytes, so what needs it is left out. Old libraries use what newer
 # ones deprecate.
-lowest:
-	$(PYTHON) -m venv --clear .venv-lowest
-	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
-	.venv-lowest/bin/python $(INSTALL) --constraint .venv-lowest/lowest.txt --editable '.[dev]'
+lowest: .venv-lowest/.ready
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/problem tests/tables \
 		tests/learners tests/solution tests/auditing tests/certifying tests/estimators tests/commands \
 		$(LEFT_OUT) --ignore tests/auditing/test_coverage.py --ignore tests/certifying/test_simulated.py \
@@ -78,7 +74,20 @@ bench: $(READY)
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+environments: $(ENVIRONMENTS)
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python $(INSTALL) --editable '.[torch,dev]'
+	touch $@
+
+.venv-bare/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-bare
+	.venv-bare/bin/python $(INSTALL) --editable . pytest pytest-xdist hypothesis
+	touch $@
+
+.venv-lowest/.ready: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python $(INSTALL) --constraint .venv-lowest/lowest.txt --editable '.[dev]'
 	touch $@
