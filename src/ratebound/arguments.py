@@ -221,7 +221,10 @@ def _add_reproduce(commands: Any) -> None:
 
 # --- what several commands have in common --------------------------------------------------------
 
-TABLES = "CSV, Parquet or Arrow files, packed or not; a pattern in quotes; or - for the standard input"
+TABLES = (
+    "CSV, Parquet or Arrow files, packed or not; a pattern in quotes; a folder of Parquet files; or - "
+    "for the standard input"
+)
 COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
 POPULATION: Any = {
     "action": _NamedFile,
@@ -254,6 +257,11 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
         "--header",
         action=argparse.BooleanOptionalAction,
         help="whether the first line names the columns (default: it must look like that)",
+    )
+    add(
+        "--on-disk",
+        action="store_true",
+        help="leave rows on disk, and read some at a time (Parquet too large for memory: always)",
     )
 
 

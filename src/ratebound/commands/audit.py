@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ratebound.auditing import audit as audit_on
 from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files
+from ratebound.commands.on_disk import header, labelled_on_disk, on_disk, opened, seen_by
 from ratebound.commands.progress import working
 from ratebound.commands.promises import check_populations
 from ratebound.commands.rows import labelled, with_labels
@@ -42,8 +44,11 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
     check_populations(mixture.problem, use.population)
     found: list[Population] = []
     for paths in (use.data, *((path,) for path in use.population.values())):
-        table = table_for(mixture, paths, use.reading, use.label)
         is_other = bool(found)
+        if on_disk(paths, use.on_disk and not is_other):
+            found.append(_on_disk(mixture, paths, use, is_other))
+            continue
+        table = table_for(mixture, paths, use.reading, use.label)
         if not is_other:
             table = with_labels(table, use.label, use.drop_unlabelled)
         found.append(
@@ -59,3 +64,14 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
             )
         )
     return found[0], dict(zip(use.population, found[1:], strict=True))
+
+
+def _on_disk(mixture: Mixture, paths: Sequence[str], use: Use, is_other: bool) -> Population:
+    """Rows that stay on disk; others may lack labels and weights."""
+    if use.drop_unlabelled:
+        raise ValueError("--drop-unlabelled is for rows in memory: write a file without those rows")
+    columns = header(opened(paths, use.on_disk)).columns
+    label, weight = use.label, use.weight
+    if is_other:
+        label, weight = (each if each in columns else None for each in (label, weight))
+    return labelled_on_disk(paths, seen_by(mixture), label, mixture.classes, weight)

@@ -6,6 +6,7 @@ from ratebound.certifying.certify import certify as certify_on
 from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.audit import populations_for
 from ratebound.commands.folders import check_files
+from ratebound.commands.on_disk import files_of
 from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model
 from ratebound.commands.uses import Use
@@ -19,7 +20,7 @@ def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
     check_files({"--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
-    if mixture.record.source is not None and digest_of(use.data) == mixture.record.source:
+    if mixture.record.source is not None and digest_of(files_of(use.data)) == mixture.record.source:
         raise ValueError(
             f"{use.name} is the table that the model was trained on; what it keeps there shows nothing "
             "about new rows: certify it on others, or set rows aside, train --certify 0.3"

@@ -23,7 +23,7 @@ def explain(run: Run) -> int:
         )
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
     with one_notice():
-        given = read_given(run, problem)
+        given = read_given(run, problem, sample=True)
         tell_columns(given.people.X, given.features)
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ratebound.commands.answers import tell
 from ratebound.commands.folders import check_files
+from ratebound.commands.on_disk import header, labels_in, on_disk
 from ratebound.commands.progress import working
-from ratebound.commands.rows import classes_of, told_classes, visible, with_labels
+from ratebound.commands.rows import classes_among, classes_of, told_classes, visible, with_labels
 from ratebound.commands.runs import Run
+from ratebound.tables.features import Features
+from ratebound.tables.inspecting import Inspection
 from ratebound.tables.inspecting import inspect as inspect_table
+from ratebound.tables.parquet import Parquet
 from ratebound.tables.reading import Kind
 from ratebound.tables.table import Table, read_table
 
@@ -18,26 +24,49 @@ def inspect(run: Run) -> int:
     """Show each column and what is done with it, and which label is yes."""
     check_files({"--html": run.html, "--json": run.json}, run.data)
     with working("inspecting", run.quiet):
-        codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
-        table = read_table(run.data, codes, run.reading)
-        if run.label is not None:
-            table.check(run.label, "label")
-        found = inspect_table(table, visible(table, run), run.label)
-        notices = [*table.notices, *_label_words(table, run)]
-        found = replace(found, name=table.name, notices=tuple(notices))
+        found = _inspected_on_disk(run) if on_disk(run.data, run.on_disk) else _inspected(run)
     if run.html is not None:
         found.save_html(run.html)
     tell(str(found), found.to_dict(), run.json)
     return 0
 
 
-def _label_words(table: Table, run: Run) -> list[str]:
+def _inspected(run: Run) -> Inspection:
+    codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
+    table = read_table(run.data, codes, run.reading)
+    found = inspect_table(table, _seen(table, run), run.label)
+    told = _label_words(run, lambda label: _classes(table, label, run))
+    return replace(found, name=table.name, notices=(*table.notices, *told))
+
+
+def _inspected_on_disk(run: Run) -> Inspection:
+    """The same of rows that stay on disk, in two passes at most."""
+    rows = Parquet(list(run.data))
+    table = header(rows)
+    found = inspect_table(rows, _seen(table, run), run.label)
+    told = _label_words(
+        run,
+        lambda label: classes_among(labels_in(rows, label), len(rows), table.name, label, run.positive),
+    )
+    return replace(found, notices=("its rows stay on disk", *told))
+
+
+def _seen(table: Table, run: Run) -> Features:
+    """What the model may see, where the label is one of the columns."""
+    if run.label is not None:
+        table.check(run.label, "label")
+    return visible(table, run)
+
+
+def _classes(table: Table, label: str, run: Run) -> tuple[Any, ...]:
+    return classes_of(with_labels(table, label, run.drop_unlabelled), label, run.positive)
+
+
+def _label_words(run: Run, classes: Callable[[str], tuple[Any, ...]]) -> list[str]:
     """Which label is yes, or which classes there are, or what training would object to."""
     if run.label is None:
         return []
     try:
-        labels = with_labels(table, run.label, run.drop_unlabelled)
-        classes = classes_of(labels, run.label, run.positive)
+        return [told_classes(run.label, classes(run.label))]
     except ValueError as error:
         return [f"training would refuse this: {error}"]
-    return [told_classes(run.label, classes)]

@@ -10,6 +10,7 @@ import numpy as np
 from ratebound.certifying.monitor import Monitor
 from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
+from ratebound.commands.on_disk import on_disk, opened, tables_of
 from ratebound.commands.predict import decisions
 from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
@@ -19,6 +20,7 @@ from ratebound.problem.frames import columns_by_name
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.table import Table
 
 CONFIDENCE = 0.95
 
@@ -56,7 +58,16 @@ def _watching(mixture: Mixture, state: Path, confidence: float | None) -> Monito
 
 
 def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:
-    table = table_for(mixture, paths, use.reading, use.label, promises=True)
+    if not on_disk(paths, use.on_disk and name == FIRST):
+        table = table_for(mixture, paths, use.reading, use.label, promises=True)
+        _take_in_table(watching, mixture, table, use, name)
+        return
+    rows = opened(paths, use.on_disk)
+    for table in tables_of(rows, rows.groups.names):
+        _take_in_table(watching, mixture, table, use, name)
+
+
+def _take_in_table(watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str) -> None:
     people = labelled(
         table,
         use.label or "",

@@ -12,15 +12,17 @@ import operator
 import re
 import sys
 import warnings
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.base.writing import write_whole
+from ratebound.base.writing import whole_file, write_whole
 from ratebound.commands.answers import one_notice, write_json
 from ratebound.commands.folders import OUTPUT, check_files
+from ratebound.commands.on_disk import on_disk, opened, seen_by, tables_of
 from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.commands.uses import Use
@@ -39,17 +41,10 @@ def predict(use: Use) -> int:
     """Write a decision for each row, in order, to a file or to the standard output."""
     check_files({"--out": use.out, "--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
+    if on_disk(use.data, use.on_disk):
+        return _predict_on_disk(mixture, use)
     with one_notice(), working("deciding", use.quiet):
-        table = table_for(mixture, use.data, use.reading)
-        columns = [] if use.key is None else [(use.key, table.column(use.key, "key").tolist())]
-        columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
-        rows = rows_for(mixture, table)
-        of_label, of_decision = PROBABILITIES
-        if use.probability:
-            columns += _chances(mixture, of_label, mixture.predict_proba(rows))
-        if use.decision_probability:
-            shares = mixture.decision_proba(rows, columns=truths(mixture, table))
-            columns += _chances(mixture, of_decision, shares)
+        columns = _decided(mixture, table_for(mixture, use.data, use.reading), use)
         text = _as_csv(_defused(columns) if use.safe_csv else columns)
     if use.out is not None:
         write_whole(use.out, text.encode())
@@ -58,6 +53,38 @@ def predict(use: Use) -> int:
     if use.json is not None:
         write_json(_document(columns), use.json)
     return 0
+
+
+def _predict_on_disk(mixture: Mixture, use: Use) -> int:
+    """The same of rows that stay on disk: some are decided and written at a time."""
+    if use.json is not None:
+        raise ValueError("--json has all rows at once, and these stay on disk: leave it out")
+    names = dict.fromkeys([*seen_by(mixture), *mixture.decider.known, *([use.key] if use.key else ())])
+    with one_notice(), working("deciding", use.quiet), ExitStack() as stack:
+        tables = tables_of(opened(use.data, use.on_disk), list(names))
+        file = None if use.out is None else stack.enter_context(whole_file(use.out))
+        for place, table in enumerate(tables):
+            columns = _decided(mixture, table, use)
+            text = _as_csv(_defused(columns) if use.safe_csv else columns, headed=place == 0)
+            if file is None:
+                sys.stdout.write(text)
+            else:
+                file.write(text.encode())
+    return 0
+
+
+def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[Any]]]:
+    """What is written of each row, by column."""
+    columns = [] if use.key is None else [(use.key, table.column(use.key, "key").tolist())]
+    columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
+    rows = rows_for(mixture, table)
+    of_label, of_decision = PROBABILITIES
+    if use.probability:
+        columns += _chances(mixture, of_label, mixture.predict_proba(rows))
+    if use.decision_probability:
+        shares = mixture.decision_proba(rows, columns=truths(mixture, table))
+        columns += _chances(mixture, of_decision, shares)
+    return columns
 
 
 def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
@@ -139,10 +166,11 @@ def _harmless(value: Any) -> Any:
     return f"'{value}"
 
 
-def _as_csv(columns: list[tuple[str, list[Any]]]) -> str:
+def _as_csv(columns: list[tuple[str, list[Any]]], *, headed: bool = True) -> str:
     rows: list[str] = []
     # Cells are quoted that hold any part of what ends a row; "\r" has to be one.
     writer = csv.writer(SimpleNamespace(write=rows.append), lineterminator="\r\n")
-    writer.writerow([name for name, _ in columns])
+    if headed:
+        writer.writerow([name for name, _ in columns])
     writer.writerows(zip(*(values for _, values in columns), strict=True))
     return "".join(row.removesuffix("\r\n") + "\n" for row in rows)

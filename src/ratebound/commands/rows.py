@@ -11,6 +11,7 @@ import numpy as np
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.commands.answers import note
+from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_disk, opened, sampled
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
@@ -20,6 +21,7 @@ from ratebound.rates.subsets import value_text
 from ratebound.tables.features import Features
 from ratebound.tables.fields import MISSING_MARKS
 from ratebound.tables.fitting import planned_columns, tallied
+from ratebound.tables.parquet import Parquet
 from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.treatments import summed_up
@@ -40,19 +42,25 @@ class Given:
     name: str  # of the table, as errors call it
 
 
-def read_given(run: Run, problem: Problem) -> Given:
-    """The tables of a run; the labels found in the first are the classes."""
+def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
+    """The tables of a run; the labels found in the first are the classes.
+
+    With `sample`, rows that stay on disk are given as a sample in memory.
+    """
     if run.label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     compared = compared_columns(problem)  # a code that is compared with numbers is read as one
     codes: dict[str, Kind] = {n: "text" for n in run.categorical if compared.get(n) != "number"}
-    table = read_noted(run.data, codes, run.reading)
+    stored = on_disk(run.data, run.on_disk)
+    if stored and not sample:
+        return _given_on_disk(run, problem, codes)
+    if stored:
+        table = sampled(Parquet(list(run.data)), run.seed)
+    else:
+        table = read_noted(run.data, codes, run.reading)
     table = with_labels(table, run.label, run.drop_unlabelled)
     classes, features = classes_of(table, run.label, run.positive), visible(table, run)
-    if len(classes) > 2:
-        note(told_classes(run.label, classes))
-    elif run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        note(f"{told_classes(run.label, classes)}; --positive says otherwise")
+    _tell_classes(run, classes)
     people = labelled(table, run.label, classes, problem, run.weight)
     check_known(table, run)
     others = {}
@@ -60,6 +68,42 @@ def read_given(run: Run, problem: Problem) -> Given:
         other = read_noted([path], table.kinds | codes, run.reading)
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
     return Given(people, others, classes, features, table.name)
+
+
+def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Given:
+    """The same of rows that stay on disk; other tables may be in memory."""
+    assert run.label is not None
+    whole = opened(run.data, run.on_disk)
+    table = header(whole)
+    table.check(run.label, "label")
+    if run.drop_unlabelled:
+        raise ValueError("--drop-unlabelled is for rows in memory: write a file without those rows")
+    classes = classes_among(labels_in(whole, run.label), len(whole), table.name, run.label, run.positive)
+    _tell_classes(run, classes)
+    check_known(table, run)
+    wanted = visible(table, run)
+    seen = wanted.chosen(table.columns)
+    people = labelled_on_disk(run.data, seen, run.label, classes, run.weight)
+    others = {}
+    for name, path in run.population.items():
+        if on_disk([path], False):
+            own = header(opened([path], False)).columns
+            label, weight = (each if each in own else None for each in (run.label, run.weight))
+            others[name] = labelled_on_disk([path], seen, label, classes, weight)
+        else:
+            other = read_noted([path], codes, run.reading)
+            others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
+    features = Features(run.features, (), [name for name in run.categorical if name in seen])
+    return Given(people, others, classes, features, table.name)
+
+
+def _tell_classes(run: Run, classes: tuple[Any, ...]) -> None:
+    """Note which label is yes, unless that was said or goes without saying."""
+    assert run.label is not None
+    if len(classes) > 2:
+        note(told_classes(run.label, classes))
+    elif run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
+        note(f"{told_classes(run.label, classes)}; --positive says otherwise")
 
 
 def told_classes(label: str, classes: Sequence[Any]) -> str:
@@ -137,12 +181,19 @@ def with_labels(table: Table, label: str, drop: bool) -> Table:
 
 def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, ...]:
     """The labels in sorted order; of two no and then yes, the one that is said or the last."""
-    found = sorted(distinct(table[label], None), key=lambda value: (str(type(value)), value))
-    told = f"{table.name}: label column {label!r}"
+    return classes_among(distinct(table[label], None), len(table), table.name, label, positive)
+
+
+def classes_among(
+    values: Sequence[Any], rows: int, name: str, label: str, positive: Any
+) -> tuple[Any, ...]:
+    """The same of these different labels of so many rows."""
+    found = sorted(values, key=lambda value: (str(type(value)), value))
+    told = f"{name}: label column {label!r}"
     if len(found) < 2:
         raise ValueError(f"{told} needs two values or more, it holds {some(found)}")
     if len(found) > 2:
-        _check_several(found, len(table), told)
+        _check_several(found, rows, told)
     yes = None if positive is None else _positive(positive, found, label)
     if len(found) == 2:
         return (found[1], found[0]) if yes == found[0] and yes is not None else (found[0], found[1])

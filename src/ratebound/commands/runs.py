@@ -38,6 +38,7 @@ class Run:
     sep: str | None = None
     encoding: str | None = None
     header: bool | None = None
+    on_disk: bool = False  # leave rows on disk, and read some at a time
     confidence: float | None = CONFIDENCE  # that the promises hold on new rows; None for these rows
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
@@ -111,6 +112,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "sep": ("one character, or 'tab'", _is_text),
     "encoding": ("the name of an encoding", _is_text),
     "header": ("true or false", _is_truth),
+    "on_disk": ("true or false", _is_truth),
     "confidence": (
         "a probability between 0 and 1, or 'none'",
         lambda v: v == "none" or (_is_number(v) and 0 < v < 1),

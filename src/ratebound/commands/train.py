@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ratebound.base import processes
 from ratebound.base.writing import write_whole
 from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files, check_folder, whole_folder
+from ratebound.commands.on_disk import files_of
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import called, read_given, tell_columns
@@ -59,14 +61,16 @@ def _trained(run: Run) -> int:
         # Ratios that are compared with ratios are compiled at levels, which training searches for.
         compared = [promise for promise in problem.subject_to if isinstance(promise, Parity)]
         promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
-        tell_columns(fitting.first.X, given.features)
+        if not fitting.stored:
+            tell_columns(fitting.first.X, given.features)
 
-    model = _fitted(fitting, promised, given.features, run, games)
+    with one_notice() if fitting.stored else nullcontext():  # of columns, once they were gone through
+        model = _fitted(fitting, promised, given.features, run, games)
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         report = audit(promised, solution, aside.first, **aside.others)
         told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
-        solution = solution.recorded(**told, source=digest_of(run.data))
+        solution = solution.recorded(**told, source=digest_of(files_of(run.data)))
         if processes.is_first():
             _write(solution, report, model.trace_, run.out)
     trained_on = fitting.sizes[FIRST]

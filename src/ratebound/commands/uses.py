@@ -23,6 +23,7 @@ class Use:
     sep: str | None = None
     encoding: str | None = None
     header: bool | None = None
+    on_disk: bool = False  # leave rows on disk, and read some at a time
     trusted: tuple[str, ...] = ()  # types that the model may hold
     confidence: float | None = None
     in_expectation: bool = False

@@ -63,8 +63,9 @@ class Search:
 
     @property
     def batch_size(self) -> int | None:
-        """Rows per round; None where there are so few that every round takes all of them."""
-        return None if self.everyone.sizes[FIRST] <= SMALL else self.training.batch_size
+        """Rows per round; None where there are so few, in memory, that every round takes all of them."""
+        few = self.everyone.sizes[FIRST] <= SMALL and not self.everyone.stored
+        return None if few else self.training.batch_size
 
     @property
     def aims(self) -> bool:

@@ -219,7 +219,11 @@ def fitted(
     if len(classes) == 2:
         options["positive_label"] = classes[1]
     model = RateConstrainedClassifier(objective=problem, **options)
-    found: RateConstrainedClassifier = model.fit(
+    found: RateConstrainedClassifier
+    if people.stored:
+        found = model.fit(people, **compiled.others)
+        return found
+    found = model.fit(
         people.X,
         np.asarray(classes)[people.y.astype(np.intp)],
         columns=people.columns or None,

@@ -5,7 +5,7 @@ The treatments are those that fitting follows; here they stand beside a few valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from ratebound.base.writing import write_whole
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.tables.columns import Name
 from ratebound.tables.features import Features, as_features
+from ratebound.tables.fitting import tallied
 from ratebound.tables.kinds import Cells, as_texts, read_cells
-from ratebound.tables.table import read_table
-from ratebound.tables.tally import tally
+from ratebound.tables.parquet import Parquet
+from ratebound.tables.table import Table, read_table
+from ratebound.tables.tally import Tally, tally
 from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
 HEADS = ("Column", "Holds", "Missing", "Distinct", "Examples", "What is done")
@@ -71,6 +73,7 @@ def inspect(
 ) -> Inspection:
     """What will be done with each column of a table or a file: read, encoded or left out, and why.
 
+    Of a population on disk, `rb.Parquet(...)`, it goes through all rows once.
     `features` is what `RateConstrainedClassifier` takes, and `label` the column of labels, if there is.
 
     >>> import pandas
@@ -84,27 +87,64 @@ def inspect(
     sex      texts          1         2  Female, Male  categories
     country  texts          0         1  NO            left out: it never varies
     """
+    if isinstance(X, Parquet):
+        return _inspected(*_seen_on_disk(X, as_features(features)), features, label, X.groups.name)
     table, name = X, "the table"
     notices: tuple[str, ...] = ()
     if isinstance(X, str | Path):
         table = read_table(X)
         name, notices = table.name, table.notices
     columns, wanted = _columns(table), as_features(features)
-    if label is not None and label not in columns:
-        raise ValueError(f"there is no label column {label!r}; there are {', '.join(map(str, columns))}")
-    seen = [each for each in wanted.chosen(list(columns)) if each != label]
-    named = wanted.only is not None or not frame_columns(table)  # of an array, all features are used
-    treatments, examples = [], []
+    tallies, examples = {}, {}
     for each, values in columns.items():
         cells = read_cells(values)
-        known = tally(cells, categorical=each in wanted.categorical)
-        found = planned(each, known, named=named).treatment
+        tallies[each] = tally(cells, categorical=each in wanted.categorical)
+        examples[each] = _examples(cells)
+    if not frame_columns(table) and wanted.only is None:  # of an array, all features are used
+        features = replace(wanted, only=list(columns))
+    found = _inspected(tallies, examples, len(table), features, label, name)
+    return replace(found, notices=notices)
+
+
+def _inspected(
+    tallies: Mapping[Name, Tally],
+    examples: Mapping[Name, tuple[str, ...]],
+    rows: int,
+    features: Features | Sequence[Name] | None,
+    label: Name | None,
+    name: str,
+) -> Inspection:
+    """What is done with columns of which so much is known."""
+    wanted = as_features(features)
+    if label is not None and label not in tallies:
+        raise ValueError(f"there is no label column {label!r}; there are {', '.join(map(str, tallies))}")
+    seen = [each for each in wanted.chosen(list(tallies)) if each != label]
+    treatments = []
+    for each, known in tallies.items():
+        found = planned(each, known, named=wanted.only is not None).treatment
         if each not in seen:
             words = "the label" if each == label else "left out: not among the features"
             found = replace(found, action="left out", words=words, unusual=False)
         treatments.append(found)
-        examples.append(_examples(cells))
-    return Inspection(name, len(table), tuple(treatments), tuple(examples), notices)
+    return Inspection(name, rows, tuple(treatments), tuple(examples.values()))
+
+
+def _seen_on_disk(
+    population: Parquet, wanted: Features
+) -> tuple[dict[Name, Tally], dict[Name, tuple[str, ...]], int]:
+    """What is known of all columns in files, a few values of each, and the number of rows."""
+    names = population.groups.names
+    examples: dict[Name, tuple[str, ...]] = {}
+
+    def pieces() -> Iterator[tuple[Any, None]]:
+        for piece in population.pieces(names):
+            if not examples:
+                examples.update({name: _examples(read_cells(piece.columns[name])) for name in names})
+            yield Table({name: piece.columns[name] for name in names}), None
+
+    categorical = [name for name in wanted.categorical if name in names]
+    tallies, rows = tallied(pieces(), Features(categorical=categorical), coded=True)
+    return tallies, examples, rows
 
 
 def _columns(table: Any) -> dict[Name, Any]:

@@ -1,0 +1,113 @@
+"""Rows that stay on disk: when they do, and how commands are given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.processes import gathered
+from ratebound.commands.answers import note
+from ratebound.problem.frames import as_array, is_missing
+from ratebound.problem.population import Population
+from ratebound.solution.mixture import Mixture
+from ratebound.tables.contents import STANDARD_INPUT
+from ratebound.tables.large import files_in, stays_on_disk
+from ratebound.tables.parquet import Parquet
+from ratebound.tables.table import Table
+
+AT_ONCE = 2**17  # rows that are decided and written at a time
+SAMPLED = 200_000  # rows that stand for all where all must be in memory
+
+
+def on_disk(paths: Sequence[str], asked: bool) -> bool:
+    """Whether rows stay on disk: where that is asked for, or where they are too many for memory."""
+    if asked and STANDARD_INPUT in paths:
+        raise ValueError("--on-disk is for files, and - is the standard input: write it to a file first")
+    return asked or stays_on_disk(paths)
+
+
+def files_of(paths: Sequence[str]) -> list[str]:
+    """The paths, with the files in a folder in its place."""
+    return [file for path in paths for file in (files_in([path]) if Path(path).is_dir() else [path])]
+
+
+def opened(paths: Sequence[str], asked: bool) -> Parquet:
+    """All columns of files whose rows stay on disk, which is noted where nobody asked for it."""
+    rows = Parquet(list(paths))
+    if not asked:
+        note(f"the {len(rows):,} rows of {rows.groups.name} stay on disk")
+    return rows
+
+
+def header(rows: Parquet) -> Table:
+    """The columns' names of files, as a table without rows."""
+    return Table({name: np.empty(0) for name in rows.groups.names}, rows.groups.name)
+
+
+def labels_in(rows: Parquet, label: str) -> list[Any]:
+    """The different labels that there are; an error where some are missing."""
+    found: dict[Any, None] = {}
+    lacking = 0
+    for piece in rows.pieces([label]):
+        column = piece.columns[label]
+        lacking += column.null_count
+        values = as_array(column.unique())
+        found |= dict.fromkeys(values[~is_missing(values)].tolist())
+    if total := sum(gathered(lacking)):
+        raise ValueError(
+            f"{rows.groups.name}: label column {label!r} is missing in {total:,} of {len(rows):,} rows: "
+            "fill them in, or write a file without those rows"
+        )
+    return list(dict.fromkeys(value for part in gathered(list(found)) for value in part))
+
+
+def labelled_on_disk(
+    paths: Sequence[str],
+    seen: Sequence[str],
+    label: str | None,
+    classes: tuple[Any, ...],
+    weight: str | None,
+) -> Population:
+    """Rows on disk of which a model sees these columns, and promises may speak of all others."""
+    table = header(Parquet(list(paths)))
+    for name, role in ((label, "label"), (weight, "weight"), *((each, "feature") for each in seen)):
+        if name is not None:
+            table.check(name, role)
+    spelled: dict[str, Any] = {"classes": classes} if len(classes) > 2 else {"positive": classes[1]}
+    others = [name for name in table.columns if name not in {label, weight, *seen}]
+    return Parquet(list(paths), label, list(seen), others, weight=weight, **spelled)
+
+
+def seen_by(mixture: Mixture) -> list[str]:
+    """The columns that a model reads."""
+    assert mixture.encoding is not None
+    return list(dict.fromkeys(str(column.name) for column in mixture.encoding.columns))
+
+
+def tables_of(rows: Parquet, names: Sequence[str]) -> Iterator[Table]:
+    """Some columns of files, as tables of some rows at a time."""
+    for name in names:
+        header(rows).check(name, "feature")
+    for piece in rows.pieces(names):
+        values = {name: as_array(piece.columns[name]) for name in names}
+        for start in range(0, len(piece), AT_ONCE):
+            yield Table({n: v[start : start + AT_ONCE] for n, v in values.items()}, rows.groups.name)
+
+
+def sampled(rows: Parquet, seed: int) -> Table:
+    """A table of rows by chance that stand for all, where all must be in memory; that is noted."""
+    names = rows.groups.names
+    share = min(SAMPLED / len(rows), 1.0)
+    random = np.random.default_rng(seed)
+    parts: list[Mapping[str, Any]] = []
+    for table in tables_of(rows, names):
+        chosen = random.random(len(table)) < share
+        parts.append({name: table[name][chosen] for name in names})
+    found = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    if share < 1:
+        many = len(next(iter(found.values())))
+        note(f"{many:,} rows by chance stand for the {len(rows):,} rows of {rows.groups.name}")
+    return Table(found, rows.groups.name)

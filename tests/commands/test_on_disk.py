@@ -1,0 +1,117 @@
+"""Commands on rows that stay on disk, against the same rows in memory."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ratebound.commands import on_disk
+from ratebound.tables import large
+from ratebound.tables.table import read_table
+
+from .conftest import PROMISE
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def written(source, folder):
+    """The rows of a CSV in a folder of two Parquet files."""
+    table = read_table(source)
+    whole = pa.table({name: pa.array(table[name].tolist()) for name in table.columns})
+    folder.mkdir()
+    half = len(whole) // 2
+    for place, part in enumerate((whole.slice(0, half), whole.slice(half))):
+        pq.write_table(part, folder / f"{place}.parquet", row_group_size=100)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(new_people, tmp_path_factory):
+    return written(new_people, tmp_path_factory.mktemp("disk") / "rows")
+
+
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch):
+    monkeypatch.setattr(on_disk, "AT_ONCE", 64)
+
+
+def test_audits_certificates_and_predictions_are_those_of_rows_in_memory(run, model, rows, tmp_path):
+    files = str(rows / "*.parquet")
+    for use in (["audit", "--label", "income"], ["certify", "--label", "income", "--in-expectation"]):
+        memory, disk = (run(use[0], model, at, *use[1:], *how) for at, how in ((files, []), (rows, [])))
+        assert disk.out == memory.out
+        assert disk.status == memory.status
+        assert "stay on disk" in disk.err
+        assert run(use[0], model, files, *use[1:], "--on-disk").out == memory.out
+    asked = ["--key", "id", "--probability"]
+    memory = run("predict", model, files, *asked)
+    assert run("predict", model, rows, *asked).out == memory.out
+    out = tmp_path / "decisions.csv"
+    assert run("predict", model, rows, *asked, "--out", out).status == 0
+    assert out.read_text() == memory.out
+
+
+def test_the_monitor_sees_the_same(run, model, rows, tmp_path):
+    files, told = str(rows / "*.parquet"), []
+    for state, at in (("memory", files), ("disk", rows)):
+        told.append(run("monitor", model, at, "--label", "income", "--state", tmp_path / state))
+    assert told[0].out == told[1].out
+
+
+def test_inspecting_finds_the_same(run, rows):
+    files, found = str(rows / "*.parquet"), []
+    for at in (files, rows):
+        answer = run("inspect", at, "--label", "income", "--json")
+        found.append(json.loads(answer.out))
+    memory, disk = found
+    assert disk["columns"] == memory["columns"]
+    assert disk["rows"] == memory["rows"]
+    assert disk["notices"] == ["its rows stay on disk", *memory["notices"]]
+
+
+def test_training_writes_a_model_that_keeps_its_promise(run, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("ratebound.estimators._games.FEWEST", 20)
+    out = tmp_path / "model"
+    asked = ["--label", "income", "--require", PROMISE, "--exclude", "sex", "id", "--weight", "weight"]
+    asked += ["--epochs", 2, "--confidence", "none", "--fail-on", "training", "--quiet"]
+    answer = run("train", rows, *asked, "--out", out, "--json", tmp_path / "told.json")
+    assert answer.status in (0, 1)
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert told["feasible"]
+    assert told["classes"] == ["<=50K", ">50K"]
+    assert "stay on disk" in answer.err
+    audited = run("audit", out, str(rows / "*.parquet"), "--label", "income", "--weight", "weight")
+    assert PROMISE in audited.out
+    refused = run("certify", out, rows, "--label", "income")
+    assert "is the table that the model was trained on" in refused.err
+
+
+def test_explaining_looks_at_a_sample(run, rows, unplanned, monkeypatch):
+    monkeypatch.setattr(on_disk, "SAMPLED", 200)
+    answer = run("explain", rows, "--label", "income", "--require", PROMISE)
+    assert "stand for the 400 rows" in answer.err
+    assert PROMISE in answer.out
+
+
+def test_what_is_refused(refused, model, rows):
+    where = ["--label", "income"]
+    assert "write a file without" in refused("audit", model, rows, *where, "--drop-unlabelled")
+    assert "standard input" in refused("audit", model, "-", *where, "--on-disk")
+    assert "leave it out" in refused("predict", model, rows, "--json")
+    assert "no label column 'incom'" in refused(
+        "train", rows, "--label", "incom", "--out", rows.parent / "m"
+    )
+
+
+def test_large_files_stay_on_disk(rows, monkeypatch):
+    files = [str(rows / "*.parquet")]
+    assert not large.stays_on_disk(files)
+    monkeypatch.setattr(large, "SMALL", 0)
+    assert not large.stays_on_disk(files)
+    monkeypatch.setattr(large, "ROWS", 399)
+    assert large.stays_on_disk(files)
+    assert large.stays_on_disk([str(rows)])
+    assert not large.stays_on_disk(["nowhere.parquet"])
+    assert not large.stays_on_disk(["-"])
+    assert np.isclose(len(large.files_in(files)), 2)
