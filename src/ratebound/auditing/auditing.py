@@ -57,7 +57,7 @@ def audit(
     ratio of one model against a number, otherwise by a score test. Populations are taken to be
     drawn independently. `docs/audit.md` says how, and how often the intervals hold the truth. A promise
     about a share of rows that are not here, such as the recall of a group without a positive label, is
-    reported as not measured.
+    reported as not measured. Rows may be on disk, `rb.Parquet`: they are read once.
 
     >>> from ratebound import error_rate, recall
     >>> class Always:

@@ -29,7 +29,7 @@ from ratebound.rates.kinds import KINDS, Classes, atoms, counted_over, metric_of
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
 
-MOST = 2**26  # numbers that kinds are kept with; some two million kinds of a few dozen each
+MOST = 2**25  # numbers that kinds are kept with; in all an audit takes some four times their memory
 PART = 2**24  # numbers that a model computes at a time
 FEW = 2**20  # codes that are counted sooner than sorted
 PILED = 2**16  # kinds of several pieces that are told apart together
