@@ -152,6 +152,8 @@ class Mixture:
 
     def features(self, X: Any) -> Any:
         """What the models see of these rows: an array or, where they read tables, a table."""
+        if isinstance(X, Population):
+            raise TypeError("give a mixture the X of each of population.pieces(inputs=True)")
         if self.encoding is not None:
             return self.encoding.transform(X)
         return X if self.scorer.tables and frame_columns(X) else as_array(X)
@@ -296,14 +298,11 @@ class Mixture:
 
     def _without_score(self, features: Any, scores: Array) -> str:
         row = int(np.argwhere(~np.isfinite(scores))[:, -1].min())
-        named = self.encoding is not None and self.encoding.from_frame and not self.scorer.tables
-        if named and not issparse(features):
-            assert self.encoding is not None
-            unsound = np.flatnonzero(~np.isfinite(features[row]))
-            if len(unsound):
-                name = self.encoding.names[unsound[0]]
-                return f"row {row} has no score: {name!r} is infinite or far larger than in training"
-        return f"row {row} has no score: its features hold NaN or infinite values"
+        encoding = None if self.scorer.tables or issparse(features) else self.encoding
+        if encoding is None or not encoding.from_frame or np.isfinite(features[row]).all():
+            return f"row {row} has no score: its features hold NaN or infinite values"
+        name = encoding.names[int(np.isfinite(features[row]).argmin())]
+        return f"row {row} has no score: {name!r} is infinite or far larger than in training"
 
 
 def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None = None) -> Mixture:
