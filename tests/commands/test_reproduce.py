@@ -34,6 +34,13 @@ def small(monkeypatch):
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Tables without figures, which take longer than these experiments."""
+    for module in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+@pytest.fixture
 def games(monkeypatch):
     """How many games were played; the game that `interrupt_at` counts to is interrupted."""
     play, found = running.play, {"played": 0, "interrupt_at": None}
@@ -129,7 +136,7 @@ def test_the_page_shows_all_tables_that_lie_in_the_folder(run, small, tmp_path):
     assert 'id="adult"' not in (tmp_path / "index.html").read_text("utf-8")
 
 
-def test_several_seeds(run, small, tmp_path):
+def test_several_seeds(run, small, undrawn, tmp_path):
     file = tmp_path / "adult.json"
     answer = run(
         "reproduce", "adult", "--seeds", 3, "--json", file, "--out", tmp_path / "out", "--quiet"
@@ -143,7 +150,7 @@ def test_several_seeds(run, small, tmp_path):
 
 
 @pytest.mark.parametrize("at", [1, 2, 6])
-def test_an_interrupted_run_goes_on_where_it_was(run, small, games, tmp_path, at):
+def test_an_interrupted_run_goes_on_where_it_was(run, small, undrawn, games, tmp_path, at):
     command = ("reproduce", "adult", "--seeds", 2, "--out", tmp_path / "out")
     games["interrupt_at"] = at
     answer = run(*command)
@@ -161,7 +168,7 @@ def test_an_interrupted_run_goes_on_where_it_was(run, small, games, tmp_path, at
     assert again == never
 
 
-def test_other_settings_are_other_games(run, small, games, tmp_path, monkeypatch):
+def test_other_settings_are_other_games(run, small, undrawn, games, tmp_path, monkeypatch):
     run("reproduce", "adult", "--out", tmp_path)
     run("reproduce", "adult", "--out", tmp_path, "--epochs", 2)
     run("reproduce", "adult", "--out", tmp_path, "--seeds", 2)
@@ -175,7 +182,7 @@ def test_other_settings_are_other_games(run, small, games, tmp_path, monkeypatch
     assert games["played"] == 16
 
 
-def test_a_damaged_game_is_played_again_and_said_so(run, small, games, tmp_path):
+def test_a_damaged_game_is_played_again_and_said_so(run, small, undrawn, games, tmp_path):
     whole = run("reproduce", "adult", "--out", tmp_path)
     (file,) = (tmp_path / "games").glob("adult-swap-*")
     file.write_bytes(file.read_bytes()[:-1])
@@ -186,7 +193,7 @@ def test_a_damaged_game_is_played_again_and_said_so(run, small, games, tmp_path)
     assert answer.out.splitlines()[:20] == whole.out.splitlines()[:20]  # all but the seconds
 
 
-def test_seconds_are_those_of_the_games_also_where_they_were_kept(run, small, tmp_path):
+def test_seconds_are_those_of_the_games_also_where_they_were_kept(run, small, undrawn, tmp_path):
     seconds = []
     for _ in range(2):
         run("reproduce", "adult", "--out", tmp_path)
