@@ -159,6 +159,7 @@ def main(folder, rank, count):
     found |= {
         f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
     }
+    found["refused"] = refused(rank, count)
     found["command"] = [
         main_command(["train", f"{folder}/rows.csv", *WORDS, "--out", f"{folder}/model"])
     ]
@@ -168,6 +169,31 @@ def main(folder, rank, count):
     except processes.ProcessLost as error:
         (Path(folder) / "lost").write_text(str(error))
         os._exit(0)  # there is nobody left to say goodbye to
+
+
+class Drifting(rb.Linear):
+    """A model whose steps are not the same in all processes."""
+
+    def start(self, rows, settings, seed):
+        fit = super().start(rows, settings, seed)
+        fit.descend = lambda gradient: fit.restore(fit.parameters() + processes.rank())
+        return fit
+
+
+def refused(rank, count):
+    """What is said where several processes cannot train a model."""
+    from sklearn.linear_model import LogisticRegression
+    from torch import nn
+
+    rows = rb.compile(rb.Problem(rb.error_rate()), people(200, rank))
+    norm = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    words = []
+    for learner in (Drifting(), rb.Oracle(LogisticRegression()), rb.Torch(norm)):
+        try:
+            rb.play(rows, learner, rounds=2)
+        except ValueError as error:
+            words.append(str(error))
+    return words
 
 
 def lose_one(rank, count, folder):

@@ -54,11 +54,21 @@ def test_two_processes_agree_to_the_last_bit(both):
 
 def test_two_processes_give_what_one_gives(both, folder):
     alone = {game: numbers(trace) for game, trace in played(0, 1, folder).items()} | judged(0, 1)
-    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {"command"}
+    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {
+        "command",
+        "refused",
+    }
     for game, expected in alone.items():
         for name, array in expected.items() if not game.startswith("OWN") else ():
             found = both[0][f"{game}/{name}"]
             np.testing.assert_allclose(found, array, rtol=1e-6, atol=1e-6, err_msg=f"{game}: {name}")
+
+
+def test_what_would_drift_apart_is_refused(both):
+    drifting, oracle, norm = both[1]["refused"].tolist()
+    assert "its models differ between processes" in drifting
+    assert "each of 2 processes has a share" in oracle
+    assert "use LayerNorm" in norm
 
 
 def test_the_command_line_trains_in_both(both, folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, fields, replace
@@ -126,6 +127,8 @@ class Keeper:
             return
         self.last = done
         now = Iterate(self.fit.parameters(), multipliers, learned, np.full(len(multipliers), done))
+        if processes.count() > 1:
+            self._check_copies(now.parameters)
         if self.compiled.stored:
             self.waiting.append(now)
             return
@@ -149,6 +152,15 @@ class Keeper:
         }
         folds = None if self.folds is None else self.folds.models(every).only(sound)
         self._add(now.only(sound), sound, values, watched, folds)
+
+    def _check_copies(self, parameters: Array) -> None:
+        """Raise where the models of several processes have drifted apart."""
+        if len(set(processes.gathered(hashlib.sha256(parameters.tobytes()).digest()))) > 1:
+            raise ValueError(
+                f"{type(self.fit).__name__}: its models differ between processes. A step must be the "
+                "same in all: against the sum of their gradients (ratebound.base.processes.total), from "
+                "the same start"
+            )
 
     def _evaluate(self) -> None:
         """Evaluate all iterates that wait for it, in one pass over the rows."""

@@ -125,6 +125,11 @@ def _file(keep: Keep, keeper: Keeper, **settings: Any) -> GameFile | None:
 def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
     """Whole fits are answers to a player that takes fits, and come in rounds."""
     answers = issubclass(learner.fit, Answering)
+    if answers and processes.count() > 1:
+        raise ValueError(
+            f"{type(learner).__name__} fits whole models on all rows, and each of {processes.count()} "
+            "processes has a share: train in one, or use rb.Linear, rb.MLP or rb.Torch"
+        )
     if answers and epochs is not None:
         raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
     if player.by_fits and not answers:
