@@ -97,6 +97,14 @@ def test_they_are_about_as_good_as_in_memory(folder):
         assert one["slack_low"] == pytest.approx(other["slack_low"], abs=1e-6)
 
 
+def test_promises_may_speak_of_any_column_and_compare_ratios(folder):
+    files, features = str(folder / "*.parquet"), ["x", "z", "town"]
+    rows = rb.Parquet(files, label="repaid", positive="yes", features=features)
+    model = classifier(constraints=['precision(sex == "F") >= 0.8 * precision(sex == "M")']).fit(rows)
+    assert model.status_.feasible
+    assert model.audit(on_disk(folder)).kept
+
+
 def test_weights_count(folder):
     rows = on_disk(folder, weight="often")
     model = classifier().fit(rows)

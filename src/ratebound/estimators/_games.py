@@ -31,6 +31,7 @@ from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
 
 KEPT = 60  # iterates kept of each setting
+KEPT_ON_DISK = 20  # the same where each of them is one more to be evaluated in a pass over the rows
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
 FEWEST = 1000  # rounds in batches by default, even if data is small
@@ -146,7 +147,7 @@ def trained(
         learner,
         player=player,
         rounds=rounds,
-        keep=Keep(max(1, rounds // KEPT)),
+        keep=Keep(max(1, rounds // (KEPT_ON_DISK if train.stored else KEPT))),
         watch=watch,
         stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def parted_on_disk(
     for name, population in everyone.populations.items():
         if known:
             sampled[everyone.rows[name]][first_of_each(population, known)] = True
-    sample = _sample(everyone, sampled)
+    sample = _sample(everyone, sampled, known)
     if not fraction:
         return everyone, sample
     try:
@@ -52,6 +53,14 @@ def parted_on_disk(
         return compile(everyone.problem, **others), sample
     except ValueError:  # some group has no row left to train on
         return everyone, sample
+
+
+def some_in_memory(population: Population) -> Population:
+    """Rows of a population by chance, as many as may be in memory; itself where it is there."""
+    if not population.stored:
+        return population
+    chance = np.random.default_rng(0).random(len(population)) < MOST / len(population)
+    return population.only(chance | (np.arange(len(population)) == 0)).in_memory()
 
 
 def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
@@ -94,8 +103,11 @@ def first_of_each(population: Population, known: Sequence[str]) -> Array:
     return np.array(sorted(seen.values()))
 
 
-def _sample(everyone: Compiled, sampled: Array) -> Compiled:
-    """The problem on the rows that were drawn, in memory."""
+def _sample(everyone: Compiled, sampled: Array, known: Sequence[str]) -> Compiled:
+    """The problem on the rows that were drawn, in memory, with all columns that are spoken of."""
+    problem = everyone.problem
+    versus = [rate.versus for rate in problem.rates if rate.versus is not None]
+    spoken_of = dict.fromkeys([*problem.columns, *versus, *known])
     people = everyone.populations
     there, here = (
         total_of(people, np.bincount(cells, minlength=everyone.cell_count))
@@ -106,7 +118,11 @@ def _sample(everyone: Compiled, sampled: Array) -> Compiled:
     for name, population in people.items():
         rows = everyone.rows[name]
         chosen = sampled[rows]
-        few = copy.copy(population.only(chosen).in_memory())
+        there_too = population.only(chosen)
+        few = copy.copy(there_too.in_memory())
+        lacking = [each for each in spoken_of if each not in few.column_names]
+        with suppress(ValueError):  # of a population that it is not asked of
+            few.columns = few.columns | {each: there_too.column(each) for each in lacking}
         few.weights = few.row_weights * stands_for[everyone.cells[rows][chosen]]
         found[name] = _gathered(few)
     return compile(everyone.problem, **found)

@@ -8,6 +8,8 @@ from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 
+AT_ONCE = 2**22  # rows that are lined up at a time
+
 
 def parted(
     everyone: Compiled, share: float, seed: int, groups: Array | None = None
@@ -49,11 +51,13 @@ def held_out(cells: Array, share: float, seed: int) -> Array:
     """Which rows to hold out (n,): the same share of every cell, to rounding, chosen by chance.
 
     Rows are lined up cell by cell, shuffled within, and taken at even distances; so every group and
-    label has its share, however small the cells.
+    label has its share, however small the cells. Of very many rows so many are lined up at a time.
     """
     random = np.random.default_rng(seed)
-    order = np.lexsort((random.random(len(cells)), cells))
-    passed = np.floor((np.arange(len(cells) + 1) * share) + random.random())
     chosen = np.zeros(len(cells), dtype=bool)
-    chosen[order] = np.diff(passed) > 0
+    for start in range(0, len(cells), AT_ONCE):
+        some = cells[start : start + AT_ONCE]
+        order = np.lexsort((random.random(len(some)), some))
+        passed = np.floor((np.arange(len(some) + 1) * share) + random.random())
+        chosen[start + order] = np.diff(passed) > 0
     return chosen
