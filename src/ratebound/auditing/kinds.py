@@ -134,7 +134,7 @@ def fold(population: Population, asked: Asked, answering: Answering | None, word
     except ValueError as error:
         raise ValueError(f"population {words!r}: {error}") from None
     piles: list[_Pile] = []
-    with bar(len(population), "row", None if processes.is_first() else False) as shown:
+    with bar(len(population), "row") as shown:
         for piece in population.pieces(columns, inputs=answering is not None):
             for rows in range(0, len(piece), some):
                 part = piece if some >= len(piece) else _part(piece, np.arange(len(piece))[rows:][:some])

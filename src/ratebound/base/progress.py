@@ -8,14 +8,18 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
+from ratebound.base.processes import is_first
+
 AFTER = 2.0  # seconds until the first line; each further one takes twice as long
 
 
 def bar(total: int, unit: str, progress: bool | None = None) -> Any:
     """Something to `update`: a bar where there is a terminal; elsewhere lines if `progress` is True.
 
-    With `progress` False there is neither. None asks for a bar only, so that scripts stay silent.
+    With `progress` False there is neither. None asks for a bar only, so that scripts stay silent. Of
+    several processes the first shows how far they are.
     """
+    progress = progress if is_first() else False
     if progress and not sys.stderr.isatty():
         return Lines(total, unit)
     return tqdm(
