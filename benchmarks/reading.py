@@ -1,53 +1,115 @@
-"""How long a CSV takes to read, beside `pandas.read_csv`."""
+"""How long a CSV takes to read: by pyarrow, without it, by Python's csv module alone, and by pandas.
+
+Each way runs in a process of its own, which also tells how much memory it took at most. The last lines
+are of converting the same file to Parquet, which takes as much memory whatever the size of the file.
+"""
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import resource
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from _common import machine, markdown
 
+from ratebound.tables import texts
+from ratebound.tables.converting import converted
 from ratebound.tables.table import read_table
 
+KINDS = {
+    "without quotes": "alpha",
+    "texts in quotes": '"alpha"',
+    "separators in quotes": '"alpha, ""one"""',
+}
 
-def written(path: Path, rows: int, quoted: bool) -> None:
-    """A table of ten columns of fractions, six of whole numbers and four of texts."""
+
+def written(path: Path, rows: int, columns: int, spelled: str) -> None:
+    """A table of which half the columns are fractions, three tenths whole numbers and a fifth texts."""
     rng = np.random.default_rng(0)
-    columns: dict[str, Any] = {f"x{i}": rng.normal(size=rows).round(4) for i in range(10)}
-    columns |= {f"k{i}": rng.integers(0, 1000, rows) for i in range(6)}
-    columns |= {f"c{i}": rng.choice(["alpha", "beta", "gamma delta", ""], rows) for i in range(4)}
-    pd.DataFrame(columns).to_csv(path, index=False, quoting=2 if quoted else 0)
+    fractions, wholes = columns // 2, 3 * columns // 10
+    words = [spelled, "beta", "gamma delta", ""]
+    names = [f"c{place}" for place in range(columns)]
+    path.write_text(",".join(names) + "\n")
+    for start in range(0, rows, 50_000):
+        size = min(50_000, rows - start)
+        cells = [rng.normal(size=size).round(4).astype(str) for _ in range(fractions)]
+        cells += [rng.integers(0, 1000, size).astype(str) for _ in range(wholes)]
+        cells += [rng.choice(words, size) for _ in range(columns - fractions - wholes)]
+        with open(path, "a") as file:
+            file.writelines(",".join(row) + "\n" for row in zip(*cells, strict=True))
 
 
-def seconds(read: Callable[[Path], object], path: Path) -> float:
-    """The best of three."""
-    found = []
-    for _ in range(3):
-        start = time.perf_counter()
+def by_pyarrow(path: Path) -> None:
+    read_table(path)
+
+
+def without_pyarrow(path: Path) -> None:
+    texts.arrow_fields_of = lambda *_: None  # type: ignore[assignment]
+    read_table(path)
+
+
+def by_csv_alone(path: Path) -> None:
+    texts.PLAIN = ()  # type: ignore[assignment]
+    read_table(path)
+
+
+def by_pandas(path: Path) -> None:
+    pd.read_csv(path)
+
+
+def converting(path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        converted(path, into=folder)
+
+
+WAYS = {
+    "pyarrow": by_pyarrow,
+    "without pyarrow": without_pyarrow,
+    "the csv module": by_csv_alone,
+    "pandas": by_pandas,
+    "converting": converting,
+}
+
+
+def measured(read: Callable[[Path], None], path: Path) -> tuple[float, float, float]:
+    """Seconds and seconds of processors, the best of two, and gigabytes at most."""
+    walls, processors = [], []
+    for _ in range(2):
+        start, at_work = time.perf_counter(), time.process_time()
         read(path)
-        found.append(time.perf_counter() - start)
-    return min(found)
+        walls.append(time.perf_counter() - start)
+        processors.append(time.process_time() - at_work)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return min(walls), min(processors), most
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--columns", type=int, default=50)
     given = parser.parse_args()
+    print(f"{given.rows:,} rows of {given.columns} columns; {machine()}\n")
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for quoted in (False, True):
-            path = Path(folder) / "table.csv"
-            written(path, given.rows, quoted)
-            ours, theirs = seconds(read_table, path), seconds(pd.read_csv, path)
-            kind = "texts in quotes" if quoted else "without quotes"
-            print(
-                f"{given.rows:,} rows of 20 columns, {kind}: {ours:.2f} s, pandas {theirs:.2f} s, "
-                f"{ours / theirs:.1f} times as long"
-            )
+        path = Path(folder) / "table.csv"
+        for kind, spelled in KINDS.items():
+            written(path, given.rows, given.columns, spelled)
+            found = {}
+            for way, read in WAYS.items():
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    found[way] = pool.apply(measured, (read, path))
+            for way, (wall, processor, most) in found.items():
+                ratio = wall / found["pyarrow"][0]
+                size = path.stat().st_size / 1e6
+                times = [f"{wall:.2f}", f"{processor:.2f}", f"{ratio:.1f}", f"{most:.2f}"]
+                lines.append([kind, f"{size:.0f}", way, *times])
+    print(markdown(["text", "MB", "way", "s", "s of CPU", "× pyarrow's", "GB at most"], lines))
 
 
 if __name__ == "__main__":

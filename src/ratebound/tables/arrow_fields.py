@@ -19,7 +19,7 @@ from ratebound.base.types import Array
 from ratebound.tables.amounts import is_id
 from ratebound.tables.fields import COUNTED_MARKS, MINUS, MISSING_MARKS, POINT, ZERO, Cells, Numbers
 
-PLUS, NINE = b"+9"
+PLUS, NINE, E = b"+9e"
 OF_WHOLE = b"0123456789-"
 OF_NUMBERS = b"+.eEinfINFtyTYaA"  # besides: infinity and nan are among them
 
@@ -74,7 +74,7 @@ def _cast(array: Any, codes: bool) -> Array | None:
     """
     _, offsets, letters = array.buffers()
     starts = np.frombuffer(offsets, np.int32)[array.offset :][: len(array) + 1]
-    text = b"" if letters is None else letters.to_pybytes()[starts[0] : starts[-1]]
+    text = b"" if letters is None else bytes(memoryview(letters)[starts[0] : starts[-1]])
     others = text.translate(None, OF_WHOLE)
     if others.translate(None, OF_NUMBERS) or (codes and _has_codes(text, starts - starts[0])):
         return None
@@ -85,8 +85,8 @@ def _cast(array: Any, codes: bool) -> Array | None:
     except ValueError:
         return None
     # Python calls other words infinite or not a number, and whole numbers of that size are ids.
-    large = ~(np.abs(found) < 2.0**63)
-    if large.any():
+    if not max(found.max(), -found.min()) < 2.0**63:
+        large = ~(np.abs(found) < 2.0**63)
         cells = array.filter(_arrow().array(large)).drop_null().unique()
         if not all(map(_is_number, cells.to_pylist())):
             return None
@@ -97,13 +97,12 @@ def _cast(array: Any, codes: bool) -> Array | None:
 
 def _has_codes(text: bytes, starts: Array) -> bool:
     """Whether some cell is a sign or none, a zero, and another digit."""
-    letters = np.frombuffer(text, np.uint8)
-    if not len(letters):
-        return False
-    first = letters.take(starts[:-1], mode="clip")
-    for sign, rows in enumerate((first == ZERO, (first == MINUS) | (first == PLUS))):
-        begin, end = starts[:-1][rows] + sign, starts[1:][rows]
-        begin = begin[end - begin > 1]
+    letters = np.frombuffer(text + b" ", np.uint8)  # where the last cells start if they are empty
+    first = letters[starts[:-1]]
+    for sign, begins in enumerate((first == ZERO, (first == MINUS) | (first == PLUS))):
+        rows = np.flatnonzero(begins)
+        begin = starts[rows] + sign
+        begin = begin[starts[rows + 1] - begin > 1]
         if ((letters[begin] == ZERO) & (letters[begin + 1] - ZERO < 10)).any():
             return True
     return False
@@ -172,10 +171,13 @@ def arrow_fields_of(
 
 
 def _may_have_codes(chunk: bytes) -> bool:
-    """Whether a zero stands before another digit, and neither after a digit nor after a point."""
+    """Whether a zero stands before another digit, and not after one, a point, or the sign in 1e-05."""
     letters = np.frombuffer(chunk, np.uint8)
     after, before = letters[2:] - ZERO < 10, letters[:-2] - POINT > NINE - POINT
-    return chunk[:1] == b"0" or bool((after & before & (letters[1:-1] == ZERO)).any())
+    found = np.flatnonzero(after & before & (letters[1:-1] == ZERO))
+    signed = (letters[found] == MINUS) | (letters[found] == PLUS)
+    begins = chunk[:1] == b"0" and chunk[1:2].isdigit()
+    return begins or not (signed & (letters[found - 1] | 32 == E)).all()
 
 
 def _is_long(array: Any) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, cast
 from ratebound.base.extras import import_extra
 
 STANDARD_INPUT = "-"
-BLOCK = 1 << 21  # bytes read at a time
+BLOCK = 1 << 22  # bytes read at a time
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 # What people have besides, and the function of pandas that reads it.

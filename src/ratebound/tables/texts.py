@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import string
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ BATCH = 1 << 12  # rows taken at a time, few enough to stay in a processor's cac
 SMALL = 1 << 18  # bytes that are read before pyarrow would be loaded
 SAMPLE = 50  # lines that are looked at first
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+PARTING = set(string.punctuation + "\t") - set(".+-")  # what is never a part of a number, nor skipped
 SPELLED = {"\\t": "\t", "tab": "\t"}  # how people spell a tab on a command line
 MARKS = {  # a text that begins with one of these says its own encoding
     codecs.BOM_UTF8: "utf-8-sig",
@@ -54,7 +56,7 @@ class Text:
 
     def batches(self, wanted: Collection[str]) -> Iterator[Mapping[str, Cells]]:
         """The cells of these columns, some rows at a time."""
-        if self.encoding not in PLAIN or not self.sep.isascii() or self.sep == " ":
+        if self.encoding not in PLAIN or self.sep not in PARTING:
             yield from self._by_python(self.content.blocks(), self.encoding, 0, self.header, wanted)
             return
         blocks, encoding = self.content.blocks(), self.encoding
