@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base import processes
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.problem.masks import masker
