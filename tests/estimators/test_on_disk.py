@@ -12,7 +12,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 PROMISES = ['recall(sex == "M") >= 0.9 * recall(sex == "F")', "positive_rate() <= 0.4"]
-ROWS = 4_000
+ROWS = 3_000
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("rows")
     for half in range(2):
         part = table.slice(half * ROWS // 2, ROWS // 2)
-        pq.write_table(part, place / f"{half}.parquet", row_group_size=700)
+        pq.write_table(part, place / f"{half}.parquet", row_group_size=600)
     return place
 
 
@@ -55,7 +55,7 @@ def on_disk(folder, label="repaid", positive="yes", **options):
 
 def classifier(**options):
     usual = {"constraints": PROMISES, "model": rb.Linear(0.05), "player": rb.SwapRegret()}
-    training = rb.Training(epochs=4, batch_size=256)
+    training = rb.Training(epochs=3, batch_size=128)
     return rb.RateConstrainedClassifier(**usual | options, random_state=0, training=training)
 
 
@@ -80,6 +80,8 @@ def test_solutions_are_chosen_by_their_exact_rates_on_all_rows(folder, options, 
     columns = {"sex": memory.column("sex")} if "known" in options else None
     np.testing.assert_array_equal(model.predict(rows), model.predict(memory.X, columns=columns))
     np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(memory.X))
+    labels = np.where(rows.y, "yes", "no")
+    assert model.score(rows) == pytest.approx(np.mean(model.predict(rows) == labels))
     assert model.solution_.calibration.on == "held-out rows"
     assert set(model.prices_) == set(PROMISES)
 
@@ -151,6 +153,8 @@ def test_what_cannot_be(folder):
         classifier(positive_label="no").fit(rows)
     with pytest.raises(ValueError, match=r"needs all rows in memory.*in_memory"):
         classifier(model="lattice").fit(rows)
+    with pytest.raises(ValueError, match=r"known: column 'x' makes .* groups"):
+        classifier(known=["x"]).fit(rows)
     with pytest.raises(ValueError, match="no labels"):
         classifier().fit(on_disk(folder, label=None, positive=None))
     with pytest.raises(ValueError, match="fit needs y"):

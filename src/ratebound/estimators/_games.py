@@ -26,6 +26,7 @@ from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.named import error_rate
 from ratebound.rates.rate import FIRST
+from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import best_iterate, select, shrink
 from ratebound.solution.stalling import Stalled
@@ -250,7 +251,10 @@ def validated(search: Search) -> tuple[Compiled, Compiled | None]:
     everyone, known = search.everyone, search.known or ()
     if everyone.elsewhere:
         fraction = search.training.validation_fraction
-        return parted_on_disk(everyone, fraction, search.seed, known)
+        train, sample = parted_on_disk(everyone, fraction, search.seed, known)
+        if search.known is not None:
+            known_groups(search.known, sample)  # so that errors are raised before training
+        return train, sample
     several = max(each.settings for each in search.pairs) > 1 or search.patience is not None
     fraction = search.training.validation_fraction if several and search.judge is None else 0.0
     if len(everyone.first) <= SMALL or not fraction:

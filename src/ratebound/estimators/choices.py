@@ -49,7 +49,8 @@ class Training(Adjustable):
         many trees as the model says. For scikit-learn classifiers a pass is one fit, and by default
         there are at most 50 fits.
     loss, proxy : smooth stand-ins for the objective and the constraints, which the model minimizes.
-    validation_fraction : share of the rows held out to choose a setting, the same in every cell.
+    validation_fraction : share of the rows held out to choose a setting, the same in every cell. Of rows
+        on disk it is a sample in memory, of at most 200,000 rows, on which thresholds move too.
     patience : stop after this many kept iterates without a better mixture; None never stops early.
     max_time : seconds after which training ends with the best result so far.
     warm_start : start from the previously fitted model.

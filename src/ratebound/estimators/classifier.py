@@ -23,6 +23,7 @@ from ratebound.estimators._people import (
     asked_for,
     check_on_disk,
     check_spoken_of,
+    check_whole_population,
     encoded,
     encoding_for,
     other_populations,
@@ -265,6 +266,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         return self.solution_.decision_function(rows, columns=columns)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy on rows with labels `y`, or on a population that has its own."""
+        if isinstance(X, Population):
+            check_whole_population(X, y=y, sample_weight=sample_weight)
+            labels = np.asarray(X.classes)[np.asarray(X.y).astype(np.intp)]
+            return float(np.average(self.predict(X) == labels, weights=X.weights))
+        return float(super().score(X, y, sample_weight))
 
     def audit(
         self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
