@@ -20,6 +20,7 @@ from ratebound.tables.amounts import is_id
 from ratebound.tables.fields import COUNTED_MARKS, MINUS, MISSING_MARKS, POINT, ZERO, Cells, Numbers
 
 PLUS, NINE, E = b"+9e"
+WINDOW = 1 << 16  # bytes looked at at once, few enough to stay in a processor's cache
 OF_WHOLE = b"0123456789-"
 OF_NUMBERS = b"+.eEinfINFtyTYaA"  # besides: infinity and nan are among them
 
@@ -163,7 +164,7 @@ def arrow_fields_of(
         return None
     if not len(found):
         return None
-    cells = {name: found[place].combine_chunks() for name, place in places.items()}
+    cells = {name: found[place].chunk(0) for name, place in places.items()}  # as there is one block
     if quoted and any(map(_is_long, cells.values())):
         return None
     codes = _may_have_codes(chunk)
@@ -172,12 +173,15 @@ def arrow_fields_of(
 
 def _may_have_codes(chunk: bytes) -> bool:
     """Whether a zero stands before another digit, and not after one, a point, or the sign in 1e-05."""
-    letters = np.frombuffer(chunk, np.uint8)
-    after, before = letters[2:] - ZERO < 10, letters[:-2] - POINT > NINE - POINT
-    found = np.flatnonzero(after & before & (letters[1:-1] == ZERO))
-    signed = (letters[found] == MINUS) | (letters[found] == PLUS)
-    begins = chunk[:1] == b"0" and chunk[1:2].isdigit()
-    return begins or not (signed & (letters[found - 1] | 32 == E)).all()
+    letters = np.frombuffer(b"\n\n" + chunk, np.uint8)
+    for start in range(0, len(letters), WINDOW):
+        part = letters[start : start + WINDOW + 3]
+        after, before = part[3:] - ZERO < 10, part[1:-2] - POINT > NINE - POINT
+        found = np.flatnonzero(after & before & (part[2:-1] == ZERO))
+        signed = (part[found + 1] == MINUS) | (part[found + 1] == PLUS)
+        if not (signed & (part[found] | 32 == E)).all():
+            return True
+    return False
 
 
 def _is_long(array: Any) -> bool:

@@ -33,29 +33,30 @@ def chunks_of(blocks: Iterator[bytes], sep: str) -> Iterator[Chunk]:
     """A text by chunks of whole rows that end with a newline; from the first odd one on, all are odd."""
     rest = b""
     for block in blocks:
-        rest += block
-        end = _end(rest)
-        if not end and len(rest) < LONGEST:
-            continue
-        data = rest[:end] or rest
-        rest = rest[len(data) :]
-        is_odd = _is_odd(data, sep)
+        end = _end(block, rest.count(b'"'))
+        data = b"".join([rest, memoryview(block)[:end]])
+        rest = block[end:]
+        if not end:
+            data, rest = b"", data + rest
+            if len(rest) < LONGEST:
+                continue
+        is_odd = not end or _is_odd(data, sep)
         yield Chunk(data, is_odd)
         if is_odd:
             yield from (Chunk(each, True) for each in chain([rest], blocks))
             return
     if rest:
         data = rest + b"\n"
-        yield Chunk(data, False) if _end(data) and not _is_odd(data, sep) else Chunk(rest, True)
+        yield Chunk(data, False) if _end(data, 0) and not _is_odd(data, sep) else Chunk(rest, True)
 
 
-def _end(data: bytes) -> int:
-    """Where the last row ends that does, taking quotation marks for regular; 0 where none does."""
-    if b'"' not in data:
-        return data.rfind(b"\n") + 1
-    letters = np.frombuffer(data, np.uint8)
+def _end(block: bytes, quotes: int) -> int:
+    """Where the last row ends in a block after so many quotation marks, if they are regular; or 0."""
+    if b'"' not in block:
+        return 0 if quotes % 2 else block.rfind(b"\n") + 1
+    letters = np.frombuffer(block, np.uint8)
     newlines = np.flatnonzero(letters == NEWLINE)
-    before = np.searchsorted(np.flatnonzero(letters == QUOTE), newlines)
+    before = quotes + np.searchsorted(np.flatnonzero(letters == QUOTE), newlines)
     ends = newlines[before % 2 == 0]
     return int(ends[-1]) + 1 if len(ends) else 0
 
