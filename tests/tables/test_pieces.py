@@ -127,3 +127,17 @@ def test_texts_that_occur_often_stay_among_very_many(monkeypatch):
     found = merged([merged(parts[:10]), *parts[10:]])
     assert found.counts[found.values.tolist().index("often")] == 2_000
     assert len(found) == pytest.approx(20_001, rel=0.1)
+
+
+def test_rows_on_disk_have_the_encoding_of_those_in_memory(tmp_path):
+    arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    table = a_table(200, np.random.default_rng(0))
+    columns = {name: arrow.array(values.tolist()) for name, values in table.values.items()}
+    parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet", row_group_size=30)
+    rows = rb.Parquet(tmp_path / "rows.parquet")
+    pieces = ((piece.X, None) for piece in rows.pieces(inputs=True))
+    disk = told(fit_to_pieces, pieces, coded=True)
+    for memory in (rows.in_memory().X, table):
+        assert told(fit_encoding, memory).names == disk.names
+    assert told(fit_encoding, rows.in_memory().X).treatments == disk.treatments
+    assert rb.inspect(rows).treatments == disk.treatments

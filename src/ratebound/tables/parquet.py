@@ -158,6 +158,8 @@ class Parquet(Population):
         parts = list(self.pieces(self.columns_read, inputs=True))
         stack = np.concatenate if self._encode is not None else arrow.concat_tables
         X = stack([part.X for part in parts])
+        if self._encode is None:
+            X = arrow.table({name: _decoded(X[name]) for name in self.features_read})
         columns: dict[Name, Any] = {
             name: arrow.chunked_array([chunk for part in parts for chunk in part.columns[name].chunks])
             for name in self.columns_read
@@ -323,6 +325,12 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
 def _weights(groups: RowGroups, weight: str) -> Array:
     parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
     return read_weights(np.concatenate(parts))
+
+
+def _decoded(column: Any) -> Any:
+    """A column with its texts themselves; codes would say that these are categories."""
+    types = import_extra("pyarrow.types", NEEDS, "parquet")
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 def _dense(features: Any) -> Array:
