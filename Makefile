@@ -63,6 +63,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/oracle.py
 	$(BIN)/python benchmarks/boosted.py
 	$(BIN)/python benchmarks/together.py
+	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/certificates.py
