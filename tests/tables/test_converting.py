@@ -69,6 +69,13 @@ def test_kinds_are_settled_over_all_files(tmp_path):
     assert notices == list(read_table([one, other]).notices)
 
 
+def test_small_files_have_row_groups_for_several_processes(tmp_path):
+    rows = "".join(f"{i},{i % 7}\n" for i in range(20_000))
+    (place,) = converted(write(tmp_path, "t.csv", f"a,b\n{rows}"))
+    assert parquet.ParquetFile(place).metadata.num_row_groups == 8
+    assert read_table(place)["a"].tolist() == list(range(20_000))
+
+
 def test_files_are_converted_once_and_again_where_they_changed(tmp_path):
     path = write(tmp_path, "t.csv", "a,b\n1,x\n2,y\n")
     os.utime(path, (1, 1))

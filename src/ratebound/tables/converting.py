@@ -28,7 +28,9 @@ from ratebound.tables.sources import no_collecting, settled, texts_of
 from ratebound.tables.texts import Text
 
 ENDING = ".parquet"  # which is added to a text's name
-ROWS = 1 << 17  # in a row group
+ROWS = 1 << 17  # at most in a row group
+FEW = 1 << 10  # rows that are not worth a row group
+GROUPS = 8  # at least, so that several processes have some each
 RECORD = b"ratebound.converted"  # where a file says what it was converted from
 VERSION = 1  # of what is made of a text
 NEEDS = "pyarrow, to write Parquet files"
@@ -149,6 +151,7 @@ def _write(
     fields = zip(columns, kinds, strict=True)
     schema = arrow.schema(fields, metadata={RECORD: record} if record else None)
     held = schema.empty_table()
+    size = min(ROWS, max(FEW, sum(text.lines for text in texts) // GROUPS))
     try:
         with whole_file(place) as file, parquet.ParquetWriter(file, schema) as writer:
             for batch in _batches(texts, columns):
@@ -156,12 +159,12 @@ def _write(
                     arrow.array(v, kind, from_pandas=True) for v, kind in zip(batch, kinds, strict=True)
                 ]
                 held = arrow.concat_tables([held, arrow.table(arrays, schema=schema)])
-                while len(held) >= ROWS:
-                    writer.write_table(held[:ROWS], ROWS)
-                    held = held[ROWS:]
+                while len(held) >= size:
+                    writer.write_table(held[:size], size)
+                    held = held[size:]
                 shown.update(len(batch[0]))
             if len(held):
-                writer.write_table(held, ROWS)
+                writer.write_table(held, size)
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
