@@ -107,6 +107,14 @@ def test_promises_may_speak_of_any_column_and_compare_ratios(folder):
     assert model.audit(on_disk(folder)).kept
 
 
+def test_promises_at_other_thresholds_and_areas(folder):
+    rows = on_disk(folder)
+    for promise in ("positive_rate(at=0.5) <= 0.3", "roc_auc() >= 0.7"):
+        model = classifier(constraints=[promise]).fit(rows)
+        assert model.status_.feasible
+        assert model.audit(rows).kept
+
+
 def test_weights_count(folder):
     rows = on_disk(folder, weight="often")
     model = classifier().fit(rows)
