@@ -72,7 +72,7 @@ def talked(rank):
         "of the first": processes.of_first(None if rank == 0 else "not this"),
         "total": processes.total(np.array([[rank + 0.5, 1.0]])).tolist(),
         "counted": processes.total(np.array([True, rank == 1])).tolist(),
-        "rows": processes.rows_of_all(np.arange(2 - rank)).tolist(),
+        "rows": np.concatenate(processes.gathered(np.arange(2 - rank))).tolist(),
     }
 
 
