@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Rules:
     def scores(self, compiled: Compiled) -> Iterator[Array]:
         """Scores (M, b) or (M, D, b) of all rules, of some rows of a problem at a time, in order."""
         each = max(len(self), len(self.parameters)) * score_count(compiled.decisions)
-        many, known = max(1, AT_ONCE // each), self.decider.columns
+        many, known = max(1, AT_ONCE // 4 // each), self.decider.columns
         for population in compiled.populations.values():
             for piece in population.pieces(known, inputs=True):
                 columns = {name: piece.column(name) for name in known}
@@ -44,7 +45,15 @@ class Rules:
                     stop = min(start + many, len(piece))
                     X = rows_between(piece.X, start, stop)
                     own = {name: values[start:stop] for name, values in columns.items()}
-                    yield self.decider.member_scores(self.scorer.scores(self.parameters, X), X, own)
+                    yield self._each(self.scorer.scores(self.parameters, X), X, own)
+
+    def _each(self, scores: Array, X: Any, columns: dict[str, Array]) -> Array:
+        """The scores of the rules, from those of the models."""
+        if self.decider.columns:
+            return self.decider.member_scores(scores, X, columns)
+        found = scores[self.decider.model[:, 0]].astype(float)  # everyone is one group
+        found -= self.decider.at[:, 0, ..., None]
+        return found
 
     def drawn(self, found: Mixture) -> Mixture:
         """The mixture of rules that `found` is, whose parameters are the numbers of rules."""
@@ -65,9 +74,9 @@ def rules_of_candidates(trace: Trace) -> Rules:
     at = np.zeros((len(trace), decisions) if decisions > 2 else len(trace))
     at = at if trace.at is None else trace.at
     draw = Draw(feature_scale=trace.feature_scale)
-    every = np.arange(len(trace))[:, None]
-    decider = GroupThresholds((), ((),), every, at[:, None], draw)
-    return Rules(trace.scorer, trace.parameters, decider)
+    models, model = np.unique(trace.parameters, axis=0, return_inverse=True)  # at several thresholds
+    decider = GroupThresholds((), ((),), model.reshape(-1, 1), at[:, None], draw)
+    return Rules(trace.scorer, models, decider)
 
 
 def rules_of_mixtures(mixtures: Sequence[Mixture]) -> Rules:
