@@ -54,10 +54,14 @@ def test_tables_that_cannot_be_read(train, tmp_path, text):
     assert str(path) in line
 
 
+def test_a_folder_without_rows(train, tmp_path):
+    pytest.importorskip("pyarrow")
+    assert "holds no Parquet file" in train(tmp_path, "--label", "y")
+
+
 def test_files_that_are_none(train, tmp_path):
     assert "there is no file" in train(tmp_path / "none.csv", "--label", "y")
     assert "there is no file" in train(tmp_path / "none.parquet", "--label", "y")
-    assert "holds no Parquet file" in train(tmp_path, "--label", "y")
     (tmp_path / "odd.csv").write_bytes(b"a,y\n\x81\xe9,0\n")
     assert "neither in UTF-8 nor in cp1252: say --encoding" in train(
         tmp_path / "odd.csv", "--label", "y"
