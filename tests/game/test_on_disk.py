@@ -172,7 +172,7 @@ def test_features_that_are_no_numbers_are_found_before_training(tmp_path):
     values[150] = np.nan
     pq.write_table(pa.table({"a": values[::-1], "b": values, "y": [0, 1] * 100}), tmp_path / "r.parquet")
     compiled = rb.compile(rb.Problem("error_rate()"), rb.Parquet(tmp_path, "y"))
-    with pytest.raises(ValueError, match="feature 0 holds NaN or infinite values"):
+    with pytest.raises(ValueError, match="column 'a' holds NaN or infinite values"):
         rb.play(compiled, rb.Linear(), epochs=1)
     text = rb.Parquet(tmp_path, "y", features=["b"])
     assert rb.compile(rb.Problem("error_rate()"), text).stored

@@ -2,6 +2,7 @@
 
 import decimal
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_what_is_in_columns_is_as_in_memory(tmp_path):
     people = rb.Parquet(tmp_path / "odd.parquet", "y", features=["price"], positive="yes")
     assert people.classes == ("no", "yes")
     assert people.plain_column("price") == [1.5, None, 2.5]
-    assert people.plain_column("word") == ["x", None, None]
+    assert people.plain_column("word") == ["x", "", None]
     assert people.plain_column("coded") == ["u", "v", "u"]
     compiled = rb.compile(
         rb.Problem("error_rate()", ['positive_rate(day >= "1970-01-02") <= 0.5']), people
@@ -188,7 +189,7 @@ def test_labels_of_several_classes_are_places(tmp_path):
         ({"columns": "sex"}, r"columns takes a list of columns, as in \['sex'\]"),
         ({"features": ["y"]}, "'y' cannot be a feature"),
         ({"memory": 0}, "memory"),
-        ({"label": "sex"}, "say which of the two is yes"),
+        ({"label": "sex"}, r"label column 'sex' of part-0\.parquet .* say which of the two is yes"),
         ({"weight": "sex"}, "weights must be numbers"),
     ],
 )
@@ -236,3 +237,43 @@ def test_row_groups_are_dealt_out_to_processes(tmp_path):
     assert sorted(value for part in found for value in part) == sorted(table()["b"].to_pylist())
     with pytest.raises(ValueError, match="row groups for 100 processes"):
         groups.share(0, 100)
+
+
+def test_files_that_change_are_not_mixed_with_what_was_read_before(tmp_path):
+    people = on_disk(tmp_path, table())
+    written(tmp_path, table(seed=1))
+    with pytest.raises(ValueError, match=r"part-0\.parquet has changed since its labels were read"):
+        people.in_memory()
+    (tmp_path / "part-0.parquet").unlink()
+    with pytest.raises(ValueError, match="has changed since"):
+        list(people.pieces(["sex"]))
+
+
+def test_a_file_named_twice_is_refused(tmp_path):
+    pattern = written(tmp_path, table())
+    with pytest.raises(ValueError, match=r"part-0\.parquet is named twice"):
+        rb.Parquet([pattern, tmp_path / "part-0.parquet"], "y")
+
+
+def test_small_row_groups_are_joined_as_far_as_memory_allows(tmp_path):
+    pattern = written(tmp_path, table(), row_group_size=10)
+    few, many = (rb.Parquet(pattern, "y", ["a", "b"], memory=bytes) for bytes in (2**30, 1_000))
+    assert len(few.unit_sizes) < 10
+    assert many.unit_sizes.max() <= 20
+    assert len(many.features.take(np.arange(5))) == 5
+
+
+def test_notes_of_other_programs_are_not_read(tmp_path):
+    written(tmp_path, table())
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".part-0.parquet.crc").write_text("")
+    for paths in (tmp_path, tmp_path / "*"):
+        assert len(rb.Parquet(paths, "y")) == ROWS
+
+
+def test_it_is_sent_to_other_processes_without_its_rows(tmp_path):
+    people = on_disk(tmp_path, table())
+    rb.play(rb.compile(rb.Problem("error_rate()"), people), rb.Linear(), epochs=1)
+    sent = pickle.dumps(people)
+    assert len(sent) < 200_000
+    np.testing.assert_array_equal(pickle.loads(sent).in_memory().features, people.in_memory().features)

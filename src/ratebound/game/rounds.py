@@ -169,7 +169,10 @@ def _first_scores(fit: Taking, compiled: Compiled) -> Iterator[Array]:
         if not np.isfinite(scores).all():
             broken = (np.flatnonzero(~np.isfinite(X).all(axis=0)) for X in compiled.features.pieces())
             feature = next((int(found[0]) for found in broken if len(found)), None)
+            names = compiled.first.features.names
             which = "the features hold" if feature is None else f"feature {feature} holds"
+            if feature is not None and names:
+                which = f"column {names[feature]!r} holds"
             raise ValueError(f"{which} NaN or infinite values: fill or scale them first")
         yield scores
 

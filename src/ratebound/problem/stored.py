@@ -23,6 +23,7 @@ class StoredRows(ABC):
     shape: tuple[int, ...]
     dtype: Any
     ndim: int = 2
+    names: list[str] | None = None  # of the columns that features are, where they are such
 
     def __len__(self) -> int:
         return self.shape[0]

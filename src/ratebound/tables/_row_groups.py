@@ -29,6 +29,7 @@ class RowGroups:
     schema: Any
     units: tuple[tuple[Any, ...], ...]  # neighbouring row groups that are read at once
     rows: Array  # (units,) of each
+    files: dict[str, tuple[int, int] | None]  # each file's size and time when it was opened
 
     @property
     def names(self) -> list[str]:
@@ -42,12 +43,24 @@ class RowGroups:
                 f"{self.name} has {len(groups)} row groups for {count} processes: write it with "
                 "more, as pyarrow.parquet.write_table(..., row_group_size=...) does"
             )
-        units = _together(groups[rank::count])
+        return self._of(groups[rank::count], 1)
+
+    def joined(self, most: int) -> RowGroups:
+        """The same with neighbours joined to units of so many rows, so that few are read."""
+        return self._of([group for unit in self.units for group in unit], min(most, TOGETHER))
+
+    def _of(self, groups: Sequence[Any], most: int) -> RowGroups:
+        units = _together(groups, most)
         return replace(self, units=units, rows=_rows_of(units))
 
     def read(self, unit: int, names: Sequence[str]) -> Any:
         """Some columns of a unit as a table of PyArrow, with texts as dictionaries."""
         arrow = import_extra("pyarrow", NEEDS, "parquet")
+        for path in dict.fromkeys(group.path for group in self.units[unit]):
+            if _stamp(path) != self.files[path]:
+                raise ValueError(
+                    f"{path} has changed since its labels were read: open it again by rb.Parquet(...)"
+                )
         try:
             parts = [g.to_table(schema=self.schema, columns=list(names)) for g in self.units[unit]]
         except (arrow.ArrowException, OSError) as error:
@@ -60,8 +73,7 @@ class RowGroups:
         """A digest of the files' names, sizes and times, by which they are known again."""
         digest = hashlib.sha256()
         for path in dict.fromkeys(group.path for unit in self.units for group in unit):
-            found = Path(path).stat()
-            digest.update(f"{Path(path).name} {found.st_size} {found.st_mtime_ns} ".encode())
+            digest.update(f"{Path(path).name} {self.files[path]} ".encode())
         digest.update(str([[g.row_groups[0].id for g in unit] for unit in self.units]).encode())
         return digest.hexdigest()
 
@@ -77,6 +89,9 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
     files = [file for each in given for file in files_of(each)]
     if not files:
         raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
+    twice = [file for file in files if files.count(file) > 1]
+    if twice:
+        raise ValueError(f"{twice[0]} is named twice, so that its rows would count twice: name it once")
     files = as_parquet(files, into)
     name = Path(files[0]).name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     try:
@@ -89,10 +104,20 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
         raise ValueError(f"{name} cannot be read as Parquet: {error}") from None
     _check_same([(Path(f.path).name, s.names) for f, s in zip(fragments, schemas, strict=True)])
     groups = [group for each in fragments for group in each.split_by_row_group() if _rows(group)]
-    units = _together(groups)
+    units = _together(groups, 1)
     if not units:
         raise ValueError(f"{name} holds no rows")
-    return RowGroups(name, _schema(arrow, whole.schema, schemas, name), units, _rows_of(units))
+    schema = _schema(arrow, whole.schema, schemas, name)
+    return RowGroups(name, schema, units, _rows_of(units), {f.path: _stamp(f.path) for f in fragments})
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """A file's size and the time it was written; None where it is gone."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def files_of(given: str | Path) -> list[str]:
@@ -108,7 +133,9 @@ def files_of(given: str | Path) -> list[str]:
     matching = sorted(glob.glob(str(given), recursive=True))
     if not matching:
         raise FileNotFoundError(f"no file matches {given}")
-    return [file for each in matching for file in files_of(each)]
+    # Those that begin so are notes of programs that write folders, such as _SUCCESS.
+    own = [each for each in matching if not Path(each).name.startswith((".", "_"))]
+    return [file for each in own for file in files_of(each)]
 
 
 def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
@@ -143,12 +170,12 @@ def _rows_of(units: Sequence[Sequence[Any]]) -> Array:
     return np.array([sum(map(_rows, unit)) for unit in units])
 
 
-def _together(groups: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
-    """Neighbours that are small, so that no time goes into many small reads."""
+def _together(groups: Sequence[Any], most: int) -> tuple[tuple[Any, ...], ...]:
+    """Neighbours that have so many rows together at most, so that no time goes into many small reads."""
     units: list[list[Any]] = []
     filled = 0
     for group in groups:
-        if units and filled + _rows(group) <= TOGETHER:
+        if units and filled + _rows(group) <= most:
             units[-1].append(group)
             filled += _rows(group)
         else:
@@ -158,9 +185,8 @@ def _together(groups: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
 
 
 def _plain(column: Any) -> Any:
-    """A column as it is read into memory too: decimals as numbers, an empty text as a missing one."""
+    """A column as it is read into memory too: decimals as numbers, times of day as texts."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
-    compute = import_extra("pyarrow.compute", NEEDS, "parquet")
     if types.is_decimal(column.type):
         return column.cast("float64")
     if types.is_time(column.type):
@@ -169,8 +195,4 @@ def _plain(column: Any) -> Any:
         column = column.cast(column.type.value_type)
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
         return column
-    coded = column.combine_chunks().dictionary_encode()
-    if "" in coded.dictionary.to_pylist():
-        texts = coded.cast(coded.type.value_type)
-        coded = compute.if_else(compute.equal(texts, ""), None, texts).dictionary_encode()
-    return coded
+    return column.combine_chunks().dictionary_encode()

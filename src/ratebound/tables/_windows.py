@@ -36,12 +36,19 @@ class WindowedRows(StoredRows):
     """Rows that are read in units, by a function from a unit's number to its rows."""
 
     def __init__(
-        self, read: Callable[[int], Array], sizes: Array, width: int, dtype: object, memory: int
+        self,
+        read: Callable[[int], Array],
+        sizes: Array,
+        width: int,
+        dtype: object,
+        memory: int,
+        names: list[str] | None = None,
     ) -> None:
         self.read, self.sizes = read, np.asarray(sizes)
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.shape, self.dtype = (int(self.sizes.sum()), width), np.dtype(dtype)  # type: ignore[call-overload]
         self.most = max(int(memory // (HELD * (width * self.dtype.itemsize + 16))), 1)
+        self.names = names
         self.latest: list[Window] = []
 
     def pieces(self) -> Iterator[Array]:

@@ -51,7 +51,7 @@ def _values(column: Any) -> Array:
     if types.is_primitive(column.type) and not types.is_time(column.type):
         found: Array = column.to_numpy(zero_copy_only=False)
         return found
-    cells = [None if value is None or value == "" else str(value) for value in column.to_pylist()]
+    cells = [None if value is None else str(value) for value in column.to_pylist()]
     return np.array(cells, dtype=object)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +24,10 @@ from ratebound.problem.matrices import as_dense
 from ratebound.problem.population import Population, assembled, read_weights
 from ratebound.rates.subsets import Name
 from ratebound.tables._row_groups import NEEDS, RowGroups, open_groups
-from ratebound.tables._windows import WindowedRows
+from ratebound.tables._windows import HELD, WindowedRows
 
 MEMORY = 2**30  # bytes that features read from disk take at a time, by default
+NUMBER = 8  # bytes of one, at most
 MANY = 100_000  # labels beyond which nobody counts on
 CODES = np.int16  # of labels that are more than two
 
@@ -84,9 +86,10 @@ class Parquet(Population):
     ) -> None:
         check_whole("memory", memory)
         groups = open_groups(paths, into)
-        self.groups = groups if count() == 1 else groups.share(rank(), count())
         self.memory = memory
-        self.features_read, self.columns_read = _chosen(self.groups, label, weight, features, columns)
+        self.features_read, self.columns_read = _chosen(groups, label, weight, features, columns)
+        own = groups if count() == 1 else groups.share(rank(), count())
+        self.groups = own.joined(memory // (NUMBER * HELD * max(len(self.features_read), 1)))
         self._encode: Callable[[Any], Any] | None = None
         self._mask: Array | None = None  # which of the rows in the files are here; None for all
         self.columns: dict[Name, Any] = {}
@@ -95,7 +98,15 @@ class Parquet(Population):
         if label is not None:
             self.spelling, self.y = _labels(self.groups, label, self.spelling)
         self.weights = None if weight is None else _weights(self.groups, weight)
-        self.X: Any = StoredTable(self)
+
+    @property
+    def X(self) -> Any:
+        """The features: as they are in the files, or encoded."""
+        return StoredTable(self) if self._encode is None else self.features
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to read the same files: nothing that was read."""
+        return {name: value for name, value in vars(self).items() if name != "features"}
 
     def __repr__(self) -> str:
         return f"Parquet{super().__repr__().removeprefix('Population')}"
@@ -183,13 +194,13 @@ class Parquet(Population):
                 "smaller row groups, as in pyarrow.parquet.write_table(..., row_group_size=100_000), or "
                 "allow more"
             )
-        return WindowedRows(
-            lambda place: self._matrix(int(units[place])),
-            self.unit_sizes[units],
-            example.shape[1],
-            self._dtype(example),
-            self.memory,
-        )
+        names = self.features_read if self._encode is None else None
+        kind, sizes = self._dtype(example), self.unit_sizes[units]
+
+        def read(place: int) -> Array:
+            return self._matrix(int(units[place]))
+
+        return WindowedRows(read, sizes, example.shape[1], kind, self.memory, names)
 
     def _dtype(self, example: Array) -> Any:
         """The type of all numbers, the same for units with gaps and without."""
@@ -206,7 +217,8 @@ class Parquet(Population):
 
     @cached_property
     def digest(self) -> str:
-        return self.groups.digest
+        chosen = b"" if self._mask is None else np.packbits(self._mask).tobytes()
+        return hashlib.sha256(self.groups.digest.encode() + chosen).hexdigest()
 
     def read_column(self, name: str) -> Any:
         """A whole column, as PyArrow has it."""
@@ -232,7 +244,6 @@ class Parquet(Population):
         seen = copy.copy(self)
         vars(seen).pop("features", None)
         seen._encode = encode
-        seen.X = seen.features
         return seen
 
     def only(self, rows: Array) -> Population:
@@ -259,7 +270,6 @@ class Parquet(Population):
         if self._mask is not None:
             part._mask = self._mask.copy()
             part._mask[self._mask] = chosen
-        part.X = StoredTable(part) if self._encode is None else part.features
         return part
 
 
@@ -315,7 +325,10 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
         codes.append(found.astype(np.min_scalar_type(len(places))))
     shown.close()
     values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
-    spelling, meaning = read_labels(values, spelling)
+    try:
+        spelling, meaning = read_labels(values, spelling)
+    except ValueError as error:
+        raise ValueError(f"label column {label!r} of {groups.name}: {error}") from None
     own_meaning = meaning[[values.index(value) for value in places]]
     if own_meaning.dtype != bool:
         own_meaning = own_meaning.astype(CODES)
