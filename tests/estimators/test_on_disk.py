@@ -178,3 +178,15 @@ def test_groups_of_few_rows_are_in_the_sample():
     assert 30 < counts[1] < 75
     assert counts[2] > 5
     assert counts[3] == 1
+
+
+@pytest.mark.parametrize("labels", [[1, 1, 1], None])
+def test_there_must_be_labels_of_two_classes(tmp_path, labels):
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": labels or [0, 1, 0]}), tmp_path / "rows.parquet")
+    people = rb.Parquet(tmp_path, label=None if labels is None else "y", features=["x"])
+    message = (
+        "no labels to train on" if labels is None else "needs two classes or more, and it has 1 class"
+    )
+    for rows in (people, people.in_memory()):
+        with pytest.raises(ValueError, match=message):
+            rb.RateConstrainedClassifier().fit(rows)

@@ -12,7 +12,7 @@ from ratebound.auditing import Audit, audit
 from ratebound.auditing.wording import summary
 from ratebound.base import processes
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import failing, one_notice, tell
+from ratebound.commands.answers import failing, note, one_notice, tell
 from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.progress import working
@@ -64,8 +64,13 @@ def _trained(run: Run) -> int:
         if not fitting.stored:
             tell_columns(fitting.first.X, given.features)
 
-    with one_notice() if fitting.stored else nullcontext():  # of columns, once they were gone through
-        model = _fitted(fitting, promised, given.features, run, games)
+    try:
+        with one_notice() if fitting.stored else nullcontext():  # of columns, once they are gone through
+            model = _fitted(fitting, promised, given.features, run, games)
+    except SystemExit:  # it was terminated
+        if processes.is_first() and games.exists():
+            note(f"what was trained so far is in {games}: the same words and --resume go on with it")
+        raise
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         report = audit(promised, solution, aside.first, **aside.others)

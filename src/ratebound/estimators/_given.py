@@ -22,6 +22,7 @@ from ratebound.estimators._people import (
 )
 from ratebound.problem.frames import check_order, frame_columns, unmasked
 from ratebound.problem.population import Population
+from ratebound.problem.sharing import of_all
 
 
 def given_rows(
@@ -38,8 +39,11 @@ def given_rows(
         return labelled(X, labels, columns, weights, classes), classes
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
-    classes = X.classes or ()
-    check_classes(np.asarray(classes), len(X))
+    if X.y is None or X.classes is None:
+        raise ValueError("this population has no labels to train on: give it some, label= or y")
+    classes = X.classes
+    present = set().union(*of_all(X, set(np.unique(X.y).tolist())))
+    check_classes(np.asarray([classes[int(place)] for place in sorted(present)]), len(X))
     estimator.classes_ = np.sort(np.asarray(classes))
     _name_features(estimator, frame_columns(X.X) or range(np.shape(X.X)[1]))
     return X, classes

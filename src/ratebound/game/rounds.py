@@ -216,7 +216,7 @@ def _played(
                 if file is not None and done < rounds and (ended == "time" or file.due):
                     save_game(file, turns, keeper, done)
         except processes.ProcessLost as error:
-            if file is None:
+            if file is None or not file.path.parent.exists():  # nothing was long enough to be written
                 raise
             where = f"what was kept so far is in {file.path.parent}, to go on from there train again "
             raise processes.ProcessLost(f"{error}; {where}with that folder (--resume)") from None
