@@ -39,9 +39,7 @@ def given_rows(
         return labelled(X, labels, columns, weights, classes), classes
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
-    if X.y is None or X.classes is None:
-        raise ValueError("this population has no labels to train on: give it some, label= or y")
-    classes = X.classes
+    classes = X.classes or ()
     present = set().union(*of_all(X, set(np.unique(X.y).tolist())))
     check_classes(np.asarray([classes[int(place)] for place in sorted(present)]), len(X))
     estimator.classes_ = np.sort(np.asarray(classes))
