@@ -40,6 +40,7 @@ def given_rows(
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = X.classes or ()
+    assert X.y is not None  # or it has been refused
     present = set().union(*of_all(X, set(np.unique(X.y).tolist())))
     check_classes(np.asarray([classes[int(place)] for place in sorted(present)]), len(X))
     estimator.classes_ = np.sort(np.asarray(classes))
