@@ -38,7 +38,7 @@ def opened(paths: Sequence[str], asked: bool) -> Parquet:
     """All columns of files whose rows stay on disk, which is noted where nobody asked for it."""
     rows = Parquet(list(paths))
     if not asked:
-        note(f"the {len(rows):,} rows of {rows.groups.name} stay on disk")
+        note(f"the rows of {rows.groups.name} stay on disk")
     return rows
 
 
