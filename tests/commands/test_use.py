@@ -98,6 +98,7 @@ FORMULAS = {  # what is written for a text that a spreadsheet would run, or woul
 def test_texts_that_a_spreadsheet_would_run_are_defused(run, model, tmp_path, to_file):
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     columns = make_people(len(FORMULAS)) | {"=id": list(FORMULAS)}
+    columns["city"] = [city or None for city in columns["city"]]
     parquet.write_table(arrow.table(columns), tmp_path / "new.parquet")
     ask = ["predict", model, tmp_path / "new.parquet", "--key", "=id"]
     out = ["--out", tmp_path / "found.csv"] if to_file else []

@@ -8,6 +8,7 @@ chance that each process has for itself.
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -182,15 +183,26 @@ class Drifting(rb.Linear):
 
 def refused(rank, count):
     """What is said where several processes cannot train a model."""
+    import pyarrow
     from sklearn.linear_model import LogisticRegression
     from torch import nn
 
     rows = rb.compile(rb.Problem(rb.error_rate()), people(200, rank))
     norm = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    models = (Drifting(), rb.Oracle(LogisticRegression()), rb.Torch(norm))
+    games = [partial(rb.play, rows, learner, rounds=2) for learner in models]
+    own, errors = people(200, rank), rb.Problem(rb.error_rate())
+    table = pyarrow.table(dict.fromkeys(("ab", "ba")[rank], own.X[:, 0]))
+    games += [
+        partial(rb.compile, rb.Problem(rb.error_rate(), [rb.recall() >= 0.5 + rank / 10]), own),
+        partial(rb.compile, errors, rb.Population(table, own.y)),
+        partial(rb.play, rows, rb.Linear(), rounds=2 + rank),
+        partial(rb.thresholds, errors, own.X[:, 0], own, known=["sex"]),
+    ]
     words = []
-    for learner in (Drifting(), rb.Oracle(LogisticRegression()), rb.Torch(norm)):
+    for game in games:
         try:
-            rb.play(rows, learner, rounds=2)
+            game()
         except ValueError as error:
             words.append(str(error))
     return words

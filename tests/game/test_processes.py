@@ -65,10 +65,13 @@ def test_two_processes_give_what_one_gives(both, folder):
 
 
 def test_what_would_drift_apart_is_refused(both):
-    drifting, oracle, norm = both[1]["refused"].tolist()
+    drifting, oracle, norm, *differing, thresholds = both[1]["refused"].tolist()
     assert "its models differ between processes" in drifting
     assert "each of 2 processes has a share" in oracle
     assert "use LayerNorm" in norm
+    for what, words in zip(("the problem", "with the features", "to play"), differing, strict=True):
+        assert f"was given {what}" in words.replace("population 'train' ", "")
+    assert "each process has a share of population 'train'" in thresholds
 
 
 def test_the_command_line_trains_in_both(both, folder):

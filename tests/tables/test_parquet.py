@@ -277,3 +277,27 @@ def test_it_is_sent_to_other_processes_without_its_rows(tmp_path):
     sent = pickle.dumps(people)
     assert len(sent) < 200_000
     np.testing.assert_array_equal(pickle.loads(sent).in_memory().features, people.in_memory().features)
+
+
+def test_what_programs_leave_beside_their_rows_is_not_read_at_any_depth(tmp_path):
+    written(tmp_path, table())
+    for name in ("_temporary", ".hidden", "_delta_log"):
+        (tmp_path / name / "0").mkdir(parents=True)
+        pq.write_table(table(), tmp_path / name / "0" / "a.parquet")
+    assert len(rb.Parquet(tmp_path, "y")) == ROWS
+
+
+def test_texts_are_texts_whether_or_not_a_file_numbers_them(tmp_path):
+    pq.write_table(pa.table({"g": ["a", "b"], "y": [0, 1]}), tmp_path / "0.parquet")
+    coded = pa.array(["b", "c"]).dictionary_encode()
+    pq.write_table(pa.table({"g": coded, "y": [0, 1]}), tmp_path / "1.parquet")
+    assert rb.Parquet(tmp_path, "y").column("g").tolist() == ["a", "b", "b", "c"]
+    pq.write_table(pa.table({"g": [1.5, 2.5], "y": [0, 1]}), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match="write each column with one type in all files"):
+        rb.Parquet(tmp_path, "y")
+
+
+@pytest.mark.parametrize("paths", [[], None, ""])
+def test_nothing_is_no_file(paths):
+    with pytest.raises(ValueError, match=r"no file is named|a path is empty"):
+        rb.Parquet(paths)

@@ -65,6 +65,20 @@ def of_first(value: Value) -> Value:
     return value if group is None else group.sent(value, 0)
 
 
+def check_same(what: str, value: object) -> None:
+    """Raise, in all processes, where they were given different values, and so other things to do.
+
+    >>> check_same("the seed", 3)
+    """
+    first, *others = gathered(value)
+    for place, other in enumerate(others, start=1):
+        if other != first:
+            raise ValueError(
+                f"process {place} (counted from 0) was given {what} {other!r}, and process 0 {first!r}: "
+                "give all of them the same"
+            )
+
+
 def total(array: Array) -> Array:
     """An array summed over all processes, of the same kind; the array itself where there is one.
 

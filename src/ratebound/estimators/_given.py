@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.estimators._people import (
     check_classes,
@@ -76,6 +77,7 @@ def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
 
 
 def _name_features(estimator: Any, names: Sequence[Any]) -> None:
+    processes.check_same("rows with the features", list(names))
     estimator.n_features_in_ = len(names)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows

@@ -25,8 +25,9 @@ from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Population, check_in_memory
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import counted_over
 from ratebound.rates.rate import FIRST

@@ -24,8 +24,9 @@ from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
-from ratebound.problem.population import Population, check_in_memory
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.named import error_rate
 from ratebound.rates.rate import FIRST

@@ -76,6 +76,9 @@ def play(
     others, folds = _judges(compiled, judge, watch, seed)
     if batch_size is None and compiled.stored:
         raise ValueError("batch_size=None takes all rows at once, and some are on disk: give a number")
+    if processes.count() > 1:
+        how_long = {"rounds": rounds, "epochs": epochs, "batch_size": batch_size, "seed": seed}
+        processes.check_same("to play", how_long | {"learner": type(learner).__name__, "rules": rules})
     _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
     if compiled.goal is not None:
         same: dict[str, Any] = {"rules": rules, "keep": keep, "seed": seed, "progress": progress}

@@ -24,26 +24,27 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy import sparse
 
+from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
+from ratebound.problem._classes import classes_of
 from ratebound.problem._drawing_up import Asked, draw_up, membership
 from ratebound.problem._split import Key, split
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import counting
-from ratebound.problem.frames import some
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.chain import goal_of
 from ratebound.problem.reductions.goal import Point, linear_at, whole_of
 from ratebound.problem.reductions.limits import least_sum, start_of
-from ratebound.problem.sharing import of_all
+from ratebound.problem.sharing import check_alike, of_all
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import Area, Expression, Ratio
-from ratebound.rates.kinds import ANY, TWO, YES, Atom, Classes, atoms, class_of, is_cost, place_of
+from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, in_order, value_text
+from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
 
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
@@ -63,7 +64,11 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     >>> float(objective), violations
     (0.25, array([0.9]))
     """
-    return compile_on(problem, {FIRST: train, **others})
+    people = {FIRST: train, **others}
+    if count() > 1:
+        check_same("the problem", str(problem))
+        check_alike(people)
+    return compile_on(problem, people)
 
 
 class NoRows(ValueError):
@@ -77,7 +82,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     for name, population in populations.items():
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
-    classes = _classes(populations, first)
+    classes = classes_of(populations, first)
     if len(classes) > 2:
         populations = {name: each.among(classes) for name, each in populations.items()}
     weights = {name: _weight(each) for name, each in populations.items()}
@@ -118,30 +123,6 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
 def _weight(population: Population) -> float:
     """The weight of all rows, in all processes."""
     return float(sum(of_all(population, population.total_weight)))
-
-
-def _classes(populations: dict[str, Population], first: str) -> Classes:
-    """The classes there are to decide between: those of the first population that knows any."""
-    known = [_known(population) for population in populations.values()]
-    found = next((classes for classes in known if classes is not None), TWO)
-    for name, classes in zip(populations, known, strict=True):
-        several = max(len(found), len(classes or ())) > 2  # two may be called yes and no by any name
-        strange = [each for each in classes or () if several and each not in found]
-        if strange:
-            raise ValueError(
-                f"population {first if name == FIRST else name!r} has the label {strange[0]!r}, which "
-                f"is not among the classes {some(list(found))}: give the classes of all by "
-                "rb.Population(..., classes=[...])"
-            )
-    return found
-
-
-def _known(population: Population) -> Classes | None:
-    """The classes of a population, where each process knows those of its own rows."""
-    every = list(dict.fromkeys(filter(None, of_all(population, population.classes))))
-    if len(every) <= 1:
-        return every[0] if every else None
-    return tuple(sorted({value for each in every for value in each}, key=in_order))
 
 
 def _check_said(problem: Problem, classes: Classes) -> None:

@@ -318,16 +318,6 @@ def assembled(
     return population
 
 
-def check_in_memory(asker: str, populations: Mapping[str, Any]) -> None:
-    """Raise where rows are on disk, and `asker` has to look at all of them at once."""
-    for name, population in populations.items():
-        if isinstance(population, Population) and population.stored:
-            raise ValueError(
-                f"{asker} looks at all rows at once, and those of population {name!r} are on disk: give "
-                "it some of them in memory, population.only(rows).in_memory()"
-            )
-
-
 def read_weights(weights: Any) -> Array:
     """Weights (n,) that are finite and not negative, and not all zero."""
     values = as_array(weights)

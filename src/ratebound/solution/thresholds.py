@@ -25,6 +25,7 @@ from ratebound.problem.feature_scale import feature_scale_of
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import check_not_shared
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value
 from ratebound.solution._group_thresholds import GroupThresholds
@@ -89,6 +90,7 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
+    check_not_shared("thresholds", {FIRST: train, **others})
     if problem.leveled:
         from ratebound.solution.leveling import at_levels
 

@@ -85,7 +85,9 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
     """
     arrow = import_extra("pyarrow", NEEDS, "parquet")
     dataset = import_extra("pyarrow.dataset", NEEDS, "parquet")
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    given = [paths] if isinstance(paths, str | Path) else list(paths or ())
+    if not given:
+        raise ValueError("no file is named: give a path, a pattern, a folder or a list of these")
     files = [file for each in given for file in files_of(each)]
     if not files:
         raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
@@ -99,7 +101,7 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
             files, format="parquet", partitioning=dataset.partitioning(flavor="hive")
         )
         fragments = list(whole.get_fragments())
-        schemas = [fragment.physical_schema for fragment in fragments]
+        schemas = [_undictionaried(arrow, fragment.physical_schema) for fragment in fragments]
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"{name} cannot be read as Parquet: {error}") from None
     _check_same([(Path(f.path).name, s.names) for f, s in zip(fragments, schemas, strict=True)])
@@ -123,9 +125,13 @@ def _stamp(path: str) -> tuple[int, int] | None:
 def files_of(given: str | Path) -> list[str]:
     """The files that a path means: itself, those in a folder, or those that match a pattern."""
     path = Path(given)
+    if not str(given):
+        raise ValueError("a path is empty: name a file, a pattern or a folder")
     if path.is_dir():
         found = (each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
-        return sorted(str(each) for each in found if not each.name.startswith((".", "_")))
+        return sorted(
+            str(each) for each in found if not any(map(_is_aside, each.relative_to(path).parts))
+        )
     if path.exists():
         return [str(path)]
     if not glob.has_magic(str(given)):
@@ -133,22 +139,39 @@ def files_of(given: str | Path) -> list[str]:
     matching = sorted(glob.glob(str(given), recursive=True))
     if not matching:
         raise FileNotFoundError(f"no file matches {given}")
-    # Those that begin so are notes of programs that write folders, such as _SUCCESS.
-    own = [each for each in matching if not Path(each).name.startswith((".", "_"))]
-    return [file for each in own for file in files_of(each)]
+    return [file for each in matching if not _is_aside(Path(each).name) for file in files_of(each)]
+
+
+def _is_aside(name: str) -> bool:
+    """Whether a file or folder is what programs leave beside their rows: _SUCCESS, _temporary, ..."""
+    return name.startswith((".", "_"))
 
 
 def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
     """One schema for all files, whose numbers may be of different width; with the folders' keys."""
     keys = [field for field in whole if field.name not in schemas[0].names]
+    names = schemas[0].names
+    if len(set(names)) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise ValueError(f"{name}: two columns are named {twice!r}: rename one of them")
     try:
         unified = arrow.unify_schemas(schemas, promote_options="permissive")
     except arrow.ArrowException as error:
-        raise ValueError(f"the files of {name} have columns of different types: {error}") from None
-    twice = [each for each in unified.names if unified.names.count(each) > 1]
-    if twice:
-        raise ValueError(f"{name}: two columns are named {twice[0]!r}: rename one of them")
+        raise ValueError(
+            f"the files of {name} have columns of different types: write each column with one type in "
+            f"all files ({error})"
+        ) from None
     return arrow.schema([*unified, *keys])
+
+
+def _undictionaried(arrow: Any, schema: Any) -> Any:
+    """The schema with texts as texts, whether or not a file numbers them."""
+    types = import_extra("pyarrow.types", NEEDS, "parquet")
+    fields = [
+        field.with_type(field.type.value_type) if types.is_dictionary(field.type) else field
+        for field in schema
+    ]
+    return arrow.schema(fields)
 
 
 def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:

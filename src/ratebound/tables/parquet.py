@@ -189,10 +189,8 @@ class Parquet(Population):
         size = example.shape[1] * self._dtype(example).itemsize
         if largest * size > self.memory:
             raise ValueError(
-                f"a row group of {self.groups.name} has {largest:,} rows, whose features take "
-                f"{largest * size / 2**20:,.0f} MB; memory= allows {self.memory / 2**20:,.0f}: write "
-                "smaller row groups, as in pyarrow.parquet.write_table(..., row_group_size=100_000), or "
-                "allow more"
+                f"a row group of {self.groups.name} has {largest:,} rows of {size:,} bytes each, and "
+                f"memory= allows {self.memory:,}: allow more, or write row groups of fewer rows"
             )
         names = self.features_read if self._encode is None else None
         kind, sizes = self._dtype(example), self.unit_sizes[units]
@@ -210,10 +208,8 @@ class Parquet(Population):
         return np.result_type(np.float32, *(np.dtype(k) if k is not object else float for k in kinds))
 
     def _matrix(self, unit: int) -> Array:
-        table = self._read(unit, self.features_read)
-        if self._encode is not None:
-            return self._inputs(table)
-        return Population(table).features
+        given = self._inputs(self._read(unit, self.features_read))
+        return Population(given).features if self._encode is None else given
 
     @cached_property
     def digest(self) -> str:
@@ -328,7 +324,8 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
     try:
         spelling, meaning = read_labels(values, spelling)
     except ValueError as error:
-        raise ValueError(f"label column {label!r} of {groups.name}: {error}") from None
+        said = str(error).replace("Population(", "rb.Parquet(")
+        raise ValueError(f"label column {label!r} of {groups.name}: {said}") from None
     own_meaning = meaning[[values.index(value) for value in places]]
     if own_meaning.dtype != bool:
         own_meaning = own_meaning.astype(CODES)
@@ -337,7 +334,10 @@ def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling
 
 def _weights(groups: RowGroups, weight: str) -> Array:
     parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
-    return read_weights(np.concatenate(parts))
+    try:
+        return read_weights(np.concatenate(parts))
+    except ValueError as error:
+        raise ValueError(f"weight column {weight!r} of {groups.name}: {error}") from None
 
 
 def _decoded(column: Any) -> Any:
