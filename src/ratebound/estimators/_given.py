@@ -21,9 +21,11 @@ from ratebound.estimators._people import (
     read_labels,
     trained_labels,
 )
+from ratebound.problem.classes import classes_of as all_classes
 from ratebound.problem.frames import check_order, frame_columns, unmasked
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all
+from ratebound.rates.rate import FIRST
 
 
 def given_rows(
@@ -40,10 +42,11 @@ def given_rows(
         return labelled(X, labels, columns, weights, classes), classes
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
-    classes = X.classes or ()
-    assert X.y is not None  # or it has been refused
-    present = set().union(*of_all(X, set(np.unique(X.y).tolist())))
-    check_classes(np.asarray([classes[int(place)] for place in sorted(present)]), len(X))
+    classes = all_classes({FIRST: X}, FIRST)
+    assert X.y is not None and X.classes is not None  # or it has been refused
+    own = {X.classes[int(place)] for place in np.unique(X.y)}
+    present = set().union(*of_all(X, own))
+    check_classes(np.asarray([each for each in classes if each in present]), len(X))
     estimator.classes_ = np.sort(np.asarray(classes))
     _name_features(estimator, frame_columns(X.X) or range(np.shape(X.X)[1]))
     return X, classes

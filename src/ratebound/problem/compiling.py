@@ -26,9 +26,9 @@ from scipy import sparse
 
 from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
-from ratebound.problem._classes import classes_of
 from ratebound.problem._drawing_up import Asked, draw_up, membership
 from ratebound.problem._split import Key, split
+from ratebound.problem.classes import classes_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import counting
 from ratebound.problem.masks import NoSuchValue
