@@ -43,8 +43,8 @@ def given_rows(
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = all_classes({FIRST: X}, FIRST)
-    assert X.y is not None and X.classes is not None  # or it has been refused
-    own = {X.classes[int(place)] for place in np.unique(X.y)}
+    assert X.y is not None  # or it has been refused
+    own = {(X.classes or classes)[int(place)] for place in np.unique(X.y)}
     present = set().union(*of_all(X, own))
     check_classes(np.asarray([each for each in classes if each in present]), len(X))
     estimator.classes_ = np.sort(np.asarray(classes))
