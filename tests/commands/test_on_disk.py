@@ -94,9 +94,23 @@ def test_explaining_looks_at_a_sample(run, rows, unplanned, monkeypatch):
     assert PROMISE in answer.out
 
 
+def test_rows_without_a_label_are_left_out_if_asked_for(run, model, rows, tmp_path):
+    whole = pq.read_table(rows)
+    place = whole.column_names.index("income")
+    labels = [label if row % 5 else None for row, label in enumerate(whole["income"].to_pylist())]
+    pq.write_table(whole.set_column(place, "income", pa.array(labels)), tmp_path / "some.parquet")
+    ask = ["audit", model, tmp_path / "some.parquet", "--label", "income"]
+    assert "drop" in run(*ask, "--on-disk").err
+    memory = run(*ask, "--drop-unlabelled")
+    assert "320 rows" in memory.out
+    assert run(*ask, "--drop-unlabelled", "--on-disk").out == memory.out
+    train = [tmp_path / "some.parquet", "--label", "income", "--epochs", "1", "--on-disk"]
+    answer = run("train", *train, "--drop-unlabelled", "--out", tmp_path / "trained")
+    assert "80 of 400 rows" in answer.err
+
+
 def test_what_is_refused(refused, model, rows):
     where = ["--label", "income"]
-    assert "write a file without" in refused("audit", model, rows, *where, "--drop-unlabelled")
     assert "standard input" in refused("audit", model, "-", *where, "--on-disk")
     assert "leave it out" in refused("predict", model, rows, "--json")
     assert "no label column 'incom'" in refused(

@@ -221,6 +221,18 @@ def test_numbers_of_different_width_fit_together(tmp_path):
     np.testing.assert_array_equal(rb.Parquet(tmp_path, "y").in_memory().features[:, 0], [1, 2, 3.5])
 
 
+def test_rows_without_a_label_are_left_out_if_asked_for(tmp_path):
+    labels = pa.array([None if place % 3 == 0 else place % 2 for place in range(ROWS)])
+    whole = table().set_column(5, "y", labels)
+    people = on_disk(tmp_path, whole, weight="weight", drop_unlabelled=True)
+    there = np.arange(ROWS) % 3 > 0
+    np.testing.assert_array_equal(people.y, labels.drop_null().to_numpy() == 1)
+    np.testing.assert_array_equal(people.weights, whole["weight"].to_numpy()[there])
+    np.testing.assert_array_equal(people.in_memory().features[:, 1], whole["b"].to_numpy()[there])
+    half = people.only(np.arange(len(people)) % 2 == 0)
+    np.testing.assert_array_equal(half.features.take(np.arange(9)), people.in_memory().features[:18:2])
+
+
 def test_missing_labels_are_refused(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "y": [0, None]}), tmp_path / "0.parquet")
     with pytest.raises(ValueError, match=r"label column .y. .* has missing labels"):

@@ -68,10 +68,9 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
 
 def _on_disk(mixture: Mixture, paths: Sequence[str], use: Use, is_other: bool) -> Population:
     """Rows that stay on disk; others may lack labels and weights."""
-    if use.drop_unlabelled:
-        raise ValueError("--drop-unlabelled is for rows in memory: write a file without those rows")
     columns = header(opened(paths, use.on_disk)).columns
     label, weight = use.label, use.weight
     if is_other:
         label, weight = (each if each in columns else None for each in (label, weight))
-    return labelled_on_disk(paths, seen_by(mixture), label, mixture.classes, weight)
+    drop = use.drop_unlabelled
+    return labelled_on_disk(paths, seen_by(mixture), label, mixture.classes, weight, drop)

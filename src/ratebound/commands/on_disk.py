@@ -47,7 +47,7 @@ def header(rows: Parquet) -> Table:
     return Table({name: np.empty(0) for name in rows.groups.names}, rows.groups.name)
 
 
-def labels_in(rows: Parquet, label: str) -> list[Any]:
+def labels_in(rows: Parquet, label: str, drop: bool = False) -> list[Any]:
     """The different labels that there are; an error where some are missing."""
     found: dict[Any, None] = {}
     lacking = 0
@@ -56,11 +56,14 @@ def labels_in(rows: Parquet, label: str) -> list[Any]:
         lacking += column.null_count
         values = as_array(column.unique())
         found |= dict.fromkeys(values[~is_missing(values)].tolist())
-    if total := sum(gathered(lacking)):
+    total, many = sum(gathered(lacking)), sum(gathered(len(rows)))
+    if total and not drop:
         raise ValueError(
-            f"{rows.groups.name}: label column {label!r} is missing in {total:,} of {len(rows):,} rows: "
-            "fill them in, or write a file without those rows"
+            f"{rows.groups.name}: label column {label!r} is missing in {total:,} of {many:,} rows: "
+            "fill them in, or leave those rows out with --drop-unlabelled"
         )
+    if total:
+        note(f"{total:,} of {many:,} rows of {rows.groups.name} have no label and are left out")
     return list(dict.fromkeys(value for part in gathered(list(found)) for value in part))
 
 
@@ -70,6 +73,7 @@ def labelled_on_disk(
     label: str | None,
     classes: tuple[Any, ...],
     weight: str | None,
+    drop: bool = False,
 ) -> Population:
     """Rows on disk of which a model sees these columns, and promises may speak of all others."""
     table = header(Parquet(list(paths)))
@@ -78,7 +82,9 @@ def labelled_on_disk(
             table.check(name, role)
     spelled: dict[str, Any] = {"classes": classes} if len(classes) > 2 else {"positive": classes[1]}
     others = [name for name in table.columns if name not in {label, weight, *seen}]
-    return Parquet(list(paths), label, list(seen), others, weight=weight, **spelled)
+    return Parquet(
+        list(paths), label, list(seen), others, weight=weight, drop_unlabelled=drop, **spelled
+    )
 
 
 def seen_by(mixture: Mixture) -> list[str]:

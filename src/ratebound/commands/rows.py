@@ -76,20 +76,20 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
     whole = opened(run.data, run.on_disk)
     table = header(whole)
     table.check(run.label, "label")
-    if run.drop_unlabelled:
-        raise ValueError("--drop-unlabelled is for rows in memory: write a file without those rows")
-    classes = classes_among(labels_in(whole, run.label), len(whole), table.name, run.label, run.positive)
+    labels = labels_in(whole, run.label, run.drop_unlabelled)
+    classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
     _tell_classes(run, classes)
     check_known(table, run)
     wanted = visible(table, run)
     seen = wanted.chosen(table.columns)
-    people = labelled_on_disk(run.data, seen, run.label, classes, run.weight)
+    drop = run.drop_unlabelled
+    people = labelled_on_disk(run.data, seen, run.label, classes, run.weight, drop)
     others = {}
     for name, path in run.population.items():
         if on_disk([path], False):
             own = header(opened([path], False)).columns
             label, weight = (each if each in own else None for each in (run.label, run.weight))
-            others[name] = labelled_on_disk([path], seen, label, classes, weight)
+            others[name] = labelled_on_disk([path], seen, label, classes, weight, drop)
         else:
             other = read_noted([path], codes, run.reading)
             others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)

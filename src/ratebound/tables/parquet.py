@@ -14,22 +14,18 @@ import numpy as np
 from ratebound.base.ahead import ahead
 from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_extra
-from ratebound.base.processes import count, gathered, rank
-from ratebound.base.progress import bar
-from ratebound.base.spelling import nearest
+from ratebound.base.processes import count, rank
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, some
-from ratebound.problem.labels import Spelling, read_labels, spelling_of
+from ratebound.problem.labels import spelling_of
 from ratebound.problem.matrices import as_dense
-from ratebound.problem.population import Population, assembled, read_weights
+from ratebound.problem.population import Population, assembled
 from ratebound.rates.subsets import Name
-from ratebound.tables._row_groups import NEEDS, RowGroups, open_groups
+from ratebound.tables._roles import chosen, read_label, read_weight
+from ratebound.tables._row_groups import NEEDS, open_groups
 from ratebound.tables._windows import HELD, WindowedRows
 
 MEMORY = 2**30  # bytes that features read from disk take at a time, by default
 NUMBER = 8  # bytes of one, at most
-MANY = 100_000  # labels beyond which nobody counts on
-CODES = np.int16  # of labels that are more than two
 
 
 class StoredTable:
@@ -53,7 +49,8 @@ class Parquet(Population):
     `paths` are files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a
     column of each key. `label` and `weight` are columns. The model sees the `features`; constraints may
     speak of these and of `columns`. Each is by default all columns that have no other role. `positive`
-    and `classes` are as for `rb.Population`. `memory` is how many bytes the features may take that are
+    and `classes` are as for `rb.Population`; rows without a label are an error, unless `drop_unlabelled`
+    leaves them out. `memory` is how many bytes the features may take that are
     read at a time; besides them a label, and where there is one a weight, of every row is kept.
 
     A CSV is converted to Parquet once, beside it as rows.csv.parquet or in the folder `into`, and again
@@ -81,13 +78,14 @@ class Parquet(Population):
         weight: str | None = None,
         positive: Any = None,
         classes: Sequence[Any] | None = None,
+        drop_unlabelled: bool = False,
         memory: int = MEMORY,
         into: str | Path | None = None,
     ) -> None:
         check_whole("memory", memory)
         groups = open_groups(paths, into)
         self.memory = memory
-        self.features_read, self.columns_read = _chosen(groups, label, weight, features, columns)
+        self.features_read, self.columns_read = chosen(groups, label, weight, features, columns)
         own = groups if count() == 1 else groups.share(rank(), count())
         self.groups = own.joined(memory // (NUMBER * HELD * max(len(self.features_read), 1)))
         self._encode: Callable[[Any], Any] | None = None
@@ -96,8 +94,11 @@ class Parquet(Population):
         self.size = int(self.groups.rows.sum())
         self.spelling, self.y = spelling_of(positive, classes), None
         if label is not None:
-            self.spelling, self.y = _labels(self.groups, label, self.spelling)
-        self.weights = None if weight is None else _weights(self.groups, weight)
+            self.spelling, self.y, self._mask = read_label(
+                self.groups, label, self.spelling, drop_unlabelled
+            )
+            self.size = len(self.y)
+        self.weights = None if weight is None else read_weight(self.groups, weight, self._mask)
 
     @property
     def X(self) -> Any:
@@ -267,77 +268,6 @@ class Parquet(Population):
             part._mask = self._mask.copy()
             part._mask[self._mask] = chosen
         return part
-
-
-def _chosen(
-    groups: RowGroups,
-    label: str | None,
-    weight: str | None,
-    features: Sequence[str] | None,
-    columns: Sequence[str] | None,
-) -> tuple[list[str], list[str]]:
-    """The columns that are features, and those that constraints alone speak of."""
-    for role, names in (("features", features), ("columns", columns)):
-        if isinstance(names, str):
-            raise TypeError(f"{role} takes a list of columns, as in [{names!r}]")
-    roles = {"label": [label], "weight": [weight], "features": features or (), "columns": columns or ()}
-    for role, given in roles.items():
-        for name in given:
-            if name is not None and name not in groups.names:
-                raise ValueError(
-                    f"{groups.name} has no column {name!r}, given as {role}"
-                    f"{nearest(str(name), groups.names)} It has {some(groups.names)}"
-                )
-    hidden = {label, weight}
-    for name in features or ():
-        if name in hidden:
-            raise ValueError(f"column {name!r} cannot be a feature, it is the label or the weight")
-    others = [name for name in groups.names if name not in hidden]
-    if features is None:
-        features = [name for name in others if name not in (columns or ())]
-    if columns is None:
-        columns = [name for name in others if name not in features]
-    return list(features), list(columns)
-
-
-def _labels(groups: RowGroups, label: str, spelling: Spelling) -> tuple[Spelling, Array]:
-    """How labels are spelled, and what they say (n,): whether yes, or of several classes the place."""
-    places: dict[Any, int] = {}
-    codes = []
-    shown = bar(int(groups.rows.sum()), "row")
-    for unit in range(len(groups.units)):
-        column = groups.read(unit, [label])[label].combine_chunks()
-        shown.update(len(column))
-        if column.null_count:
-            raise ValueError(
-                f"label column {label!r} of {groups.name} has missing labels: leave those rows out, or "
-                "give them as an unlabelled population of their own"
-            )
-        coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
-        own = [places.setdefault(value, len(places)) for value in coded.dictionary.to_pylist()]
-        if len(places) > MANY:
-            break
-        found = np.array(own, dtype=np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
-        codes.append(found.astype(np.min_scalar_type(len(places))))
-    shown.close()
-    values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
-    try:
-        spelling, meaning = read_labels(values, spelling)
-    except ValueError as error:
-        said = str(error).replace("Population(", "rb.Parquet(")
-        raise ValueError(f"label column {label!r} of {groups.name}: {said}") from None
-    own_meaning = meaning[[values.index(value) for value in places]]
-    if own_meaning.dtype != bool:
-        own_meaning = own_meaning.astype(CODES)
-    return spelling, own_meaning[np.concatenate(codes)]
-
-
-def _weights(groups: RowGroups, weight: str) -> Array:
-    parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
-    try:
-        return read_weights(np.concatenate(parts))
-    except ValueError as error:
-        raise ValueError(f"weight column {weight!r} of {groups.name}: {error}") from None
 
 
 def _decoded(column: Any) -> Any:
