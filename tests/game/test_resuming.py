@@ -1,5 +1,7 @@
 """A game that is interrupted and played again gives what it would have given, to the last bit."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,38 @@ def test_an_interrupted_game_goes_on(learner, player, rows, compiled, others, tm
     assert len(list(tmp_path.iterdir())) == 1
     assert_same(rb.play(compiled, model, keep=keep, **how), whole)
     assert_same(rb.play(compiled, model, keep=keep, stop=interrupting(1), **how), whole)  # read
+
+
+@pytest.mark.parametrize("at", [3, 7, 30, 40])
+@pytest.mark.parametrize("learner", ["linear", "dropout"])
+def test_an_interrupt_from_the_keyboard_loses_nothing(learner, at, compiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(_resuming, "SECONDS", 1e9)  # so nothing but the interrupt writes
+    how, model, take, taken = {"rounds": 40, "batch_size": 100}, LEARNERS[learner](), Taken.take, []
+    keep = rb.Keep(every=7, folder=tmp_path)
+    whole = rb.play(compiled, model, keep=rb.Keep(every=7), **how)
+
+    def pressing(turns):
+        taken.append(1)
+        if len(taken) == at:
+            signal.raise_signal(signal.SIGINT)  # in the midst of a round
+        take(turns)
+
+    monkeypatch.setattr(Taken, "take", pressing)
+    part = rb.play(compiled, model, keep=keep, **how)
+    assert (part.ended, part.round[-1], len(taken)) == ("interrupted", at, at)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert_same(rb.play(compiled, model, keep=keep, **how), whole)
+    assert len(taken) == 40
+
+
+def test_games_that_run_out_of_time_go_on(compiled, tmp_path):
+    how, model = {"rounds": 9, "batch_size": 100}, rb.Linear(0.1)
+    whole = rb.play(compiled, model, keep=rb.Keep(every=4), **how)
+    keep, late = rb.Keep(every=4, folder=tmp_path), rb.Stop(max_time=1e-9)
+    for done in range(1, 9):
+        part = rb.play(compiled, model, keep=keep, stop=late, **how)
+        assert (part.ended, part.round[-1]) == ("time", done)
+    assert_same(rb.play(compiled, model, keep=keep, **how), whole)
 
 
 def test_the_rows_the_problem_and_every_setting_name_the_file(compiled, others, tmp_path):

@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
 def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
     """Write what has been kept after `done` rounds, and what the next rounds depend on."""
     held = turns.held()
-    if held is not None and keeper.kept:
+    if held is not None and (keeper.kept or not keeper.diverged):
         arrays: dict[str, Array] = {}
         document = {
             "done": done,
@@ -141,7 +141,7 @@ def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
     keeper.pieces = [_joined(each, arrays, blank) for each in before]
     waiting = put_together(document["waiting"], arrays, None, np.empty(0))
     keeper.waiting, keeper.diverged = [Iterate(*each) for each in waiting], set(document["diverged"])
-    if stop.when is not None:  # which may remember what it saw
+    if stop.when is not None and keeper.kept:  # which may remember what it saw
         trace = keeper.trace()
         for round in np.unique(trace.round).tolist():
             stop.when(turns.settled(trace.only(np.flatnonzero(trace.round <= round))))

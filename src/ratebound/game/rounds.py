@@ -12,6 +12,7 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.checks import check_whole
+from ratebound.base.interrupts import put_off
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game._answering import Asking
@@ -195,29 +196,38 @@ def _played(
     deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
     shown = bar(rounds, "round", progress)
     ended, done = "rounds", 0
+    resumable = file is not None and processes.count() == 1 and turns.held() is not None
     with shown, turns.playing():
         try:
             if file is not None:
                 done = take_up(file, turns, keeper, stop)
                 shown.update(done)
-            while done < rounds and ended == "rounds":
-                turns.take()
-                done += 1
-                shown.update()
-                late = deadline is not None and processes.of_first(time.monotonic() > deadline)
-                if not (late or done % keep_every == 0 or done == rounds):
-                    continue
-                keeper.keep(*turns.weighed(), done)
-                note = turns.noted(keeper.latest)
-                shown.set_postfix_str(keeper.summary() + note, refresh=False)
-                if turns.over:
-                    ended = "gap"
-                elif stop.when and keeper.kept and stop.when(turns.settled(keeper.trace())):
-                    ended = "stopped"
-                elif late:
-                    ended = "time"
-                if file is not None and done < rounds and (ended == "time" or file.due):
+            with put_off(resumable) as interrupted:
+                while done < rounds and ended == "rounds" and not interrupted():
+                    turns.take()
+                    done += 1
+                    shown.update()
+                    late = deadline is not None and processes.of_first(time.monotonic() > deadline)
+                    due = done % keep_every == 0 or done == rounds
+                    if late and not due and file is not None:  # without what only this trace keeps
+                        save_game(file, turns, keeper, done)
+                    if not (late or due):
+                        continue
+                    keeper.keep(*turns.weighed(), done)
+                    note = turns.noted(keeper.latest)
+                    shown.set_postfix_str(keeper.summary() + note, refresh=False)
+                    if turns.over:
+                        ended = "gap"
+                    elif stop.when and keeper.kept and stop.when(turns.settled(keeper.trace())):
+                        ended = "stopped"
+                    elif late:
+                        ended = "time"
+                    goes_on = due and done < rounds and ended in ("rounds", "time")
+                    if file is not None and goes_on and (late or file.due):
+                        save_game(file, turns, keeper, done)
+                if file is not None and interrupted():
                     save_game(file, turns, keeper, done)
+                    raise KeyboardInterrupt
         except processes.ProcessLost as error:
             if file is None or not file.path.parent.exists():  # nothing was long enough to be written
                 raise
