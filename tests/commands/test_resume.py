@@ -1,6 +1,8 @@
 """``ratebound train --resume``: an interrupted run goes on, and writes what it would have written."""
 
 import json
+import os
+import signal
 
 import pytest
 
@@ -56,6 +58,66 @@ def test_without_resume_a_run_begins_anew(run, flags, tmp_path, failing_after):
     failing_after(0)
     assert run(*flags, "--out", out, "--epochs", "20").status == 3
     assert not any(file.exists() for file in left)
+
+
+def test_what_another_run_has_kept_is_left_alone(run, flags, tmp_path, failing_after):
+    out = tmp_path / "model"
+    failing_after(20)
+    run(*flags, "--out", out, "--epochs", "20")
+    (left,) = (out / "unfinished").iterdir()
+    kept = {file: file.read_bytes() for file in left.iterdir()}
+    failing_after(None)
+    for words in (["--epochs", "2", "--resume"], ["--epochs", "2"]):
+        found = run(*flags, "--out", out, *words)
+        told = f"{out}/unfinished keeps is of other words or rows" in found.err
+        assert (found.status in (0, 1), told) == (True, "--resume" in words)
+        assert {file: file.read_bytes() for file in left.iterdir()} == kept
+        assert list((out / "unfinished").iterdir()) == [left]
+
+
+def test_an_interrupt_from_the_keyboard_says_how_to_go_on(run, flags, tmp_path, monkeypatch):
+    out, whole, take, played = tmp_path / "model", tmp_path / "whole", Taken.take, []
+    run(*flags, "--out", whole, "--epochs", "5")
+
+    def pressing(turns):
+        played.append(1)
+        if len(played) == 10:
+            signal.raise_signal(signal.SIGINT)
+        take(turns)
+
+    monkeypatch.setattr(Taken, "take", pressing)
+    found = run(*flags, "--out", out, "--epochs", "5")
+    assert found.status == 130
+    assert "the model so far; the same words and --resume go on from there." in found.out
+    assert run(*flags, "--out", out, "--epochs", "5", "--resume").status in (0, 1)
+    assert (out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert not (out / "unfinished").exists()
+
+
+@pytest.mark.parametrize(("model", "goes_on"), [("linear", True), ("lightgbm", False)])
+def test_out_of_time(run, flags, tmp_path, model, goes_on):
+    pytest.importorskip({"linear": "numpy"}.get(model, model))
+    words = ["--out", tmp_path / "model", "--model", model, "--epochs", "1000000", "--max-time", "0.1"]
+    found = run(*flags, *words)
+    assert "Training ended early, out of time" in found.out
+    assert (tmp_path / "model" / "unfinished").exists() == goes_on
+    assert ("--resume" in found.out) == goes_on
+
+
+def test_two_trainings_into_one_folder_are_one_too_many(run, refused, flags, tmp_path, monkeypatch):
+    pytest.importorskip("fcntl")
+    out, take, said = tmp_path / "model", Taken.take, []
+
+    def beginning_another(turns):
+        if not said:
+            said.append(None)
+            said.append(refused(*flags, "--out", out, "--epochs", "2"))
+        take(turns)
+
+    monkeypatch.setattr(Taken, "take", beginning_another)
+    assert run(*flags, "--out", out, "--epochs", "2").status in (0, 1)
+    assert "another process trains into this folder now: wait for it, or give another" in said[1]
+    assert sorted(os.listdir(out)) == ["audit.json", "model.safetensors", "report.html"]
 
 
 def test_a_run_file_may_say_so(run, flags, tmp_path, people):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +16,10 @@ from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
-from ratebound.commands.rows import called, read_given, tell_columns
+from ratebound.commands.rows import Given, called, read_given, tell_columns
 from ratebound.commands.runs import Run
 from ratebound.commands.together import dealt_out, joined
+from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
@@ -31,7 +31,8 @@ from ratebound.tables.contents import digest_of
 from ratebound.tables.features import Features
 
 INTERRUPTED = 130
-GAMES = "unfinished"  # a folder beside them, for what is trained while it is
+EARLY = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
+GOES_ON = "the same words and --resume go on from there"
 FILES = ("model.safetensors", "report.html", "audit.json")
 
 
@@ -50,9 +51,6 @@ def _trained(run: Run) -> int:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     check_folder(run.out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
-    games = run.out / GAMES
-    if processes.is_first() and not run.resume:
-        shutil.rmtree(games, ignore_errors=True)
     problem = stated(run)
     with one_notice():
         given = dealt_out(read_given(run, problem))
@@ -63,13 +61,31 @@ def _trained(run: Run) -> int:
         promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
         if not fitting.stored:
             tell_columns(fitting.first.X, given.features)
+        games = games_of(run, run.out, fitting)
+        if run.resume:
+            tell_of_others(games)
+    with alone_in(run.out):
+        if not run.resume:
+            forget(games)
+        return _written(run, run.out, given, fitting, aside, promised, games)
 
+
+def _written(
+    run: Run,
+    out: Path,
+    given: Given,
+    fitting: Compiled,
+    aside: Compiled,
+    promised: Problem,
+    games: Path,
+) -> int:
+    """Train and write, with what is kept on the way in `games`; the exit status."""
     try:
         with one_notice() if fitting.stored else nullcontext():  # of columns, once they are gone through
             model = _fitted(fitting, promised, given.features, run, games)
-    except SystemExit:  # it was terminated
-        if processes.is_first() and games.exists():
-            note(f"what was trained so far is in {games}: the same words and --resume go on with it")
+    except (SystemExit, KeyboardInterrupt):  # it was terminated, or interrupted between two games
+        if processes.is_first() and is_kept(games):
+            note(f"what was trained so far is in {games}: {GOES_ON}")
         raise
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
@@ -77,14 +93,15 @@ def _trained(run: Run) -> int:
         told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
         solution = solution.recorded(**told, source=digest_of(files_of(run.data)))
         if processes.is_first():
-            _write(solution, report, model.trace_, run.out)
+            _write(solution, report, model.trace_, out)
     trained_on = fitting.sizes[FIRST]
-    words = _words(report, model, trained_on, run)
+    ended = model.trace_.ended
+    if ended not in EARLY:
+        forget(games)
+    words = _words(report, model, trained_on, run, is_kept(games))
     tell(words, _document(report, solution, model, trained_on, run), run.json)
-    if model.trace_.interrupted:
+    if ended == "interrupted":
         return INTERRUPTED
-    if processes.is_first():
-        shutil.rmtree(games, ignore_errors=True)
     certificate, feasible = solution.record.certificate, solution.status.feasible
     uncertified = certificate is not None and not certificate.holds
     return int(uncertified or not feasible or failing(report, feasible, run.fail_on))
@@ -137,10 +154,9 @@ def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
         write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
 
 
-def _words(report: Audit, model: Any, trained_on: int, run: Run) -> str:
-    ended = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
-    early = ended.get(model.trace_.ended)
-    lines = [f"Training ended early, {early}."] if early else []
+def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> str:
+    early = EARLY.get(model.trace_.ended)
+    lines = [f"Training ended early, {early}{f'; {GOES_ON}' if kept else ''}."] if early else []
     if run.quiet:
         return "\n".join([*lines, f"{summary(report)}."])
     lines += [f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n"]
