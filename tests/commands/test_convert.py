@@ -33,3 +33,21 @@ def test_what_was_found_out_is_said_and_what_cannot_be_read_refused(run, tmp_pat
     found = run("convert", tmp_path / "t.csv", "--out", tmp_path / "t.csv")
     assert found.status == 2
     assert "is read here" in found.err
+
+
+@pytest.mark.parametrize("flags", [[], ["--out"]])
+def test_only_files_that_it_made_are_written_over(refused, run, tmp_path, flags):
+    (tmp_path / "t.csv").write_text("n,t\n1,x\n")
+    place = tmp_path / "t.csv.parquet"
+    words = ["convert", tmp_path / "t.csv", *flags, *([place] if flags else [])]
+    place.write_text("my notes")
+    assert f"{place} is there already, and was not converted" in refused(*words)
+    assert place.read_text() == "my notes"
+    table = pytest.importorskip("pyarrow").table({"mine": [1]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, place)
+    assert "move it away, or write elsewhere" in refused(*words)
+    place.unlink()
+    assert run(*words).status == 0
+    (tmp_path / "t.csv").write_text("n,t\n1,x\n2,y\n")
+    assert run(*words).status == 0
+    assert read_table(place)["n"].tolist() == [1, 2]

@@ -90,8 +90,10 @@ def test_files_are_converted_once_and_again_where_they_changed(tmp_path):
         check_same(read_table(place), read_table(path))
     converted(path, reading=Reading(header=False))
     assert read_table(place).columns == ["column1", "column2"]
-    place.write_bytes(b"broken")
-    check_same(read_table(converted(path)), read_table(path))
+    place.write_bytes(b"not ours")
+    with pytest.raises(ValueError, match=r"t.csv.parquet is there already, and was not .*: move it"):
+        converted(path)
+    assert place.read_bytes() == b"not ours"
 
 
 def test_what_is_refused(tmp_path, monkeypatch):

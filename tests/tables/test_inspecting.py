@@ -171,3 +171,34 @@ def test_columns_are_checked_when_they_are_read(model, changed):
     days |= changed
     with pytest.raises((ValueError, TypeError)):
         Encoding.from_json(data)
+
+
+def test_a_population_shows_what_a_model_and_constraints_see(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    seen, label = ["id", "age", "joined"], [text == "high" for text in PEOPLE["income"]]
+    parquet.write_table(arrow.table(PEOPLE), tmp_path / "people.parquet")
+    how = {"label": "income", "positive": "high", "weight": "age"}
+    on_disk = rb.Parquet(tmp_path / "people.parquet", features=["id", "joined"], columns=["town"], **how)
+    words = {each.name: each.words for each in rb.inspect(on_disk).treatments}
+    assert list(words) == ["id", "joined", "town"]
+    assert words["id"] == "left out: an id, a different number in every row"
+    assert words["town"] == "left out: not among the features"
+    assert str(rb.inspect(on_disk, label="income")) == str(rb.inspect(on_disk))
+    frame = pd.DataFrame(PEOPLE)
+    people = rb.Population(frame[seen], label, {"town": frame["town"]})
+    shown, alone = rb.inspect(people), rb.inspect(frame[seen])
+    assert shown.treatments[:3] == alone.treatments
+    assert [(each.name, each.action) for each in shown.treatments[3:]] == [("town", "left out")]
+    array = rb.inspect(rb.Population(np.arange(6.0).reshape(3, 2), [0, 1, 1]))
+    assert [each.name for each in array.treatments] == [0, 1]
+    only_columns = rb.Population(None, label, {"town": frame["town"]})
+    assert [each.action for each in rb.inspect(only_columns).treatments] == ["left out"]
+
+
+def test_times_of_day_are_durations_and_no_texts(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    times = arrow.array(range(ROWS), arrow.time32("s"))
+    parquet.write_table(arrow.table({"at": times}), tmp_path / "times.parquet")
+    for given in (tmp_path / "times.parquet", rb.Parquet(tmp_path / "times.parquet")):
+        (shown,) = rb.inspect(given).treatments
+        assert shown.words == "read as a duration: its days"

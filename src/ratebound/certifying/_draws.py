@@ -30,6 +30,10 @@ from ratebound.rates.subsets import Subset, Value
 Kind = Literal["one set", "within", "apart", "blocks"]
 
 
+class Unwatchable(ValueError):
+    """A promise that no monitor can watch, whatever it is told."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """Rows of a stream, in the order in which they came."""
@@ -90,7 +94,7 @@ def draws_of(constraint: Constraint, classes: Classes = TWO) -> Draws:
     ('one set', 'within')
     """
     if isinstance(constraint.left, Area):
-        raise ValueError(
+        raise Unwatchable(
             f"the promise {constraint} cannot be watched: an area is about scores, and a monitor sees "
             "decisions. Audit it, or promise recall() and false_positive_rate() instead"
         )
@@ -98,7 +102,7 @@ def draws_of(constraint: Constraint, classes: Classes = TWO) -> Draws:
     rates = demand.expression.rates
     populations = {rate.population for rate in rates}
     if len(populations) > 1:
-        raise ValueError(
+        raise Unwatchable(
             f"the promise {constraint} cannot be watched: it compares the populations "
             f"{', '.join(sorted(populations))}, whose rows come in no common order. Audit it instead"
         )
@@ -141,14 +145,14 @@ def _check_rates(demand: Demand) -> None:
     """Raise where a rate needs scores, or counts out of nobody knows how many rows."""
     for rate in demand.expression.rates:
         if rate.at not in (None, 0):
-            raise ValueError(
+            raise Unwatchable(
                 f"the promise {demand.words} cannot be watched: {rate} is taken at a threshold, which "
                 "needs scores, and a monitor sees decisions. Audit it instead"
             )
         if why := unbounded(rate):
-            raise ValueError(f"the promise {demand.words} cannot be watched: {why}. Audit it instead")
+            raise Unwatchable(f"the promise {demand.words} cannot be watched: {why}. Audit it instead")
         if is_count(rate) and rate.per is None and not demand.per_row:
-            raise ValueError(
+            raise Unwatchable(
                 f"the promise {demand.words} cannot be watched: say out of how many rows it counts, as "
                 f"in {rate.kind}(per=1000)"
             )

@@ -16,6 +16,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 from ratebound.certifying._batches import read_batch
+from ratebound.certifying._draws import Unwatchable
 from ratebound.certifying._monitor_words import as_html, as_text, summary, watch_to_dict
 from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, whole
 from ratebound.certifying._watching import Alarm as Alarm
@@ -204,6 +205,8 @@ class Monitor:
 def _watch(constraint: Constraint, classes: Classes) -> Watch:
     try:
         return first_watch(constraint, classes)
+    except Unwatchable:  # which says all
+        raise
     except ValueError as error:
         hint = ": give all of them by rb.Monitor(..., classes=[...])" * (classes == TWO)
         raise ValueError(f"the promise {constraint}: {error}{hint}") from None

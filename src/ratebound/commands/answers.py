@@ -13,6 +13,8 @@ from ratebound.auditing import Audit
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import OUTPUT
 
+IN_PYTHON = ("rb.inspect(X)", "ratebound inspect")  # a remedy, and what it is here
+
 
 def tell(words: str, document: Any, json: str | None) -> None:
     """Print the words and write the document as JSON; only that where it goes to the standard output."""
@@ -45,7 +47,8 @@ def one_notice() -> Iterator[None]:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.filterwarnings("always", category=UserWarning, module=r"ratebound\.|__main__")
         yield
-    said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    spoken = (str(warning.message).replace(*IN_PYTHON) for warning in caught)
+    said = list(dict.fromkeys(spoken))
     if said:
         note("\n".join(said))
 

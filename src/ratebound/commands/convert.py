@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ratebound.base.processes import is_first
 from ratebound.commands.answers import note, one_notice, tell
 from ratebound.commands.folders import check_files
+from ratebound.commands.together import joined
 from ratebound.tables.contents import contents
 from ratebound.tables.converting import convert as convert_files
 from ratebound.tables.converting import converted
@@ -22,9 +24,15 @@ def convert(
     json: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Write Parquet files, and say which."""
+    """Write Parquet files, and say which; of several processes (``torchrun``) the first alone does."""
+    with joined():
+        return _converted(data, out, Reading(sep, encoding, header), json, quiet) if is_first() else 0
+
+
+def _converted(
+    data: Sequence[str], out: Path | None, reading: Reading, json: str | None, quiet: bool
+) -> int:
     check_files({"--out": out, "--json": json}, data)
-    reading = Reading(sep, encoding, header)
     progress = not quiet
     with one_notice():
         if out is None:

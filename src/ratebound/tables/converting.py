@@ -97,6 +97,12 @@ def convert(
     arrow = [content.name for content in files if content.is_arrow]
     if arrow:
         raise ValueError(f"{arrow[0]} is Parquet or Arrow already, and texts are converted")
+    for place in places:
+        if place.is_file() and place.stat().st_size and _recorded(place) is None:
+            raise ValueError(
+                f"{place} is there already, and was not converted from a text by ratebound: move it "
+                "away, or write elsewhere (into=, or ratebound convert --out FILE)"
+            )
     texts = texts_of(files, reading)
     names = texts[0].names
     with bar(2 * sum(text.lines for text in texts), "row", progress) as shown:
@@ -149,7 +155,7 @@ def _write(
     types: dict[type, Any] = {object: arrow.string(), np.int64: arrow.int64(), float: arrow.float64()}
     kinds = [types[column.dtype] for column in columns.values()]
     fields = zip(columns, kinds, strict=True)
-    schema = arrow.schema(fields, metadata={RECORD: record} if record else None)
+    schema = arrow.schema(fields, metadata={RECORD: record})
     held = schema.empty_table()
     size = min(ROWS, max(FEW, sum(text.lines for text in texts) // GROUPS))
     try:

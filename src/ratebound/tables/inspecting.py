@@ -5,7 +5,7 @@ The treatments are those that fitting follows; here they stand beside a few valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from ratebound.base.layout import aligned
 from ratebound.base.markup import Markup, document, tag
 from ratebound.base.writing import write_whole
 from ratebound.problem.frames import as_array, frame_columns
+from ratebound.problem.population import Population
 from ratebound.tables.columns import Name
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.fitting import tallied
@@ -73,7 +74,8 @@ def inspect(
 ) -> Inspection:
     """What will be done with each column of a table or a file: read, encoded or left out, and why.
 
-    Of a population on disk, `rb.Parquet(...)`, it goes through all rows once.
+    Of a population, such as `rb.Parquet(...)`, it shows the columns that a model or constraints see; if
+    that is on disk, it goes through all rows once.
     `features` is what `RateConstrainedClassifier` takes, and `label` the column of labels, if there is.
 
     >>> import pandas
@@ -87,35 +89,47 @@ def inspect(
     sex      texts          1         2  Female, Male  categories
     country  texts          0         1  NO            left out: it never varies
     """
+    wanted = as_features(features)
     if isinstance(X, Parquet):
-        return _inspected(*_seen_on_disk(X, as_features(features)), features, label, X.groups.name)
+        wanted = _less(wanted, X.columns_read, X.features_read)
+        label = None if label not in X.column_names and label in X.groups.names else label  # it knows
+        return _inspected(*_seen_on_disk(X, wanted), wanted, label, X.groups.name)
     table, name = X, "the table"
+    others: dict[Name, Any] = {}
     notices: tuple[str, ...] = ()
     if isinstance(X, str | Path):
         table = read_table(X)
         name, notices = table.name, table.notices
-    columns, wanted = _columns(table), as_features(features)
+    elif isinstance(X, Population):
+        table, others, name = X.X, X.columns, "the population"
+    own = {} if table is None else _columns(table)
+    if not frame_columns(table) and wanted.only is None:  # of an array, all features are used
+        wanted = replace(wanted, only=list(own))
+    wanted, columns = _less(wanted, others, own), own | others
     tallies, examples = {}, {}
     for each, values in columns.items():
         cells = read_cells(values)
         tallies[each] = tally(cells, categorical=each in wanted.categorical)
         examples[each] = _examples(cells)
-    if not frame_columns(table) and wanted.only is None:  # of an array, all features are used
-        features = replace(wanted, only=list(columns))
-    found = _inspected(tallies, examples, len(table), features, label, name)
+    found = _inspected(tallies, examples, len(X if table is None else table), wanted, label, name)
     return replace(found, notices=notices)
+
+
+def _less(wanted: Features, others: Iterable[Name], own: Container[Name]) -> Features:
+    """The same without columns that only constraints speak of, unless it names what it wants."""
+    hidden = [name for name in others if name not in own and name not in wanted.exclude]
+    return wanted if wanted.only is not None else replace(wanted, exclude=[*wanted.exclude, *hidden])
 
 
 def _inspected(
     tallies: Mapping[Name, Tally],
     examples: Mapping[Name, tuple[str, ...]],
     rows: int,
-    features: Features | Sequence[Name] | None,
+    wanted: Features,
     label: Name | None,
     name: str,
 ) -> Inspection:
     """What is done with columns of which so much is known."""
-    wanted = as_features(features)
     if label is not None and label not in tallies:
         raise ValueError(f"there is no label column {label!r}; there are {', '.join(map(str, tallies))}")
     seen = [each for each in wanted.chosen(list(tallies)) if each != label]
@@ -133,7 +147,7 @@ def _seen_on_disk(
     population: Parquet, wanted: Features
 ) -> tuple[dict[Name, Tally], dict[Name, tuple[str, ...]], int]:
     """What is known of all columns in files, a few values of each, and the number of rows."""
-    names = population.groups.names
+    names = list(map(str, population.column_names))  # without the label and the weight
     examples: dict[Name, tuple[str, ...]] = {}
 
     def pieces() -> Iterator[tuple[Any, None]]:

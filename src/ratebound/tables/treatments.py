@@ -121,10 +121,11 @@ def _read_texts(plan: Planned) -> Planned:
     if orders:
         words = "day and month cannot be told apart, so not read as dates (write 2024-01-31): "
         return replace(plan, treatment=replace(found, words=words, unusual=True))
-    others = _as_durations(texts, tally) or _as_numbers(texts, tally)
-    if others is None:
-        return plan
-    return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), others)
+    if (others := _as_durations(texts, tally)) is not None:  # as times of day in a file are given
+        return Planned(replace(found, words="read as a duration: ", unusual=True), others)
+    if (others := _as_numbers(texts, tally)) is not None:
+        return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), others)
+    return plan
 
 
 def _as_durations(texts: Sequence[str], tally: Tally) -> Tally | None:
