@@ -13,7 +13,7 @@ import ratebound as rb
 from ratebound.auditing.report import Audit, Objective, Promise
 from ratebound.base.progress import Lines, bar
 from ratebound.commands import progress
-from ratebound.commands.answers import failing
+from ratebound.commands.answers import failing, note, one_notice
 from ratebound.commands.yaml_keys import as_toml
 from ratebound.tables.table import read_table
 
@@ -22,6 +22,11 @@ from .conftest import PROMISE, make_people, write_csv
 
 def test_the_version(run):
     assert run("--version").out == f"ratebound {rb.__version__}\n"
+
+
+def test_remedies_are_those_of_the_command_line():
+    with pytest.warns(RuntimeWarning, match=r"^ratebound inspect shows more$"), one_notice():
+        note("rb.inspect(X) shows more")
 
 
 # --- JSON ----------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_periods_are_where_they_begin():
 @pytest.mark.parametrize("kind", DURATIONS)
 def test_durations(kind):
     texts = "text" in kind or "CSV" in kind
-    encoding, features = seen(DURATIONS[kind](), "read from texts" if texts else None)
+    encoding, features = seen(DURATIONS[kind](), "read as a duration" if texts else None)
     assert encoding.names == ["x"]
     np.testing.assert_allclose(features[:, 0], [3, NAN, -0.25, 0.5 / 24])
 
