@@ -60,6 +60,9 @@ def lightgbm_recipe(model: Any) -> Recipe:
     params.pop("importance_type", None)
     if not params.keys() & {"verbosity", "verbose"}:
         params["verbosity"] = -1
+    if not params.keys() & {"force_col_wise", "force_row_wise"}:
+        # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
+        params["force_col_wise"] = True
     return Recipe(
         params=params | {"objective": "none", "metric": "none"},
         rounds=100 if rounds is None else int(rounds),
