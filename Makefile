@@ -41,6 +41,8 @@ lowest: .venv-lowest/.ready
 		--ignore tests/solution/test_price.py -k "$(SHORT)"
 
 LEFT_OUT := --ignore tests/commands/test_reproduce.py --ignore tests/commands/test_output.py \
+	--ignore tests/commands/test_together.py --ignore tests/commands/test_resume.py \
+	--ignore tests/problem/test_by_definition.py --ignore tests/estimators/test_dask.py \
 	--ignore tests/commands/test_killed.py --ignore tests/estimators/test_new_rows.py \
 	--ignore tests/estimators/test_many_promises.py --ignore tests/estimators/test_single_rates.py \
 	--ignore tests/estimators/test_planning.py --ignore tests/estimators/test_explaining.py \

@@ -26,7 +26,7 @@ def benchmark():
         ("one rate, log-normal weights", 30),
         ("two groups of n, 0.9 - 0.8", 10),
         ("a group of about n within everyone", 10),
-        ("mean over 50 groups of n, 0.1", 5),
+        pytest.param("mean over 50 groups of n, 0.1", 5, marks=pytest.mark.slow),
         ("10 groups at 0.9 less 10 at 0.1", 5),
         ("wins less losses", 10),
         ("recall at 0.2 less recall at 0.9", 30),

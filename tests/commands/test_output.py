@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-from itertools import product
 
 import pytest
 
@@ -36,7 +35,7 @@ def many(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("command", "unbuffered"),
-    [("train", "1"), ("explain", "1"), *product(("audit", "predict", "help"), ("", "1"))],
+    [("train", "1"), ("explain", "1"), ("audit", ""), ("audit", "1"), ("predict", "1"), ("help", "")],
 )
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_is_a_failure(flags, model, people, new_people, tmp_path, command, unbuffered):

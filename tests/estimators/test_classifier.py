@@ -45,11 +45,15 @@ def test_scikit_learns_own_checks():
     assert sum(check["status"] == "passed" for check in found) >= 60
 
 
-@pytest.mark.parametrize("rows", [400, SMALL + 500])
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"player": "external"}, {"model": rb.MLP(hidden=(4,)), "training": rb.Training(epochs=200)}],
-    ids=["", "external", "mlp"],
+    ("rows", "options"),
+    [
+        (400, {}),
+        (SMALL + 500, {}),
+        (SMALL + 500, {"player": "external"}),
+        (400, {"model": rb.MLP(hidden=(4,)), "training": rb.Training(epochs=200)}),
+    ],
+    ids=["few", "many", "external", "mlp"],
 )
 def test_promises_are_kept_on_every_row_given(rows, options):
     if "model" in options:

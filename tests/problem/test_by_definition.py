@@ -386,7 +386,7 @@ def test_each_rate(kind):
     )
     objective = Words(plain.said, ([1.0], [plain.meant], 0.0))
 
-    @steady(30)
+    @steady(20)
     @given(worlds(), rates([kind]))
     def holds(world, rate):
         if kind in RATIOS:

@@ -11,7 +11,7 @@ from ratebound.rates.text import parse_objective
 
 # The same examples every time, on a machine of any speed.
 steady = settings(
-    derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
+    derandomize=True, deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
 )
 
 RATES = """
