@@ -34,7 +34,7 @@ bare: .venv-bare/.ready
 # ones deprecate.
 lowest: .venv-lowest/.ready
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/problem tests/tables \
-		tests/learners tests/solution tests/auditing tests/certifying tests/estimators tests/commands \
+		tests/learners tests/solution tests/auditing tests/certifying tests/estimators \
 		$(LEFT_OUT) --ignore tests/auditing/test_coverage.py --ignore tests/certifying/test_simulated.py \
 		--ignore tests/certifying/test_monitor.py --ignore tests/certifying/test_pair.py \
 		--ignore tests/certifying/test_several_classes.py --ignore tests/auditing/test_several_classes.py \

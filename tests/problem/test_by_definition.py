@@ -401,7 +401,7 @@ def test_each_rate(kind):
     holds()
 
 
-@steady(150)
+@steady(100)
 @given(sums(), st.lists(promises(), min_size=1, max_size=4), worlds(thorough=True))
 def test_random_problems(objectives, constraints, world):
     check(objectives[0], constraints, world)
