@@ -50,12 +50,12 @@ def by_pyarrow(path: Path) -> None:
 
 
 def without_pyarrow(path: Path) -> None:
-    texts.arrow_fields_of = lambda *_: None  # type: ignore[assignment]
+    texts.arrow_fields_of = lambda *_: None  # type: ignore[assignment]  # as where there is no pyarrow
     read_table(path)
 
 
 def by_csv_alone(path: Path) -> None:
-    texts.PLAIN = ()  # type: ignore[assignment]
+    texts.PLAIN = ()  # type: ignore[assignment]  # so that nothing is plain enough for arrays
     read_table(path)
 
 

@@ -59,7 +59,7 @@ class Turns(ABC):
 
     def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
         """Continue from what `held` gave after `done` rounds, taken apart."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} writes nothing that could be taken up")
 
     def leave_off(self, keeper: Keeper, done: int) -> None:
         """Keep what there is after an interrupt."""

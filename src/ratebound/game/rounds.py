@@ -75,15 +75,11 @@ def play(
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
     others, folds = _judges(compiled, judge, watch, seed)
-    if batch_size is None and compiled.stored:
-        raise ValueError("batch_size=None takes all rows at once, and some are on disk: give a number")
-    if processes.count() > 1:
-        how_long = {"rounds": rounds, "epochs": epochs, "batch_size": batch_size, "seed": seed}
-        processes.check_same("to play", how_long | {"learner": type(learner).__name__, "rules": rules})
-    _check_numbers(rounds=rounds, epochs=epochs, batch_size=batch_size, seed=seed)
+    numbers = {"rounds": rounds, "epochs": epochs, "batch_size": batch_size, "seed": seed}
+    _check_numbers(compiled, **numbers)
+    processes.check_same("to play", {**numbers, "learner": type(learner).__name__, "rules": rules})
     if compiled.goal is not None:
-        same: dict[str, Any] = {"rules": rules, "keep": keep, "seed": seed, "progress": progress}
-        same |= {"rounds": rounds, "epochs": epochs, "batch_size": batch_size}
+        same: dict[str, Any] = {"rules": rules, "keep": keep, "progress": progress, **numbers}
         linear = partial(play, learner=learner, player=player, **same)
         return in_stages(compiled, dict(watch or {}), others if folds is None else judge, stop, linear)
     player, watched = learner.player if player is None else player, dict(watch or {})
@@ -91,39 +87,49 @@ def play(
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)
     fit = _started(side_by_side, compiled, settings * models, seed)
-    keeper = Keeper(
-        compiled, fit, watched, keep.frontier, player.averaging, seed, others, folds, progress
-    )
+    averaging = player.averaging
+    keeper = Keeper(compiled, fit, watched, keep.frontier, averaging, seed, others, folds, progress)
+    own: dict[str, Any] = {"learner": learner, "player": player, "folds": models}
     if isinstance(fit, Answering):
-        total = player.fits or rounds or learner.rounds or ANSWERS
-        asking = Asking(compiled, fit, player, total, judge=others, folds=folds)
-        file = _file(keep, keeper, learner=learner, player=player, rounds=total, folds=models)
-        return _played(asking, keeper, total, 1, stop, progress, file)
-    assert isinstance(fit, Taking)
-    _restore(fit, learner.initial, folds)
-    if isinstance(fit, Growing):
-        batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
+        total, stride = player.fits or rounds or learner.rounds or ANSWERS, 1
+        turns: Turns = Asking(compiled, fit, player, total, judge=others, folds=folds)
+    else:
+        assert isinstance(fit, Taking)
+        _restore(fit, learner.initial, folds)
+        if isinstance(fit, Growing):
+            batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
+        total, stride = _length(compiled, keep, rounds, epochs, batch_size)
+        own |= {"rules": rules, "batch_size": batch_size, "every": stride}
+        how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
+        turns = _turns(fit, *_games(compiled, others, folds, player, how), total, batch_size, seed)
+    return _played(turns, keeper, total, stride, stop, progress, _file(keep, keeper, total, own))
+
+
+def _length(
+    compiled: Compiled, keep: Keep, rounds: int | None, epochs: int | None, batch_size: int | None
+) -> tuple[int, int]:
+    """How many rounds there are, and after how many of them an iterate is kept."""
     per_epoch = 1 if batch_size is None else max(1, compiled.sizes[FIRST] // batch_size)
     total = rounds if rounds is not None else (epochs or EPOCHS) * per_epoch
     stride = per_epoch if keep.every == "epoch" else keep.every
-    how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
+    return total, max(stride, -(-total // keep.at_most))
+
+
+def _games(
+    compiled: Compiled, judge: Compiled | None, folds: Folded | None, player: Player, how: dict[str, Any]
+) -> tuple[Game, Game | None]:
+    """The game that is played, and the one that is shown to the λ-player, where that is another."""
     game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
-    shown = None if others is None else Game(others, player, **how)
-    stride = max(stride, -(-total // keep.at_most))
-    own = {"learner": learner, "player": player, "rules": rules, "batch_size": batch_size}
-    file = _file(keep, keeper, rounds=total, every=stride, folds=models, **own)
-    turns = _turns(fit, game, shown, total, batch_size, seed)
-    return _played(turns, keeper, total, stride, stop, progress, file)
+    return game, None if judge is None else Game(judge, player, **how)
 
 
-def _file(keep: Keep, keeper: Keeper, **settings: Any) -> GameFile | None:
+def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any]) -> GameFile | None:
     """Where the game is written while it is played, named by all that decides how it goes."""
     if keep.folder is None:
         return None
     rows = {"": keeper.compiled, **keeper.others}
-    return game_file(
-        keep.folder, keeper.fit, rows, {"seed": keeper.seed, "keep": keep.frontier, **settings}
-    )
+    settings = {"seed": keeper.seed, "keep": keep.frontier, "rounds": rounds, **own}
+    return game_file(keep.folder, keeper.fit, rows, settings)
 
 
 def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
@@ -291,7 +297,9 @@ def _judges(
     return judge, None
 
 
-def _check_numbers(seed: Any, **counts: Any) -> None:
+def _check_numbers(compiled: Compiled, seed: Any, **counts: Any) -> None:
+    if counts["batch_size"] is None and compiled.stored:
+        raise ValueError("batch_size=None takes all rows at once, and some are on disk: give a number")
     if counts["rounds"] is not None and counts["epochs"] is not None:
         raise ValueError("give rounds or epochs, not both")
     for name, given in counts.items():

@@ -1,7 +1,7 @@
 """Rows on disk as models meet them: numbers that are read when they are asked for.
 
-A pass over all rows comes in pieces, in the order of the rows. Batches are drawn from *windows*: parts
-of the rows that are in memory for a while, in a new order each time.
+A pass over all rows comes in pieces, in the order of the rows. The rows of a batch are found by their
+numbers; which of them are in memory is for whoever reads them to know.
 """
 
 from __future__ import annotations
@@ -47,13 +47,6 @@ class StoredRows(ABC):
     def take(self, rows: Array) -> Array:
         """These rows (b, d), by their numbers; those of the latest windows need no reading."""
 
-    @abstractmethod
-    def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
-        """The numbers of all rows once, those of one window at a time, which is then in memory.
-
-        They are in an order drawn by `random`; None leaves them in theirs.
-        """
-
 
 class Stacked(StoredRows):
     """The rows of several matrices one after the other, of which some are on disk."""
@@ -76,6 +69,3 @@ class Stacked(StoredRows):
             numbers = rows[own] - self.starts[place]
             found[own] = part.take(numbers) if isinstance(part, StoredRows) else part[numbers]
         return found
-
-    def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
-        raise NotImplementedError("batches are drawn from each part by itself")

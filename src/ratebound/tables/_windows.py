@@ -62,6 +62,10 @@ class WindowedRows(StoredRows):
         return bool(self.latest) and len(self.latest[0].rows) == len(self)
 
     def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
+        """The numbers of all rows once, those of one window at a time, which is then in memory.
+
+        They are in an order drawn by `random`; None leaves them in theirs.
+        """
         if len(self) <= self.most:  # then they are read once
             if not self._all_in_memory:
                 self.latest = [self._window(range(len(self.sizes)))]
