@@ -27,7 +27,7 @@ ROOMS = [
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
 LIBRARIES = {
-    "base": {"numpy", "scipy", "tqdm"},
+    "base": {"numpy", "safetensors", "scipy", "tqdm"},
     "rates": set(),
     "problem": {"numpy", "scipy"},
     "tables": {"numpy", "scipy"},

@@ -20,6 +20,7 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.arrays import Array
+from ratebound.base.tensors import read_tensors
 from ratebound.base.writing import write_whole
 from ratebound.game._held import PLAIN, put_together, taken_apart
 from ratebound.game._keeping import Iterate, Keeper
@@ -62,15 +63,11 @@ class GameFile:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
-    from safetensors import SafetensorError, safe_open
-
     if not path.exists():
         return None
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+        header, arrays = read_tensors(path)
+    except ValueError as error:
         raise ValueError(f"{path} is not a whole file of a game ({error}): remove it") from None
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} does not hold a game: remove it, or give another folder")

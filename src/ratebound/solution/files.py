@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ratebound.base.extras import import_torch
+from ratebound.base.tensors import read_tensors
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.solution._documents import check_version, read, written
@@ -75,14 +76,7 @@ def load(
 
 
 def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(source, framework="numpy") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"it is not a whole safetensors file: {error}") from None
+    header, tensors = read_tensors(source)
     if header.get("format") != FORMAT:
         raise ValueError(f"it was not written by ratebound: its header names no {FORMAT!r}")
     words = header.get("mixture", "")
