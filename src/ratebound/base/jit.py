@@ -1,0 +1,41 @@
+"""Loops compiled by numba where it is installed: what NumPy and PyTorch can only say in many passes.
+
+Every such loop has a plain version beside it, which runs where numba is missing and which tests compare
+it with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache, partial, update_wrapper
+from importlib.util import find_spec
+from typing import Any
+
+PLAIN = "RATEBOUND_PLAIN"  # set to anything but nothing or 0, it leaves numba alone
+
+
+@cache
+def available() -> bool:
+    """Whether loops can be compiled: numba is installed, and nobody asked to do without it."""
+    return os.environ.get(PLAIN, "0") in ("", "0") and find_spec("numba") is not None
+
+
+class Loop:
+    """A function compiled at its first call; numba itself is not imported before that either."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.function, self.options, self._compiled = function, options, None
+
+    def __call__(self, *given: Any) -> Any:
+        if self._compiled is None:
+            import numba
+
+            self._compiled = numba.njit(cache=True, **self.options)(self.function)
+        return self._compiled(*given)
+
+
+def loop(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
+    """Compile the function below with these options of numba, when it is first called."""
+    return partial(Loop, options=options)
