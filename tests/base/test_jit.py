@@ -1,4 +1,4 @@
-"""Loops that numba compiles: where it is, they are compiled once; where it is not, nobody asks for it."""
+"""Loops that numba compiles: once, where it is installed; where it is not, nobody asks for it."""
 
 import subprocess
 import sys

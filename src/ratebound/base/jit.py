@@ -26,7 +26,8 @@ class Loop:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
-        self.function, self.options, self._compiled = function, options, None
+        self.function, self.options = function, options
+        self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *given: Any) -> Any:
         if self._compiled is None:
