@@ -18,7 +18,6 @@ import torch
 from _common import machine, markdown
 
 import ratebound as rb
-from ratebound.datasets.adult import CATEGORIES, NUMBERS
 from ratebound.learners._lattice_network import Lattices, Numeric
 from ratebound.learners.lattice import random_subsets
 
@@ -214,10 +213,12 @@ def noisy(seeds: int) -> list[list[str]]:
 def adult(epochs: int) -> list[list[str]]:
     """Errors on Adult's raw columns, the iterate best on the validation rows, beside LightGBM's."""
     splits = rb.datasets.load_adult()
-    values = {name: np.unique(splits.train.columns[name]) for name in CATEGORIES}
+    texts = [name for name, column in splits.train.columns.items() if column.dtype.kind == "U"]
+    numbers = [name for name in splits.train.columns if name not in texts]
+    values = {name: np.unique(splits.train.columns[name]) for name in texts}
 
     def encoded(population: rb.Population) -> Any:
-        found = [np.asarray(population.columns[name], float) for name in NUMBERS]
+        found = [np.asarray(population.columns[name], float) for name in numbers]
         for name, known in values.items():
             code = np.searchsorted(known, population.columns[name]).clip(max=len(known) - 1)
             same = known[code] == population.columns[name]
@@ -226,7 +227,7 @@ def adult(epochs: int) -> list[list[str]]:
 
     parts = {name: getattr(splits, name) for name in ("train", "validation", "test")}
     rows = {name: encoded(part) for name, part in parts.items()}
-    codes = list(range(len(NUMBERS), len(NUMBERS) + len(CATEGORIES)))
+    codes = list(range(len(numbers), len(numbers) + len(texts)))
     problem = rb.Problem(rb.error_rate())
     compiled = {n: rb.compile(problem, rb.Population(rows[n], part.y)) for n, part in parts.items()}
     lines = []
