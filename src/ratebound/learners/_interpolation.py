@@ -9,7 +9,7 @@ and sums it up per feature: what is kept until the backward pass is as small as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -59,27 +59,12 @@ class _Interpolation(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, differentiate: bool
     ) -> Tensor:
-        settings = len(table) // lattices
-        output = inputs.new_zeros(settings, inputs.shape[1])
         slopes = torch.zeros_like(inputs) if differentiate else None
-        low = table.shape[2].bit_length() - 1
-        for rows, own, part in _blocks(inputs, table, lattices):
-            chosen = subsets[part].T.reshape(-1)
-            z = _gathered(inputs[:, rows], chosen, subsets.shape[1])
-            lower, upper = z[:low], z[low:]
-            products = _products(lower)
-            by_upper = _combined(table[part], products)
-            if slopes is None:
-                _fold(by_upper, upper)
-            else:
-                slope, others = torch.empty_like(z), _products(upper)
-                _fold(by_upper, upper, others, slope[low:])
-                _fold(_combined(table[part].transpose(1, 2), others), lower, products, slope[:low])
-                slopes[:, rows].index_add_(0, chosen, slope.flatten(0, 1))
-            output[own, rows] += by_upper[:, 0].view(own.stop - own.start, -1, z.shape[2]).sum(1)
+        totals, _ = _ways(inputs, table)
+        output = totals(inputs, table, subsets, lattices, slopes)
         ctx.lattices = lattices
         ctx.save_for_backward(inputs, table, subsets, slopes)
-        return output / lattices
+        return output.div_(lattices)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -87,16 +72,50 @@ class _Interpolation(torch.autograd.Function):
         gradient = gradients[0] / ctx.lattices
         settings = len(gradient)
         by_inputs = (slopes.view(settings, -1, slopes.shape[1]) * gradient[:, None]).view_as(slopes)
-        by_table = torch.zeros_like(table)
-        low = table.shape[2].bit_length() - 1
-        for rows, own, part in _blocks(inputs, table, ctx.lattices):
-            chosen = subsets[part].T.reshape(-1)
-            z = _gathered(inputs[:, rows], chosen, subsets.shape[1])
-            weighted = _products(z[low:])
-            by_setting = weighted.view(len(weighted), own.stop - own.start, -1, z.shape[2])
-            by_setting *= gradient[own, None, rows]
-            by_table[part] += torch.bmm(weighted.transpose(0, 1), _products(z[:low]).permute(1, 2, 0))
-        return by_inputs, by_table, None, None, None
+        _, table_gradient = _ways(inputs, table)
+        return by_inputs, table_gradient(inputs, table, subsets, gradient), None, None, None
+
+
+def _ways(inputs: Tensor, table: Tensor) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """How totals over lattices and gradients by the table are computed where these tensors are."""
+    return plain_totals, plain_table_gradient
+
+
+def plain_totals(
+    inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, slopes: Tensor | None
+) -> Tensor:
+    """(K, b) sums over lattices; adds their slopes with respect to the inputs to `slopes` (K·F, b)."""
+    output = inputs.new_zeros(len(table) // lattices, inputs.shape[1])
+    low = table.shape[2].bit_length() - 1
+    for rows, own, part in _blocks(inputs, table, lattices):
+        chosen = subsets[part].T.reshape(-1)
+        z = _gathered(inputs[:, rows], chosen, subsets.shape[1])
+        lower, upper = z[:low], z[low:]
+        products = _products(lower)
+        by_upper = _combined(table[part], products)
+        if slopes is None:
+            _fold(by_upper, upper)
+        else:
+            slope, others = torch.empty_like(z), _products(upper)
+            _fold(by_upper, upper, others, slope[low:])
+            _fold(_combined(table[part].transpose(1, 2), others), lower, products, slope[:low])
+            slopes[:, rows].index_add_(0, chosen, slope.flatten(0, 1))
+        output[own, rows] += by_upper[:, 0].view(own.stop - own.start, -1, z.shape[2]).sum(1)
+    return output
+
+
+def plain_table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient by the table, of its shape, from that by the totals (K, b)."""
+    by_table = torch.zeros_like(table)
+    low = table.shape[2].bit_length() - 1
+    for rows, own, part in _blocks(inputs, table, len(table) // len(gradient)):
+        chosen = subsets[part].T.reshape(-1)
+        z = _gathered(inputs[:, rows], chosen, subsets.shape[1])
+        weighted = _products(z[low:])
+        by_setting = weighted.view(len(weighted), own.stop - own.start, -1, z.shape[2])
+        by_setting *= gradient[own, None, rows]
+        by_table[part] += torch.bmm(weighted.transpose(0, 1), _products(z[:low]).permute(1, 2, 0))
+    return by_table
 
 
 def _blocks(inputs: Tensor, table: Tensor, lattices: int) -> Iterator[tuple[slice, slice, slice]]:
