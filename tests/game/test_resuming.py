@@ -67,6 +67,7 @@ LEARNERS = {
     "sgd": lambda: rb.Linear(0.1, optimizer="sgd", dtype="float64"),
     "dropout": lambda: rb.Torch(network, 0.01),
     "side by side": lambda: rb.Torch(network, [0.01, 0.02]),
+    "bf16": lambda: rb.Torch(network, 0.01, precision="bf16"),
 }
 PLAYERS = {"swap": rb.SwapRegret(), "external": rb.ExternalRegret(), "lagrangian": rb.Lagrangian()}
 ROWS = {

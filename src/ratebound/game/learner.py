@@ -87,7 +87,7 @@ class Taking(Fit):
     """A fit that moves in rounds: it gives the scores of a batch and learns how they should change."""
 
     device: Any = None  # where its scores are, as a PyTorch device; None for the CPU
-    precision: str = "float32"
+    dtype: str = "float32"  # of its scores, and what the game computes in: or "float64"
 
     @property
     def recordable(self) -> bool:

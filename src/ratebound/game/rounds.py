@@ -100,7 +100,7 @@ def play(
             batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
         total, stride = _length(compiled, keep, rounds, epochs, batch_size)
         own |= {"rules": rules, "batch_size": batch_size, "every": stride}
-        how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.precision}
+        how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.dtype}
         turns = _turns(fit, *_games(compiled, others, folds, player, how), total, batch_size, seed)
     return _played(turns, keeper, total, stride, stop, progress, _file(keep, keeper, total, own))
 

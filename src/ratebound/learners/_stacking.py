@@ -70,4 +70,4 @@ def _stacked_linear(rows: Any, weight: Any, bias: Any) -> Any:
         found = wide.view(len(rows), settings, out).transpose(0, 1)
     else:
         found = rows @ weight.transpose(1, 2)
-    return found if bias is None else found + bias[:, None, :]
+    return found if bias is None else found + bias[:, None, :].to(found.dtype)

@@ -177,7 +177,7 @@ class BoostedScorer(Scorer):
 class BoostedFit(Growing):
     """Ensembles being grown: `scores` on all rows, then `grow` by their gradient and curvature."""
 
-    precision = "float64"
+    dtype = "float64"
 
     def __init__(self, ensembles: Sequence[Trees]) -> None:
         self.ensembles, self.scorer = list(ensembles), BoostedScorer(ensembles)

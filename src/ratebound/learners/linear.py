@@ -145,7 +145,7 @@ class LinearFit(Descending):
     def __init__(self, spec: Linear, features: Any, settings: int, decisions: int) -> None:
         if features.ndim != 2:
             raise ValueError(f"a linear model needs rows (n, d), got shape {features.shape}")
-        self.spec, self.precision = spec, spec.dtype
+        self.spec, self.dtype = spec, spec.dtype
         self.scorer = LinearScorer(spec.dtype, decisions)
         self.rows = _rows(features, spec.dtype)
         each, width = score_count(decisions), features.shape[1] + 1

@@ -29,6 +29,7 @@ class MLP(Network):
     optimizer: str = "adam"
     l2: float = 0.0
     device: str | None = None
+    precision: str = "float32"  # as in `rb.Torch`
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     takes_stored: ClassVar[bool] = True

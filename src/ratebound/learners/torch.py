@@ -21,6 +21,7 @@ from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
 from ratebound.learners._copies import chance, check_alike, set_chance
 from ratebound.learners._descent import Descent
+from ratebound.learners._precision import backward_in, check_precision, forward_in
 from ratebound.learners._stacking import Stacked, stacked_forward
 from ratebound.learners._torch_scorer import (
     CHUNK,
@@ -46,6 +47,7 @@ class Network(Stepping):
     optimizer: Any
     l2: float
     device: str | None
+    precision: str = "float32"
     regularizer: Any = None
 
     def __post_init__(self) -> None:
@@ -53,6 +55,7 @@ class Network(Stepping):
         check_number("l2", self.l2, least=0)
         if not callable(self.optimizer) and self.optimizer not in ("sgd", "adam"):
             raise ValueError(f"optimizer must be 'sgd', 'adam' or a function, got {self.optimizer!r}")
+        check_precision(self.precision, self.device)
         self.check_settings(self.settings)
 
     def check_settings(self, settings: int) -> None:
@@ -97,6 +100,9 @@ class Torch(Network):
     side. `optimizer` is "adam", "sgd" or, for one setting, a function from parameters to a
     `torch.optim.Optimizer`. `l2` adds l2/2 · |θ|²; `regularizer` adds any function of the module, for
     one setting. The module given is copied, never changed.
+
+    `precision` is that of its passes in training: "float32", "tf32" (on a GPU) or "bf16". Parameters,
+    the game and the rates of kept iterates are in full precision with any of them.
     """
 
     module: torch.nn.Module | Callable[..., torch.nn.Module]
@@ -105,6 +111,7 @@ class Torch(Network):
     l2: float = 0.0
     regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
     device: str | None = None
+    precision: str = "float32"
     initial: Array | None = field(default=None, compare=False)  # parameters to start from
 
     takes_stored: ClassVar[bool] = True
@@ -216,7 +223,7 @@ class TorchFit(Descending):
         self.module.eval()  # or they would move its running statistics
         with torch.no_grad():
             index = None if rows is None else torch.as_tensor(rows, device=self.target)
-            found = self._forward(X if index is None else X.index_select(0, index))
+            found = self._in_training(X if index is None else X.index_select(0, index))
         self.module.train()
         return found
 
@@ -234,8 +241,12 @@ class TorchFit(Descending):
             given = self.X
         else:
             given = self.X.index_select(0, import_torch().as_tensor(rows, device=self.target))
-        self._scores = self._forward(given)
+        self._scores = self._in_training(given)
         return self._scores.detach()
+
+    def _in_training(self, batch: torch.Tensor) -> torch.Tensor:
+        with forward_in(self.spec.precision, self.target):
+            return self._forward(batch).float()
 
     def _forward(self, batch: torch.Tensor) -> torch.Tensor:
         if self.settings == 1:
@@ -251,7 +262,8 @@ class TorchFit(Descending):
         torch = import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
-        self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
+        with backward_in(self.spec.precision):
+            self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
         if processes.count() > 1:
             self.flat.grad.copy_(processes.total(self.flat.grad))
         del self._scores  # a graph kept alive ties its parameters to the stream it was made on
