@@ -1,8 +1,11 @@
-"""The public names, written out; each has a docstring, and importing them is light."""
+"""The public names, written out; each has a docstring, and is imported when it is asked for."""
 
+import ast
 import inspect
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,9 +56,96 @@ def test_every_public_name_is_documented(name):
         assert not public.__doc__.startswith(f"{name}(")
 
 
-def test_importing_is_light():
-    """Torch, scikit-learn and DataFrames are imported where they are used, and only there."""
-    heavy = ["torch", "sklearn", "pandas", "polars", "lightgbm", "matplotlib", "jax"]
-    code = f"import ratebound, sys; print(*[m for m in {heavy} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == []
+# --- nothing is loaded before it is used --------------------------------------------------------
+
+HEAVY = "jax lightgbm matplotlib numba numpy pandas polars pyarrow scipy sklearn torch tqdm"
+WATCH = f"""import atexit, sys
+atexit.register(lambda: print("\\n", *sys.modules.keys() & set({HEAVY.split()})))
+"""
+
+
+def loaded(code):
+    """Which heavy libraries are loaded once `code` was run by a new interpreter."""
+    run = subprocess.run([sys.executable, "-c", WATCH + code], capture_output=True, text=True)
+    assert "Traceback" not in run.stderr, run.stderr
+    return set(run.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ratebound; dir(ratebound)",
+        "from ratebound import parse; parse('equal_opportunity(sex, ratio=0.95)')",
+        "import ratebound as rb; rb.recall(sex='Female') >= 0.95 * rb.recall()",
+        "import ratebound as rb; hasattr(rb, 'recal')",
+    ],
+)
+def test_words_load_no_library(code):
+    assert loaded(code) == set()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"], ["train"], ["tarin"]])
+def test_the_command_line_reads_its_arguments_without_any_library(words):
+    assert loaded(f"import sys; from ratebound.cli import main; sys.exit(main({words}))") == set()
+
+
+def test_arrays_are_enough_for_a_problem():
+    """PyTorch, scikit-learn and DataFrames are imported where they are used, and only there."""
+    code = "import ratebound as rb; rb.compile(rb.Problem(rb.error_rate()), rb.Population([[1]], [1]))"
+    assert loaded(code) <= {"numpy", "scipy", "tqdm"}
+
+
+# --- names that are imported when they are asked for --------------------------------------------
+
+
+def test_the_stub_says_what_the_package_does():
+    tree = ast.parse((Path(rb.__file__).parent / "__init__.pyi").read_text("utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    stub = {alias.asname: node.module for node in imports for alias in node.names}
+    ours = {name: f"ratebound.{place}" for name, place in rb._PLACES.items()}
+    assert stub == {**ours, "datasets": "ratebound"}
+    assert all(alias.name == alias.asname for node in imports for alias in node.names)  # a re-export
+
+
+def test_importing_everything_gives_every_name():
+    found = {}
+    exec("from ratebound import *", found)
+    assert set(NAMES) <= set(found)
+    assert found["datasets"].load_adult
+    assert found["Trace"].__module__ == "ratebound.game.trace"
+    assert [name for name, _ in inspect.getmembers(rb) if not name.startswith("_")] == NAMES
+
+
+def test_the_rooms_are_attributes_as_if_they_were_imported():
+    code = "import ratebound; print(ratebound.solution.shrink_weights.__name__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["shrink_weights"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("recal", ", did you mean 'recall'?"),
+        ("RateConstrainedClasifier", "Classifier'?"),
+        ("xyzzy", "'"),
+    ],
+)
+def test_a_misspelled_name_says_what_was_probably_meant(name, meant):
+    with pytest.raises(AttributeError) as error:
+        getattr(rb, name)
+    assert str(error.value).startswith(f"module 'ratebound' has no attribute '{name}'")
+    assert str(error.value).endswith(meant)
+    assert error.value.name == name
+    with pytest.raises(ImportError):
+        exec(f"from ratebound import {name}")
+
+
+def test_what_is_pickled_is_read_where_nothing_was_imported_yet():
+    promises = [rb.recall(sex="Female") >= 0.95 * rb.recall(), rb.parse("equal_odds(sex, slack=0.1)")]
+    code = (
+        "import pickle, sys; first, goal = pickle.load(sys.stdin.buffer); import ratebound as rb; "
+        "assert first == rb.parse(str(first)) and goal == rb.parse(str(goal)); "
+        "rb.compile(rb.Problem(rb.error_rate(), [first, goal]),"
+        " rb.Population([[1], [2], [3], [4]], [0, 0, 1, 1], columns={'sex': ['Female', 'Male'] * 2}))"
+    )
+    subprocess.run([sys.executable, "-c", code], input=pickle.dumps(promises), check=True)

@@ -6,8 +6,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
 import ratebound as rb
-from ratebound.auditing import audit
 from ratebound.auditing._intervals import clopper_pearson
+from ratebound.auditing.auditing import audit
 
 from .conftest import draw, mixture
 

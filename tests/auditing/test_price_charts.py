@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing import audit
 from ratebound.auditing._price_charts import price_chart
+from ratebound.auditing.auditing import audit
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.price import Price
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing import audit
 from ratebound.auditing._figures import ticks
+from ratebound.auditing.auditing import audit
 
 from .conftest import draw, mixture
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 
 import ratebound as rb
-from ratebound.auditing import audit
+from ratebound.auditing.auditing import audit
 from ratebound.auditing.decided import decide
 from ratebound.auditing.influence import covariance
 

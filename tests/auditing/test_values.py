@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import ratebound as rb
-from ratebound.auditing import audit
+from ratebound.auditing.auditing import audit
 from ratebound.solution.deciders import Vote
 from ratebound.solution.mixture import Members
 

@@ -136,7 +136,7 @@ def test_terminated_while_training(run, flags, tmp_path, monkeypatch):
 
 def test_terminated_while_writing(run, flags, tmp_path, monkeypatch):
     """The folder that was not yet whole is removed."""
-    from ratebound.auditing import Audit
+    from ratebound.auditing.report import Audit
 
     monkeypatch.setattr(Audit, "save_html", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratebound.datasets.splits import dealt, in_tenths, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def summary(report: Audit) -> str:
     """The audit in one sentence.
 
     >>> from ratebound import Population, Problem, recall
-    >>> from ratebound.auditing import audit
+    >>> from ratebound.auditing.auditing import audit
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)

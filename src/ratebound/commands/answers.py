@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ratebound.auditing import Audit
+from ratebound.auditing.report import Audit
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import OUTPUT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ratebound.auditing import audit as audit_on
+from ratebound.auditing.auditing import audit as audit_on
 from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import header, labelled_on_disk, on_disk, opened, seen_by

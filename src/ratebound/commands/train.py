@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.auditing import Audit, audit
+from ratebound.auditing.auditing import audit
+from ratebound.auditing.report import Audit
 from ratebound.auditing.wording import summary
 from ratebound.base import processes
 from ratebound.base.writing import write_whole

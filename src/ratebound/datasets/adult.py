@@ -11,7 +11,7 @@ import numpy as np
 from ratebound.datasets.features import Block, Column, bins, categories, quantiles, side_by_side
 from ratebound.datasets.files import columns_of, embedded
 from ratebound.datasets.splits import Indices, Splits, shuffled, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["load_adult"]
 

@@ -29,7 +29,7 @@ from ratebound.datasets.features import (
 )
 from ratebound.datasets.files import DataFile, columns_of, embedded
 from ratebound.datasets.splits import Indices, Splits, in_tenths, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["fetch_bank", "load_bank"]
 

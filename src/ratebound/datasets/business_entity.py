@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.datasets.features import standardised
 from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Splits, dealt, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["load_business_entity"]
 

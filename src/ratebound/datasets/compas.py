@@ -18,7 +18,7 @@ from ratebound.datasets.features import (
 )
 from ratebound.datasets.files import columns_of, embedded
 from ratebound.datasets.splits import Indices, Splits, in_tenths, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["load_compas"]
 

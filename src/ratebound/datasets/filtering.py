@@ -10,7 +10,7 @@ import numpy as np
 
 from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Splits, in_tenths, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["load_filtering"]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ratebound.datasets.features import Column, Features
 from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Indices, Splits, in_tenths, split
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["load_map_intent"]
 

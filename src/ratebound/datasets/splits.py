@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ratebound.problem import Population
+from ratebound.problem.population import Population
 
 __all__ = ["Splits"]
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ratebound.auditing import Audit
+from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.processes import of_first
 from ratebound.base.types import Array

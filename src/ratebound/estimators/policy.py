@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing import Audit, audit
+from ratebound.auditing.auditing import audit
+from ratebound.auditing.report import Audit
 from ratebound.base.types import Array
 from ratebound.certifying.certify import certify
 from ratebound.estimators._people import (

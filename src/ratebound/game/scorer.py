@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -108,6 +109,15 @@ class Scorer(ABC):
 
 
 _KINDS: dict[str, type[Scorer]] = {}
+# Where those of this package are: they are imported, and register themselves, once a file names them.
+_OWN = {
+    "linear": "ratebound.learners.linear",
+    "torch": "ratebound.learners._torch_scorer",
+    "boosted": "ratebound.learners.boosted",
+    "oracle": "ratebound.learners.oracle",
+    "given": "ratebound.solution.given_scores",
+    "given of each class": "ratebound.solution.given_scores",
+}
 Kind = TypeVar("Kind", bound=type[Scorer])
 
 
@@ -117,7 +127,7 @@ def register_scorer(scorer: Kind) -> Kind:
     A class of the same name and module takes the place of the one before it, as it does when a cell of a
     notebook is run again; any other class needs a `kind` of its own.
     """
-    known = _KINDS.get(scorer.kind)
+    known = _of_kind(scorer.kind)
     if known is not None and _called(known) != _called(scorer):
         raise ValueError(
             f"scorers of kind {scorer.kind!r} are {_called(known)}: give {_called(scorer)} another kind"
@@ -129,12 +139,19 @@ def register_scorer(scorer: Kind) -> Kind:
 def read_scorer(saved: Saved) -> Scorer:
     """The scorer that a file describes."""
     kind = saved.description["kind"]
-    if kind not in _KINDS:
+    scorer = _of_kind(kind)
+    if scorer is None:
         raise ValueError(
             f"it holds models of kind {kind!r}, which is not registered here: import the code they were "
             "trained with, and call rb.register_scorer on its scorer before rb.load"
         )
-    return _KINDS[kind].read(saved)
+    return scorer.read(saved)
+
+
+def _of_kind(kind: str) -> type[Scorer] | None:
+    if kind in _OWN:
+        import_module(_OWN[kind])
+    return _KINDS.get(kind)
 
 
 def check_indices(parameters: Array, ends: Sequence[int]) -> None:
