@@ -17,10 +17,16 @@ def _sum_of_squares(values):
     return found
 
 
+@jit.loop()
+def _mean_square(values):
+    return _sum_of_squares(values) / len(values)
+
+
 def test_a_loop_says_what_its_function_says():
     pytest.importorskip("numba")
     assert _sum_of_squares(np.arange(4.0)) == 14.0
     assert _sum_of_squares.__name__ == "_sum_of_squares"
+    assert _mean_square(np.arange(4.0)) == 3.5
 
 
 def test_numba_is_imported_with_the_first_call_only_and_can_be_left_alone():
