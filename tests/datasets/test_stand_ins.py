@@ -154,6 +154,8 @@ def test_the_production_model_and_the_signs_of_map_intent(tmp_path, monkeypatch)
     monkeypatch.setattr(map_intent, "FILE", toy)
 
     monkeypatch.setattr(map_intent, "ROWS", 40)  # there are some 140 to train on for each carrier
+    pools = [{"user_api": "openmp", "num_threads": 2}, {"user_api": "blas", "num_threads": 1}]
+    monkeypatch.setattr(map_intent, "threadpool_info", lambda: pools)  # so they grow side by side
     splits = load_map_intent(tmp_path)
     decreasing = dict.fromkeys(map_intent.DECREASING, -1)
     assert signs(splits) == decreasing | {"prev_leg_delay": 1, "legs_today": 1}

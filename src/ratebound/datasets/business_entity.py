@@ -5,10 +5,9 @@ Pairs of mentions on US patents, hand-labelled, in the published number with as 
 
 from pathlib import Path
 
-import numpy as np
-
+from ratebound.datasets.cells import numbers_of
 from ratebound.datasets.features import standardised
-from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.files import DataFile
 from ratebound.datasets.splits import Splits, dealt, split
 from ratebound.problem.population import Population
 
@@ -35,12 +34,10 @@ def load_business_entity(folder: str | Path, seed: int = 0) -> Splits:
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_pairs.csv.gz holds ...
     """
-    table = numbers_of(
-        FILE.read(folder), {"pair_id": "i4", "country": "U5", "inventor": "i4", "label": "?"}
-    )
-    same = table.pop("label")
-    columns = {name: table.pop(name) for name in ("pair_id", "country", "inventor")}
-    columns["large_assignee"] = table["large_assignee"] == 1
+    kinds = {"pair_id": "i4", "country": "U5", "inventor": "i4", "label": "?"}
+    (similarities, names), columns = numbers_of(FILE.read(folder), kinds)
+    same = columns.pop("label")
+    columns["large_assignee"] = similarities[:, names.index("large_assignee")] == 1
     parts = dealt(len(same), TRAIN_ROWS, VALIDATION_ROWS, seed)
-    features = standardised(np.column_stack([*table.values()]), parts[0])
-    return split(Population(features, same, columns=columns), parts, tuple(table))
+    features = standardised(similarities, parts[0])
+    return split(Population(features, same, columns=columns), parts, names)

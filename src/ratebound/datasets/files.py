@@ -8,13 +8,11 @@ import csv
 import gzip
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -82,15 +80,3 @@ def _column(cells: Sequence[str]) -> Column:
         with suppress(ValueError):
             return np.array([number(cell) for cell in cells])
     return np.array(cells)
-
-
-def numbers_of(text: str, kinds: Mapping[str, str]) -> dict[str, Column]:
-    """The columns of a CSV that is almost all numbers, fast: float32 unless `kinds` says otherwise.
-
-    >>> numbers_of("slack,label\\n1.5,0\\n-2,1\\n", {"label": "?"})
-    {'slack': array([ 1.5, -2. ], dtype=float32), 'label': array([False,  True])}
-    """
-    header = text[: text.index("\n")].split(",")
-    dtype = np.dtype([(name, kinds.get(name, "f4")) for name in header])
-    rows: Any = np.loadtxt(StringIO(text), dtype, delimiter=",", skiprows=1, comments=None, ndmin=1)
-    return {name: rows[name] for name in header}

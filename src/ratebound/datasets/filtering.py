@@ -6,9 +6,8 @@ few of its right decisions in any of ten regions.
 
 from pathlib import Path
 
-import numpy as np
-
-from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.cells import numbers_of
+from ratebound.datasets.files import DataFile
 from ratebound.datasets.splits import Splits, in_tenths, split
 from ratebound.problem.population import Population
 
@@ -35,10 +34,9 @@ def load_filtering(folder: str | Path, seed: int = 0) -> Splits:
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. sba_filtering.csv.gz holds ...
     """
-    table = numbers_of(FILE.read(folder), {"region": "i4", "label": "?"})
-    repaid = table.pop("label")
-    columns = {name: table.pop(name) for name in ("region", "label_real")}
-    names = tuple(table)
-    everyone = Population(np.column_stack([*table.values()]), repaid, columns=columns)
+    kinds = {"region": "i4", "label_real": "f4", "label": "?"}
+    (features, names), columns = numbers_of(FILE.read(folder), kinds)
+    repaid = columns.pop("label")
+    everyone = Population(features, repaid, columns=columns)
     monotone = {names.index(name): sign for name, sign in SIGNS.items()}
     return split(everyone, in_tenths(len(repaid), seed), names, monotone=monotone)

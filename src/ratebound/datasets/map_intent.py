@@ -4,13 +4,16 @@ Ten carriers must not be worse off than with the model in production, which here
 each of them; and most features may push the score one way only.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
+from ratebound.datasets.cells import numbers_of
 from ratebound.datasets.features import Column, Features
-from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.files import DataFile
 from ratebound.datasets.splits import Indices, Splits, in_tenths, split
 from ratebound.problem.population import Population
 
@@ -40,19 +43,18 @@ def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. flights_map_intent.csv.gz holds ...
     """
-    table = numbers_of(FILE.read(folder), {"date": "U10", "carrier": "U2", "label": "?"})
-    late = table.pop("label")
-    columns = {name: table.pop(name) for name in ("carrier", "date")}
+    kinds = {"carrier": "U2", "date": "U10", "label": "?"}
+    (features, names), columns = numbers_of(FILE.read(folder), kinds)
+    late = columns.pop("label")
     parts = in_tenths(len(late), seed)
-    features = np.column_stack([*table.values()])
     columns["production"] = _production(features, late, columns["carrier"], parts[0])
     monotone = {
         feature: -1 if name in DECREASING else 1
-        for feature, name in enumerate(table)
+        for feature, name in enumerate(names)
         if name not in FREE
     }
     everyone = Population(features, late, columns=columns)
-    return split(everyone, parts, tuple(table), monotone=monotone)
+    return split(everyone, parts, names, monotone=monotone)
 
 
 def _production(
@@ -68,7 +70,8 @@ def _production(
     decisions = np.zeros(len(late), dtype=bool)
     to_train = np.zeros(len(late), dtype=bool)
     to_train[train_rows] = True
-    for carrier in np.unique(carriers):
+
+    def decide(carrier: str) -> None:
         own = carriers == carrier
         trees = HistGradientBoostingClassifier(
             max_iter=TREES,
@@ -77,6 +80,14 @@ def _production(
             early_stopping=False,
             random_state=0,
         )
-        trees.fit(features[own & to_train], late[own & to_train])
-        decisions[own] = trees.predict(features[own])
+        with threadpool_limits(1, "openmp"):  # of this thread
+            trees.fit(features[own & to_train], late[own & to_train])
+            decisions[own] = trees.predict(features[own])
+
+    # Trees this small are grown side by side sooner than each by several threads, of which there are as
+    # many as scikit-learn would take. The largest come first, so that nobody waits for one at the end.
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"]
+    codes, counts = np.unique(carriers, return_counts=True)
+    with ThreadPoolExecutor(max(pools, default=1)) as workers:
+        list(workers.map(decide, codes[np.argsort(-counts)]))
     return decisions

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ratebound.datasets.cells import numbers_of
 from ratebound.datasets.features import standardised
-from ratebound.datasets.files import DataFile, numbers_of
+from ratebound.datasets.files import DataFile
 from ratebound.datasets.splits import Splits, in_tenths, split
 from ratebound.problem.population import Population
 
@@ -34,12 +35,12 @@ def load_thresholding(folder: str | Path, seed: int = 0) -> Splits:
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_noisy_steering.csv.gz holds ...
     """
-    table = numbers_of(FILE.read(folder), {"part": "U8", "label": "?", "noisy_label": "?"})
-    part, same, noisy = table.pop("part"), table.pop("label"), table.pop("noisy_label")
+    kinds = {"part": "U8", "label": "?", "noisy_label": "?"}
+    (similarities, names), columns = numbers_of(FILE.read(folder), kinds)
+    part, same = columns.pop("part"), columns.pop("label")
     (noisy_rows,) = np.nonzero(part == "noisy")
     (steering_rows,) = np.nonzero(part == "steering")
     train, validation, test = (noisy_rows[rows] for rows in in_tenths(len(noisy_rows), seed))
-    features = standardised(np.column_stack([*table.values()]), train)
-    everyone = Population(features, same, columns={"noisy_label": noisy})
+    everyone = Population(standardised(similarities, train), same, columns=columns)
     others = {"steering": everyone.only(steering_rows)}
-    return split(everyone, (train, validation, test), tuple(table), others=others)
+    return split(everyone, (train, validation, test), names, others=others)
