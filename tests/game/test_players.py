@@ -15,7 +15,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 import ratebound as rb
-from ratebound.game.players import LOWEST_LOG, project_onto_ball, stationary_distribution
+from ratebound.game._swap import LOWEST_LOG, stationary_distribution
+from ratebound.game.players import project_onto_ball
 
 from ..extras import torch
 

@@ -24,13 +24,14 @@ import numpy as np
 from ratebound.base.arrays import Array, as_given, as_like, example_of, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
+from ratebound.game._adam import adam_direction
 from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
 from ratebound.game._places import CellPlaces, Exactly, Places
 from ratebound.game._scores import scores_of, weighed
 from ratebound.game._state import Batch, GameState, Look, View
-from ratebound.game.players import Multipliers, Player, SwapRegret, adam_direction
+from ratebound.game.players import Multipliers, Player, SwapRegret
 from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.sharing import of_all
@@ -101,10 +102,9 @@ class Game:
     ) -> GameState:
         """The state before the first round, given scores (n,) or (K, n), or (K, D, n), on all rows.
 
-        An iterator gives (K, b) or (K, D, b) scores of some rows at a time.
-
-        `rounds`, how many there will be, is needed for the theorems' step sizes only. `thresholds`
-        (K, L) are learned with the model; by default they start where budgets on these rows allow.
+        An iterator gives (K, b) or (K, D, b) scores of some rows at a time. `rounds`, how many there
+        will be, is needed for the theorems' step sizes only. `thresholds` (K, L) are learned with the
+        model; by default they start where budgets on these rows allow.
         """
         if self.compiled.budgets and isinstance(scores, Iterator):
             scores = np.concatenate(list(scores), -1)

@@ -23,9 +23,11 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from ratebound.base.arrays import Array, as_like, count_to, descending, eye, namespace, solve
+from ratebound.base.arrays import Array, as_like, count_to, descending, namespace
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
+from ratebound.game._adam import adam_direction
+from ratebound.game._swap import LOWEST_LOG, stationary_distribution
 from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
 
@@ -34,7 +36,6 @@ Optimizer = Literal["sgd", "adam"]
 # answered the multipliers; or equally among all fits of an oracle, answers or not ("all fits").
 Averaging = Literal["alike", "by objective", "all fits"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
-LOWEST_LOG = -20.0  # of the swap matrix; with far lower entries a direct solve loses precision
 
 
 @dataclass(frozen=True)
@@ -310,31 +311,3 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
     largest = descending(vector)
     excess = xp.amax((largest.cumsum(-1) - radius) / count_to(vector.shape[-1], vector), -1)
     return xp.where(outside[..., None], (vector - excess[..., None]).clip(min=0), clipped)
-
-
-def stationary_distribution(matrix: Array) -> Array:
-    """x >= 0 with ``matrix @ x = x`` and sum 1, for left-stochastic matrices (..., s, s).
-
-    The system is solved directly. Each diagonal entry of ``matrix - I`` is computed as minus the sum of
-    the others in its column, which loses no precision when the matrix is close to the identity.
-    """
-    xp = namespace(matrix)
-    size = matrix.shape[-1]
-    identity = eye(size, matrix)
-    off = matrix * (1 - identity)
-    system = off - identity * off.sum(-2)[..., None, :]
-    system[..., -1, :] = 1.0  # one equation follows from the others, so the sum replaces it
-    found = solve(system, identity[-1] + xp.zeros_like(matrix[..., 0])).clip(min=0)
-    return found / found.sum(-1)[..., None]
-
-
-def adam_direction(
-    gradient: Array, moments: tuple[Array, Array] | None, steps: int
-) -> tuple[Array, tuple[Array, Array]]:
-    """Adam's direction for `gradient`, with the usual constants, and the new moments."""
-    first, second = moments if moments is not None else (0.0 * gradient, 0.0 * gradient)
-    first = 0.9 * first + 0.1 * gradient
-    second = 0.999 * second + 0.001 * gradient * gradient
-    unbias = (1 - 0.999**steps) ** 0.5
-    step = first / (second**0.5 + 1e-8 * unbias)
-    return (unbias / (1 - 0.9**steps)) * step, (first, second)
