@@ -92,7 +92,18 @@ def test_the_command_line_reads_its_arguments_without_any_library(words):
 def test_arrays_are_enough_for_a_problem():
     """PyTorch, scikit-learn and DataFrames are imported where they are used, and only there."""
     code = "import ratebound as rb; rb.compile(rb.Problem(rb.error_rate()), rb.Population([[1]], [1]))"
-    assert loaded(code) <= {"numpy", "scipy", "tqdm"}
+    assert loaded(code) <= {"numpy", "scipy"}
+
+
+def test_a_table_is_looked_at_and_a_saved_model_decides_with_numpy_alone(tmp_path):
+    X, groups = [[1.0], [2.0], [3.0], [4.0]] * 5, ["a", "b"] * 10
+    train = rb.Population(X, [0, 0, 1, 1] * 5, columns={"group": groups})
+    problem = rb.Problem(rb.error_rate(), [rb.recall(group="a") >= 0.9])
+    saved = rb.shrink(rb.play(rb.compile(problem, train), rb.Linear(), rounds=20)).save(tmp_path)
+    table = tmp_path / "small.csv"
+    table.write_text("age,sex,label\n40,F,1\n30,M,0\n" * 10)
+    assert loaded(f"import ratebound as rb; rb.load({str(saved)!r}).predict([[1.0]])") == {"numpy"}
+    assert loaded(f"from ratebound.cli import main; main(['inspect', {str(table)!r}])") == {"numpy"}
 
 
 # --- names that are imported when they are asked for --------------------------------------------

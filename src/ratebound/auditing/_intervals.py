@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from ratebound.base.types import Array
 
@@ -27,6 +26,8 @@ def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Int
         raise ValueError(f"a proportion needs 0 <= successes <= trials, got {successes} of {trials}")
     tail = (1.0 - level) / 2
     misses = trials - successes
+    from scipy.special import betaincinv  # which takes as long to load as NumPy
+
     low = float(betaincinv(successes, misses + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, misses, 1.0 - tail)) if misses else 1.0
     return low, high

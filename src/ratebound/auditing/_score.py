@@ -13,7 +13,6 @@ rows need to be imagined in each of many groups, which would pull their sum towa
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing._strata import Strata
@@ -24,6 +23,8 @@ FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, where nothing varies in the sam
 
 def score_interval(value: float, strata: list[Strata], level: float) -> Interval:
     """The interval of a sum that has `value` on the sample."""
+    from scipy.special import ndtri
+
     z = float(ndtri((1.0 + level) / 2))
     return value + _end(strata, -1.0, z), value + _end(strata, 1.0, z)
 

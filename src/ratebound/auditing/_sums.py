@@ -6,8 +6,6 @@ own are not alike, so a sum with such costs has the normal interval of a mean.
 
 from __future__ import annotations
 
-from scipy.special import ndtri
-
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing._score import score_interval
 from ratebound.auditing._strata import strata
@@ -26,5 +24,7 @@ def sum_interval(
     if not any(cost_columns(rate) for rate in expression.rates):
         return score_interval(found, strata(decided, expression), level), "score"
     demand = Demand(expression <= 0, expression, 0)
+    from scipy.special import ndtri
+
     reach = float(ndtri((1 + level) / 2)) * float(covariance(decided, [demand])[0, 0]) ** 0.5
     return (found - reach, found + reach), "normal"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 
@@ -23,6 +22,9 @@ def import_torch() -> Any:
 @cache
 def versions(*libraries: str) -> dict[str, str]:
     """The versions of Python and of these libraries, without those that are not installed."""
+    import platform
+    from importlib import metadata
+
     found = {"python": platform.python_version()}
     for library in libraries:
         try:

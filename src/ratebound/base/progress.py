@@ -6,8 +6,6 @@ import sys
 import time
 from typing import Any, Self
 
-from tqdm import tqdm
-
 from ratebound.base.processes import is_first
 
 AFTER = 2.0  # seconds until the first line; each further one takes twice as long
@@ -22,9 +20,27 @@ def bar(total: int, unit: str, progress: bool | None = None) -> Any:
     progress = progress if is_first() else False
     if progress and not sys.stderr.isatty():
         return Lines(total, unit)
-    return tqdm(
-        total=total, disable=True if progress is False else None, unit=unit, unit_scale=unit == "row"
-    )
+    if progress is False or not sys.stderr.isatty():
+        return Silent()
+    from tqdm import tqdm  # which is slow to load
+
+    return tqdm(total=total, unit=unit, unit_scale=unit == "row")
+
+
+class Silent:
+    """As much of a bar as is used here, where nothing is to be shown."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def update(self, count: int = 1) -> None:
+        """Nobody counts."""
+
+    def set_postfix_str(self, text: str, refresh: bool = False) -> None:
+        """Nobody reads it."""
 
 
 class Lines:

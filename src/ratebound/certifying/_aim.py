@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-
 SPENT, FEW = 0.02, 10  # share of δ for what is not known beside the promise; less for more promises
 
 
@@ -29,12 +27,12 @@ class Aim:
     @property
     def luck(self) -> float:
         """Deviations that a sample may fall short by and still show the promise."""
-        return float(ndtri(self.power))
+        return _deviations(self.power)
 
 
 def normal(tail: float) -> float:
     """Deviations that an exact test asks for, about, to be wrong with probability `tail`."""
-    return float(ndtri(1.0 - tail))
+    return _deviations(1.0 - tail)
 
 
 def bentkus(tail: float) -> float:
@@ -59,3 +57,10 @@ class Finding:
     method: str
     spread: float
     why: str = ""  # nothing could be tested
+
+
+def _deviations(probability: float) -> float:
+    """Below how many standard deviations from the mean a normal number stays with that probability."""
+    from scipy.special import ndtri
+
+    return float(ndtri(probability))

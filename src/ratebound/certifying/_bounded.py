@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import bdtrc, xlogy
 
 from ratebound.base.types import Array
 
@@ -32,6 +31,8 @@ def binomial_tail(successes: int, rows: int, at: float) -> float:
     """
     if successes <= 0 or at >= 1:
         return 1.0
+    from scipy.special import bdtrc
+
     return float(bdtrc(successes - 1, rows, at)) if at > 0 else 0.0
 
 
@@ -45,6 +46,8 @@ def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
         return 1.0
     if at <= 0:
         return 0.0
+    from scipy.special import xlogy
+
     apart = xlogy(mean, mean / at) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - at))
     whole = math.ceil(rows * mean - 1e-9 * rows)
     return min(math.exp(-rows * float(apart)), math.e * binomial_tail(whole, rows, at), 1.0)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import betaincinv
-
 from ratebound.certifying._aim import Aim, Finding, normal
 from ratebound.certifying._bounded import binomial_tail
 from ratebound.certifying._region import SMALL, Line, Region
@@ -76,6 +74,8 @@ def one_sided(successes: float, rows: float, tail: float) -> tuple[float, float]
     (0.0, 0.2589)
     """
     misses = rows - successes
+    from scipy.special import betaincinv
+
     low = float(betaincinv(successes, misses + 1, tail)) if successes > 0 else 0.0
     high = float(betaincinv(successes + 1, misses, 1.0 - tail)) if misses > 0 else 1.0
     return low, high

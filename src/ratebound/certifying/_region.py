@@ -18,7 +18,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from ratebound.base.types import Array
 
@@ -164,6 +163,8 @@ def _window(rows: int, low: float, high: float) -> Array:
 
 def _masses(k: Array, rows: int, q: Array) -> Array:
     """Binomial probabilities (m, len(k)) for proportions `q` (m,)."""
+    from scipy.special import gammaln
+
     ways = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = ways + k * np.log(q)[:, None] + (rows - k) * np.log1p(-q)[:, None]

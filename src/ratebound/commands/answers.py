@@ -7,11 +7,13 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ratebound.auditing.report import Audit
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import OUTPUT
+
+if TYPE_CHECKING:
+    from ratebound.auditing.report import Audit
 
 IN_PYTHON = ("rb.inspect(X)", "ratebound inspect")  # a remedy, and what it is here
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from ratebound.base.processes import gathered
 from ratebound.commands.answers import note
 from ratebound.problem.frames import as_array, is_missing
 from ratebound.problem.population import Population
-from ratebound.solution.mixture import Mixture
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.large import files_in, stays_on_disk
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table
+
+if TYPE_CHECKING:
+    from ratebound.solution.mixture import Mixture
 
 AT_ONCE = 2**17  # rows that are decided and written at a time
 SAMPLED = 200_000  # rows that stand for all where all must be in memory

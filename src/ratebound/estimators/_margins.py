@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import norm
 
 from ratebound.auditing.decided import Decided, decide, folded
 from ratebound.auditing.influence import covariance
@@ -66,11 +65,13 @@ class Errors:
         `share` is that of all rows which is certified on; these errors are of the others, and `drawn`
         those of decisions as they fall, which are what is certified.
         """
+        from scipy.special import ndtri
+
         if not len(self.sizes):
             return self.sizes
         there = drawn.sizes * math.sqrt((1.0 - share) / share)
         both = np.hypot(self.sizes, there)
-        return float(norm.ppf(confidence)) * there + self._quantile(POWER) * both
+        return float(ndtri(confidence)) * there + self._quantile(POWER) * both
 
     def _quantile(self, probability: float) -> float:
         """Below how many standard errors all stay together with this probability."""

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ratebound.auditing.auditing import audit
-from ratebound.auditing.report import Audit
 from ratebound.base.types import Array
-from ratebound.certifying.certify import certify
 from ratebound.estimators._people import (
     check_whole_population,
     labelled,
@@ -26,8 +23,11 @@ from ratebound.estimators._people import (
 from ratebound.problem.frames import as_array, check_order
 from ratebound.problem.population import Population
 from ratebound.solution import files
-from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture
+
+if TYPE_CHECKING:
+    from ratebound.auditing.report import Audit
+    from ratebound.solution.certificate import Certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,8 @@ class Policy(Mixture):
         `X` and `y` are a table and its labels, or `X` is a population that has both.
         `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
         """
+        from ratebound.auditing.auditing import audit  # deciding needs none of it
+
         people = self._people(X, y, columns, sample_weight)
         return audit(self.problem.asked, self, people, **other_populations(others, self.classes))
 
@@ -107,6 +109,8 @@ class Policy(Mixture):
         **others: Any,
     ) -> Certificate:
         """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`."""
+        from ratebound.certifying.certify import certify
+
         people = self._people(X, y, columns, sample_weight)
         return certify(
             self.problem,

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base import processes
 from ratebound.base.extras import import_extra
@@ -45,7 +44,9 @@ class LightGBM:
     @staticmethod
     def of_matrix(matrix: Any) -> Any:
         """A sparse matrix as the library reads it: what is not stored is 0."""
-        return sparse.csr_matrix(matrix)
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(matrix)
 
     @staticmethod
     def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[LightGBM]:

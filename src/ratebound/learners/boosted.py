@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
@@ -24,6 +23,7 @@ from ratebound.learners._recipes import Recipe
 from ratebound.learners._tree_graph import columns_of, running_scores
 from ratebound.learners._trees import LIBRARIES, Trees
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
 
 
@@ -244,7 +244,7 @@ def _readable(X: Any, kind: type[Trees]) -> Any:
     if type(X).__module__.partition(".")[0] == "pandas":
         return X
     numbers = Population(X).features
-    return kind.of_matrix(numbers) if sparse.issparse(numbers) else numbers
+    return kind.of_matrix(numbers) if is_sparse(numbers) else numbers
 
 
 def _whole(parameters: Array) -> tuple[Array, Array]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_args
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.processes import total
@@ -17,7 +16,7 @@ from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
 from ratebound.problem.deciding import score_count
-from ratebound.problem.matrices import rows_between
+from ratebound.problem.matrices import is_sparse, rows_between
 from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class LinearScorer(Scorer):
 
     def _products(self, X: Any, weights: Array) -> Array:
         """(n, M) products of rows and weights (M, d), the same for a row whatever others there are."""
-        if sparse.issparse(X):  # added up entry by entry
+        if is_sparse(X):  # added up entry by entry
             found: Array = X.astype(self.dtype, copy=False) @ weights.T
             return found
         rows = np.asarray(X, dtype=self.dtype)
@@ -266,7 +265,7 @@ _Rows = _ArrayRows | _MatrixRows
 def _rows(features: Any, dtype: Any) -> _Rows:
     if isinstance(features, StoredRows):
         return _StoredRows(features, dtype)
-    return _MatrixRows(features, dtype) if sparse.issparse(features) else _ArrayRows(features, dtype)
+    return _MatrixRows(features, dtype) if is_sparse(features) else _ArrayRows(features, dtype)
 
 
 def _refuse(feature: int) -> NoReturn:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.checks import check_number
 from ratebound.base.extras import import_extra
@@ -34,6 +33,7 @@ from ratebound.learners._members import (
     weighted_rows,
 )
 from ratebound.problem.frames import as_array, frame_columns, rows_of
+from ratebound.problem.matrices import is_sparse
 
 MOST = 2**16  # classes: a file could declare any number of scores a row in a few words
 
@@ -152,7 +152,7 @@ class OracleFit(Answering):
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
         self.prototype = clone(spec.estimator)
         _fix_chance(self.prototype, seed)
-        if sparse.issparse(self.X) and not spec.takes_sparse:
+        if is_sparse(self.X) and not spec.takes_sparse:
             raise ValueError(
                 f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
                 "an estimator that takes one, such as LogisticRegression"

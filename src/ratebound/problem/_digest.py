@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.feature_scale import columns_of
 from ratebound.problem.frames import as_array, frame_columns
-from ratebound.problem.matrices import as_csr
+from ratebound.problem.matrices import as_csr, is_sparse
 
 CHUNK = 2**14  # rows copied at a time, where they have to be
 
@@ -38,7 +37,7 @@ def digest_of(parts: Iterable[Any]) -> str:
 
 def _arrays(part: Any) -> list[Array]:
     """What a table, a sparse matrix or an array consists of."""
-    if sparse.issparse(part):
+    if is_sparse(part):
         matrix = as_csr(part)
         return [np.array(matrix.shape), matrix.data, matrix.indices, matrix.indptr]
     return columns_of(part) if frame_columns(part) else [as_array(part)]

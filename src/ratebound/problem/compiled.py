@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base import processes
 from ratebound.base.types import Array
@@ -20,7 +19,7 @@ from ratebound.problem.block import Block
 from ratebound.problem.deciding import lowest_within
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import frame_columns
-from ratebound.problem.matrices import stacked_rows
+from ratebound.problem.matrices import is_sparse, stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
@@ -222,7 +221,7 @@ class Compiled:
         return np.unpackbits(self.membership[cells], axis=1, count=self.slice_count)
 
     @cached_property
-    def lists(self) -> sparse.csr_array | None:
+    def lists(self) -> Any:
         """Membership (cells, slices) as sparse ones, where few cells lie in a slice; else None.
 
         Of a thousand groups that share no row each cell lies in two or three, and products with a
@@ -231,6 +230,8 @@ class Compiled:
         size = self.cell_count * self.slice_count
         if size <= DENSE or ONES[self.membership].sum(dtype=np.int64) > size * SPARSE:
             return None
+        from scipy import sparse
+
         found = [sparse.csr_array(inside) for _, inside in self._chunks()]
         return sparse.vstack(found, format="csr")
 
@@ -253,7 +254,7 @@ class Compiled:
         """Coefficients per slice (r, slices) spread to coefficients per cell (r, cells)."""
         if self.lists is not None:
             found = (self.lists @ per_slice.T).T
-            return found.toarray() if sparse.issparse(found) else found
+            return found.toarray() if is_sparse(found) else found
         spread = np.empty((per_slice.shape[0], self.cell_count))
         for chunk, inside in self._chunks():
             spread[:, chunk] = per_slice @ inside.T

@@ -7,10 +7,10 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing
+from ratebound.problem.matrices import is_sparse
 
 ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
 
@@ -29,7 +29,7 @@ def feature_scale_of(features: Any) -> FeatureScale:
     >>> feature_scale_of(np.array([[0, 10], [1, 20], [0, 40], [0, 80]]))
     FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
     """
-    if sparse.issparse(features):
+    if is_sparse(features):
         rows = features.tocsr()[:: max(1, features.shape[0] // ENOUGH)]  # not all forms can be sliced
         return _scale_of_matrix(rows.tocsc())
     columns = (column[:: max(1, len(column) // ENOUGH)] for column in columns_of(features))

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.matrices import as_csr
+from ratebound.problem.matrices import as_csr, is_sparse
 from ratebound.rates.subsets import Name
 
 
@@ -40,7 +39,7 @@ def length(values: Any, name: str) -> int:
 
 def as_array(values: Any) -> Any:
     """Values as an array; a sparse matrix as one in its usual form."""
-    if sparse.issparse(values):
+    if is_sparse(values):
         return as_csr(values)
     if hasattr(values, "to_pylist"):  # PyArrow
         return _arrow_array(values)
@@ -86,7 +85,7 @@ def rows_of(table: Any, rows: Array) -> Any:
         return table.iloc[rows]
     if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
         return table.take(rows)
-    as_it_is = sparse.issparse(table) or frame_columns(table)
+    as_it_is = is_sparse(table) or frame_columns(table)
     return table[rows] if as_it_is else as_array(table)[rows]
 
 

@@ -6,11 +6,11 @@ hashed by what is stored of them alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.stored import Stacked, StoredRows
@@ -18,13 +18,22 @@ from ratebound.problem.stored import Stacked, StoredRows
 LARGEST = 2**31  # bytes up to which a sparse matrix is made dense for a model that needs that
 
 
+def is_sparse(rows: Any) -> bool:
+    """Whether it is one of SciPy's sparse matrices. Where nobody has loaded them, nothing is."""
+    loaded = sys.modules.get("scipy.sparse")
+    return loaded is not None and bool(loaded.issparse(rows))
+
+
 def as_csr(matrix: Any) -> Any:
     """Any of SciPy's sparse matrices in the one form; what was given is not changed.
 
+    >>> from scipy import sparse
     >>> as_csr(sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])))).toarray()
     array([[0., 3.],
            [0., 0.]])
     """
+    from scipy import sparse  # which takes longer to load than NumPy
+
     if matrix.ndim != 2:
         raise ValueError(f"X needs rows and features, got a sparse matrix of shape {matrix.shape}")
     if matrix.dtype.kind not in "buif":
@@ -44,13 +53,14 @@ def as_csr(matrix: Any) -> Any:
 def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
     """Rows as an array, for a model (`who`) that takes no sparse matrix; an error where it is too large.
 
+    >>> from scipy import sparse
     >>> as_dense(sparse.csr_array(np.eye(2)), "this model")
     array([[1., 0.],
            [0., 1.]])
     """
     if isinstance(rows, StoredRows):
         return rows
-    if not sparse.issparse(rows):
+    if not is_sparse(rows):
         return np.asarray(rows, dtype)
     kind = np.dtype(dtype or rows.dtype)
     size = rows.shape[0] * rows.shape[1] * kind.itemsize
@@ -66,12 +76,14 @@ def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
     """Some rows of an array or a sparse matrix, without copying what they hold."""
-    if not sparse.issparse(rows):
+    if not is_sparse(rows):
         return rows[start:stop]
+    from scipy.sparse import csr_array
+
     ends = rows.indptr[start : stop + 1]
     held = slice(ends[0], ends[-1])
     parts = (rows.data[held], rows.indices[held], ends - ends[0])
-    return sparse.csr_array(parts, shape=(len(ends) - 1, rows.shape[1]))
+    return csr_array(parts, shape=(len(ends) - 1, rows.shape[1]))
 
 
 def stacked_rows(parts: Sequence[Any]) -> Any:
@@ -80,6 +92,8 @@ def stacked_rows(parts: Sequence[Any]) -> Any:
         return parts[0]
     if any(isinstance(part, StoredRows) for part in parts):
         return Stacked([as_dense(part, "a model of rows on disk") for part in parts])
-    if any(map(sparse.issparse, parts)):
+    if any(map(is_sparse, parts)):
+        from scipy import sparse
+
         return as_csr(sparse.vstack([sparse.csr_array(part) for part in parts], format="csr"))
     return np.concatenate(parts)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.spelling import closest
 from ratebound.base.types import Array
@@ -27,7 +26,7 @@ from ratebound.problem.frames import (
     unmasked,
 )
 from ratebound.problem.labels import Spelling, read_labels, spelling_of
-from ratebound.problem.matrices import as_csr
+from ratebound.problem.matrices import as_csr, is_sparse
 from ratebound.problem.values import Values, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text
@@ -63,7 +62,7 @@ class Population:
         classes: Sequence[Any] | None = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
-        self.X = as_csr(X) if sparse.issparse(X) else unmasked(X)
+        self.X = as_csr(X) if is_sparse(X) else unmasked(X)
         self.columns = columns_by_name(columns)
         check_order(X, {"y": y, "columns": columns, "weights": weights})
         parts = {"X": X, "y": y, "weights": weights}
@@ -209,7 +208,7 @@ class Population:
         if name in frame_columns(self.X):
             return self.X[name]
         feature = as_array(self.X)[:, [name]]
-        return (feature.toarray() if sparse.issparse(feature) else feature)[:, 0]
+        return (feature.toarray() if is_sparse(feature) else feature)[:, 0]
 
     def check_column(self, name: Name) -> None:
         """Raise where there is no such column."""

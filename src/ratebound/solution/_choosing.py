@@ -15,12 +15,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
 from ratebound.problem.frames import as_array, frame_columns, is_missing
-from ratebound.problem.matrices import as_csr
+from ratebound.problem.matrices import as_csr, is_sparse
 
 STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
 FEWEST = 32.0  # the fewest steps for one feature
@@ -61,7 +60,7 @@ def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale 
     """
     names, shape = frame_columns(features), np.shape(features)
     grid = _grid(len(names) if names else int(np.prod(shape[1:])), feature_scale)
-    if sparse.issparse(features):
+    if is_sparse(features):
         added = _added_by_entries(as_csr(features), grid)
     elif frame_columns(features) or np.asarray(features).dtype.kind not in "buif":
         added = _added_by_columns(columns_of(features), grid)

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp, softmax
 
 from ratebound.base.types import Array
 
@@ -46,6 +45,8 @@ class Calibration:
 
     def probability(self, scores: Array) -> Array:
         """The probability of yes (n,) at these scores (n,), or of each class (D, n) at (D, n)."""
+        from scipy.special import expit, softmax  # which take as long to load as NumPy
+
         with np.errstate(over="ignore"):  # infinite log odds are certain
             if scores.ndim == 2:  # at most 0, so that no odds are plus infinity
                 return np.asarray(softmax(self.odds(scores - scores.max(axis=0)), axis=0))
@@ -114,6 +115,8 @@ def _most_likely(sides: Array, targets: Array, counts: Array) -> list[float]:
 
     By Newton's method, with steps halved that overshoot.
     """
+    from scipy.special import expit, logit
+
     base = float(logit(np.average(targets, weights=counts)))
     flat = np.array([0.0, base])[: len(sides)]
 
@@ -158,6 +161,8 @@ def _fit_softmax(scores: Array, labels: Array, counts: Array, on: str, even: boo
 
 def _likeliest_softmax(apart: Array, targets: Array, counts: Array, start: Array, even: bool) -> Array:
     """Slope and intercepts (1 + D,) of the likeliest softmax, by Newton's method as `_most_likely`."""
+    from scipy.special import logsumexp, softmax
+
     classes = len(apart)
     free = 1 if even else 1 + classes
 

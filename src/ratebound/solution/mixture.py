@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
 from ratebound.problem.deciding import decided, decision_count, decision_shares, each_class, mean_score
 from ratebound.problem.frames import as_array, frame_columns, some
+from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -298,7 +298,7 @@ class Mixture:
 
     def _without_score(self, features: Any, scores: Array) -> str:
         row = int(np.argwhere(~np.isfinite(scores))[:, -1].min())
-        encoding = None if self.scorer.tables or issparse(features) else self.encoding
+        encoding = None if self.scorer.tables or is_sparse(features) else self.encoding
         if encoding is None or not encoding.from_frame or np.isfinite(features[row]).all():
             return f"row {row} has no score: its features hold NaN or infinite values"
         name = encoding.names[int(np.isfinite(features[row]).argmin())]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.tables.columns import (
@@ -65,13 +64,15 @@ class OneRow:
 
     def _written(self, places: list[int], values: Array) -> Any:
         if self.thin:
+            from scipy.sparse import csr_array
+
             held = np.flatnonzero(values)
             entries = (
                 values[held],
                 np.array(places, np.int32)[held],
                 np.array([0, len(held)], np.int32),
             )
-            return sparse.csr_array(entries, shape=(1, self.width))
+            return csr_array(entries, shape=(1, self.width))
         found = np.zeros((1, self.width), self.dtype)
         found[0, places] = values
         return found

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr
@@ -57,7 +56,9 @@ def _scales(matrix: Any, values: Array, missing: Array, weights: Array | None) -
 
 def transform_matrix(given: Any, columns: Sequence[Column]) -> Any:
     """The features of a sparse matrix, or of an array like it, whose columns are fitted."""
-    matrix = as_csr(sparse.csr_array(given))
+    from scipy.sparse import csr_array
+
+    matrix = as_csr(csr_array(given))
     scale = np.array([column.scale if isinstance(column, Number) else 1.0 for column in columns])
     flagged = np.array([isinstance(c, Number | Plain) and flags_gaps(c) for c in columns], dtype=int)
     first = np.cumsum(1 + flagged) - 1 - flagged  # feature of each column
@@ -69,4 +70,4 @@ def transform_matrix(given: Any, columns: Sequence[Column]) -> Any:
     missing = np.isnan(values) & filled[of]
     values[missing] = flagged[of[missing]]  # its own value becomes 0
     indices = (first[of] + missing * flagged[of]).astype(of.dtype)
-    return as_csr(sparse.csr_array((values, indices, matrix.indptr), shape=(matrix.shape[0], width)))
+    return as_csr(csr_array((values, indices, matrix.indptr), shape=(matrix.shape[0], width)))

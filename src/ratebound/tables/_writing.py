@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr
@@ -53,6 +52,8 @@ class Written:
 
     def as_matrix(self) -> Any:
         """The same as a sparse matrix."""
+        from scipy.sparse import csr_array
+
         places = [(f, v, False) for f, v in self.numbers] + [(f, c, True) for f, c in self.one_of]
         places.sort(key=lambda place: place[0])
         parts, counts = [], [np.zeros(1, np.int64)]
@@ -68,6 +69,6 @@ class Written:
             counts.append(filled.sum(axis=1))
         ends = np.cumsum(np.concatenate(counts))
         if not parts:
-            return sparse.csr_array((self.rows, self.width), dtype=self.dtype)
+            return csr_array((self.rows, self.width), dtype=self.dtype)
         entries = [np.concatenate(one) for one in zip(*parts, strict=True)]
-        return as_csr(sparse.csr_array((*entries, ends), shape=(self.rows, self.width)))
+        return as_csr(csr_array((*entries, ends), shape=(self.rows, self.width)))

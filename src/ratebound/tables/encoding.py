@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns, is_missing, some
-from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.problem.matrices import as_csr, as_dense, is_sparse
 from ratebound.tables._one_row import OneRow
 from ratebound.tables._sparse import transform_matrix
 from ratebound.tables._writing import Written
@@ -144,7 +143,7 @@ class Encoding:
             )
         if self.sparse:
             return self._transform_matrix(values)
-        if sparse.issparse(values):
+        if is_sparse(values):
             values = as_dense(values, "this model")
         lacking = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
         self._tell_missing(lacking.sum(axis=0).tolist(), len(values))
@@ -168,7 +167,9 @@ class Encoding:
         return features
 
     def _transform_matrix(self, values: Any) -> Any:
-        matrix = as_csr(sparse.csr_array(values))
+        from scipy.sparse import csr_array
+
+        matrix = as_csr(csr_array(values))
         if matrix.dtype.kind == "f":
             missing = matrix.indices[np.isnan(matrix.data)]
             counts = np.bincount(missing, minlength=len(self.columns)).tolist()

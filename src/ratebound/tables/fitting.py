@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.dates import DateOrder
 from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns
-from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.problem.matrices import as_csr, as_dense, is_sparse
 from ratebound.tables._sparse import fit_matrix
 from ratebound.tables.columns import (
     BEYOND,
@@ -82,7 +81,7 @@ def fit_encoding(
         raise ValueError("features= names columns, so X must be a DataFrame")
     counted, fills = _counted(weights), _fills(style, takes_missing)
     weights = None if weights is None else weights[counted]
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return _fit_array(as_array(X), counted, weights, style, fills)
     if not takes_sparse:
         return _fit_array(as_dense(X, "this model"), counted, weights, style, fills)
