@@ -65,6 +65,8 @@ class Experiment:
     model: Callable[[Splits, str | None], Model]  # on a device
     # The paper's data was never public: this is other data of the same structure, in a folder.
     stand_in: bool = False
+    # Adds to the populations, by seed and on a device, what a model has to be trained for.
+    prepare: Callable[[Splits, int, str | None], None] = lambda splits, seed, device: None
     shipped: str = ""  # what ships with the package, if the paper used other data
     epochs: int = 40
     batch_size: int = 512
@@ -79,6 +81,7 @@ class Experiment:
         """Compile the problem on the populations of one split, each with the same others beside it."""
         self.check(folder)
         splits = self.splits(folder, seed)
+        self.prepare(splits, seed, device)
         problem = Problem(error_rate(), self.promises(splits))
         parts = {name: compile(problem, getattr(splits, name), **splits.others) for name in POPULATIONS}
         steering = splits.others.get("steering")

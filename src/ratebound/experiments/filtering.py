@@ -6,8 +6,8 @@ from 0 on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,13 @@ from ratebound.datasets import Splits, load_filtering
 from ratebound.experiments.experiment import POPULATIONS, Experiment, Rates
 from ratebound.experiments.model_kinds import KEYPOINTS, lattices
 from ratebound.learners.lattice import Lattice
+from ratebound.learners.torch import TorchFit
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import loss_only_churn
 
 SIZE = (50, 6)  # lattices, and features of each
 EPOCHS, BATCH, RATE = 5, 512, 0.01  # of the regression
-
-
-def _splits(folder: Path, seed: int) -> Splits:
-    splits = load_filtering(folder, seed)
-    base = _regression(splits, seed)
-    for name in POPULATIONS:
-        population = getattr(splits, name)
-        population.columns["base"] = _decisions(base, population.features)
-    return splits
+FIRST = 3  # steps before one is recorded: libraries set themselves up in them
 
 
 def _promises(splits: Splits) -> list[Constraint]:
@@ -39,33 +32,58 @@ def _promises(splits: Splits) -> list[Constraint]:
     return [loss_only_churn(versus="base", region=region) <= 0.05 for region in regions]
 
 
-def _regression(splits: Splits, seed: int) -> Any:
-    """The base model: monotone lattices fitted to the real-valued label by least squares."""
+def _add_base(splits: Splits, seed: int, device: str | None) -> None:
+    """Give each population the base model's decisions: lattices fitted by least squares."""
     torch = import_torch()
-    rows = torch.as_tensor(splits.train.features)
-    target = torch.as_tensor(splits.train.column("label_real").astype(np.float32))
+    features = splits.train.features
+    learner = Lattice(*SIZE, KEYPOINTS, splits.monotone, learning_rate=RATE, device=device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Lattice(*SIZE, KEYPOINTS, splits.monotone).network(splits.train.features)
-        steps = [
-            {"params": [p], "lr": RATE * model.steps.get(n, 1.0)} for n, p in model.named_parameters()
-        ]
-        optimizer = torch.optim.Adam(steps)
-        for _ in range(EPOCHS):
-            for batch in torch.randperm(len(rows)).split(BATCH):
-                optimizer.zero_grad()
-                torch.nn.functional.mse_loss(model(rows[batch]), target[batch]).backward()
-                optimizer.step()
-                with torch.no_grad():
-                    model.project({name: p.data[None] for name, p in model.named_parameters()})
-    return model.eval()
+        fit = TorchFit(learner, learner.network(features), features, settings=1, outputs=1)
+        orders = [torch.randperm(len(features)) for _ in range(EPOCHS)]
+    target = torch.as_tensor(splits.train.column("label_real").astype(np.float32), device=fit.target)
+
+    def step(rows: Any) -> None:
+        fit.descend((fit.scores(rows) - target.index_select(0, rows)) * (2 / len(rows)))
+
+    batches = [rows for order in orders for rows in order.to(fit.target).split(BATCH)]
+    if fit.recordable:
+        _replay(step, batches, fit.count_on_device)
+    else:
+        for rows in batches:
+            step(rows)
+    for name in POPULATIONS:
+        population = getattr(splits, name)
+        population.columns["base"] = _decisions(fit, population.features)
 
 
-def _decisions(model: Any, features: NDArray[Any]) -> NDArray[np.bool_]:
+def _replay(step: Callable[[Any], None], batches: list[Any], prepare: Callable[[], None]) -> None:
+    """Take these steps on a GPU: one for each size of batch is recorded, and replayed."""
+    cuda = import_torch().cuda
+    beside, recordings = cuda.Stream(), {}
+    beside.wait_stream(cuda.current_stream())
+    with cuda.stream(beside):
+        for rows in batches[:FIRST]:
+            step(rows)
+    cuda.current_stream().wait_stream(beside)
+    prepare()
+    for rows in batches[FIRST:]:
+        if len(rows) not in recordings:
+            place, graph = rows.clone(), cuda.CUDAGraph()
+            with cuda.graph(graph):
+                step(place)
+            recordings[len(rows)] = place, graph
+        place, graph = recordings[len(rows)]
+        place.copy_(rows)
+        graph.replay()
+
+
+def _decisions(fit: TorchFit, features: NDArray[Any]) -> NDArray[np.bool_]:
     torch = import_torch()
+    fit.module.eval()
     with torch.no_grad():
-        parts = [model(part) for part in torch.as_tensor(features).split(65_536)]
-    found: NDArray[np.bool_] = (torch.cat(parts) >= 0).numpy()
+        parts = [fit.module(part.to(fit.target)) for part in torch.as_tensor(features).split(65_536)]
+    found: NDArray[np.bool_] = (torch.cat(parts) >= 0).cpu().numpy()
     return found
 
 
@@ -73,7 +91,8 @@ FILTERING = Experiment(
     name="filtering",
     title="Filtering",
     words="will a loan be repaid; in ten regions at most 5% of a base model's right decisions lost",
-    splits=_splits,
+    splits=load_filtering,
+    prepare=_add_base,
     promises=_promises,
     model=partial(lattices, count=SIZE[0], rank=SIZE[1]),
     stand_in=True,
