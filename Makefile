@@ -67,7 +67,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/together.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/thresholds.py
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/covered.py
 	$(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/monitor.py
 	$(BIN)/python benchmarks/new_rows.py --redraws 8

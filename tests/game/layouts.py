@@ -10,10 +10,11 @@ LAYOUTS = {  # name: device, constants to set
     "dense": (None, {}),
     "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
     "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
-    "bits, in chunks": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 48}),
+    "bits and lists": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "NARROW": 0, "SHORT": 2}),
     "torch": ("cpu", {}),
     "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),
     "torch, bits": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0}),
+    "torch, bits, in chunks": ("cpu", {"DENSE_ON_GPU": 0, "FEW": 0, "PER_SLICE": 0, "CHUNK": 48}),
 }
 
 
@@ -26,5 +27,5 @@ def game_with(layout, monkeypatch, compiled, player=None, **options):
     game = rb.Game(compiled, player, device=device, **options)
     for table in game.blocks:
         assert (table.membership is None) == ("bits" in layout)
-        assert isinstance(table.membership, places.Lists) == ("lists" in layout)
+        assert isinstance(table.membership, places.Lists) == ("lists" in layout and "bits" not in layout)
     return game

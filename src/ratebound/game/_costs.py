@@ -8,11 +8,13 @@ Two maps are needed each step, and never an array of rows × constraints:
 With two classes the T = 2 targets are no and yes, so the costs are those of a yes and of a no.
 
 With few cells the costs are a dense (1+m, cells) matrix. Where overlapping groups make many, costs
-stay over slices, and rows meet those directly (see `places`).
+stay over slices, and rows meet those directly (see `places`): in one way in NumPy and in another on a
+GPU, where no shape may depend on what is in an array.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,18 @@ from scipy import sparse
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.processes import total
-from ratebound.game._places import BYTES, BitPlaces, CellPlaces, Lists, Matrix, Places, slice_lists
+from ratebound.game._places import (
+    BYTES,
+    AllPlaces,
+    BitPlaces,
+    CellPlaces,
+    Cells,
+    Lists,
+    Matrix,
+    Places,
+    RowPlaces,
+    slice_lists,
+)
 from ratebound.problem.block import Block
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import rounded_up
@@ -30,6 +43,7 @@ DENSE_ON_GPU = 2**24
 FEW = 4096  # cells up to which going through all of them is cheaper than through the batch's rows
 PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits each as there are slices
 SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
+NARROW = 256  # slices up to which bits are never dearer than lists
 
 
 class Costs:
@@ -47,18 +61,23 @@ class Costs:
         net, costs = ((scale @ m).tocsr() for m in (block.net, block.costs))
         self.cells, self.targets = compiled.cell_count, len(compiled.targets)
         self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
+        self._cells: Cells | None = None
         if net.shape[0] * self.cells * self.targets <= 2 * limit:
             self.membership = Matrix(as_like(compiled.unpacked(slice(None)), example))
             self._costs = _Map(compiled.spread_each(costs), example)
         else:
             self._costs = _Map(costs, example)
-            few = self.cells <= max(FEW, PER_SLICE * compiled.slice_count)
-            lists = slice_lists(compiled, SHORT) if few else None
-            if lists is not None:
-                self.membership = Lists(compiled.slice_count, _on_device(lists, example))
-        if self.membership is None:
-            self.packed = _on_device(compiled.membership, example)
-            self.bits = as_like(BYTES, example)
+            size = compiled.slice_count
+            few = self.cells <= max(FEW, PER_SLICE * size)
+            lists, long = slice_lists(compiled, SHORT if few or size > NARROW else -1)
+            if few and not long.any():
+                self.membership = Lists(size, _on_device(lists.astype(np.intp), example))
+            elif namespace(example) is np:
+                self._cells = Cells(compiled.bits, lists, long, example)
+            else:
+                self._packed = _on_device(compiled.membership, example)
+                self._bits = as_like(BYTES, example)
+        self._latest: CellPlaces | None = None
         self._net = _Map(net.T, example)
         self._missed = _Map(costs.T, example)
         # What the costs come to where every decision is 0, which `net` counts from.
@@ -68,9 +87,25 @@ class Costs:
 
     def places(self, cells: Array) -> Places:
         """Where the rows of a batch, given by their cells (b,), are found."""
-        if self.membership is not None:
-            return CellPlaces(cells, self.cells, self.membership, self.example)
-        return BitPlaces(len(self.slice_weight), self.packed[cells], self.bits)
+        if self.membership is None and len(cells) < self.cells:
+            return self._rows(cells)
+        # Kept, for all rows at once are the same in every round.
+        if self._latest is None or self._latest.index is not cells:
+            if self.membership is not None:
+                self._latest = CellPlaces(cells, self.cells, self.membership, self.example)
+            else:
+                self._latest = AllPlaces(cells, self.cells, self._whole, self.example)
+        return self._latest
+
+    def _rows(self, cells: Array) -> RowPlaces | BitPlaces:
+        if self._cells is not None:
+            return self._cells.places(cells)
+        return BitPlaces(len(self.slice_weight), self._packed[cells], self._bits)
+
+    @cached_property
+    def _whole(self) -> RowPlaces | BitPlaces:
+        """Where the cells themselves are found."""
+        return self._rows(_on_device(np.arange(self.cells), self.example))
 
     def costs(self, weights: Array) -> Array:
         """Cost of missing each target at each cell (or slice), (K, T, ...), for weights (K, 1+m)."""

@@ -1,7 +1,7 @@
 """Where the rows of a batch meet the slices that rates are totalled over.
 
-Through their cells, where those are few, and a cell's slices are a row of a matrix or a short list;
-directly by their unpacked membership bits, where almost every row is a cell of its own.
+Through their cells, where those are fewer, and a cell's slices are a row of a matrix, a short list or
+bits; directly by short lists and bits, where most rows of a batch are a cell of their own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally, tally_kinds
+from ratebound.base.bits import Bits
 from ratebound.problem.compiled import CHUNK, ONES, Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
@@ -64,7 +64,7 @@ class CellPlaces:
 
     index: Array  # (b,)
     cells: int
-    membership: Matrix | Lists | Exactly
+    membership: Matrix | Lists | Exactly | RowPlaces | BitPlaces
     example: Array
 
     def spread(self, table: Array) -> Array:
@@ -84,12 +84,88 @@ class CellPlaces:
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""
+        return self._count
+
+    @cached_property
+    def _count(self) -> Array:  # kept, for all rows at once are the same in every round
         return self.membership.total(count(self.index, self.cells, self.example))
 
 
 @dataclass(frozen=True)
+class AllPlaces(CellPlaces):
+    """Each row is found at its cell, and costs of slices are summed up for each cell first."""
+
+    membership: RowPlaces | BitPlaces
+
+    def spread(self, table: Array) -> Array:
+        """What a table over slices (..., S) sums to for each row: (..., b)."""
+        return take(self.membership.spread(table), self.index)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The slices of each cell: as a list where they are few, else as bits; in NumPy."""
+
+    bits: Bits
+    lists: Array  # (w, cells), w small; filled up with S, which is none of them
+    long: Array  # (cells,) bool: whose lists would be too long, and are empty
+    example: Array
+
+    def places(self, cells: Array) -> RowPlaces:
+        """Where rows, given by their cells, are found."""
+        long = self.long.take(cells)
+        rows = np.flatnonzero(long)
+        if len(rows) == len(cells):
+            return RowPlaces(self.bits.of(cells), rows, rows[:0], self.lists[:0, :0], self.example)
+        short = np.flatnonzero(~long)
+        lists = self.lists.take(cells.take(short), axis=1).astype(np.intp)
+        return RowPlaces(self.bits.of(cells.take(rows)), rows, short, lists, self.example)
+
+
+@dataclass(frozen=True)
+class RowPlaces:
+    """Each row is found at its slices: some by short lists, the others by bits; in NumPy."""
+
+    bits: Bits  # of the rows below
+    long: Array  # (l,) the rows with bits
+    short: Array  # (s,) the other rows
+    lists: Array  # (w, s) and their slices, filled up with S
+    example: Array
+
+    def spread(self, table: Array) -> Array:
+        """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
+        if not len(self.short):
+            return np.stack([self.bits.spread(table[:, i]) for i in range(table.shape[1])], 1)
+        found = np.empty((*table.shape[:2], len(self.long) + len(self.short)), table.dtype)
+        filled = np.concatenate([table, np.zeros_like(table[..., :1])], -1)
+        found[..., self.short] = sum(filled.take(slices, -1) for slices in self.lists)
+        for i in range(table.shape[1]):  # one by one, for they differ in which slices are dear
+            found[:, i, self.long] = self.bits.spread(table[:, i])
+        return found
+
+    def total(self, values: Array) -> Array:
+        """Values (..., b) summed per slice: (..., S)."""
+        flat = values.reshape(-1, values.shape[-1]).astype(self.example.dtype, copy=False)
+        if not len(self.short):
+            found = self.bits.total(flat)
+        else:
+            found, few = self.bits.total(flat.take(self.long, 1)), flat.take(self.short, 1)
+            for slices in self.lists:
+                found += tally(few, slices, self.bits.width + 1)[:, :-1]
+        return found.reshape(*values.shape[:-1], -1)
+
+    def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
+        """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
+        return self.total(np.stack([kinds == kind for kind in range(count)], 1) * weight)
+
+    def count(self) -> Array:
+        """Rows of the batch in each slice: (1, S)."""
+        return self.total(np.ones((1, len(self.long) + len(self.short)), self.example.dtype))
+
+
+@dataclass(frozen=True)
 class BitPlaces:
-    """Each row is found by its membership bits, unpacked a chunk of rows at a time."""
+    """Each row is found by its membership bits, unpacked a chunk of rows at a time; on a GPU."""
 
     size: int  # S
     packed: Array  # (b, bytes)
@@ -135,7 +211,7 @@ class BitPlaces:
         return sum((0 * matrix[:, 0] + 1)[None] @ matrix for _, matrix in self._chunks())
 
 
-Places = CellPlaces | BitPlaces
+Places = CellPlaces | RowPlaces | BitPlaces
 
 
 def _product(flat: Array, matrix: Array) -> Array:
@@ -145,16 +221,16 @@ def _product(flat: Array, matrix: Array) -> Array:
     return (matrix @ flat.T).T
 
 
-def slice_lists(compiled: Compiled, longest: int) -> Array | None:
-    """Each cell's slices as a list (w, cells) filled up with S, or None where one is too long."""
+def slice_lists(compiled: Compiled, longest: int) -> tuple[Array, Array]:
+    """Each cell's slices as a list (w, cells) filled up with S, and where (cells,) one is too long."""
     lengths = ONES[compiled.membership].sum(axis=1, dtype=np.int64)
-    width = int(lengths.max())
-    if width > longest:
-        return None
-    members = compiled.lists
-    if members is None:
-        members = sparse.csr_array(compiled.unpacked(slice(None)))
-    lists = np.full((max(width, 1), compiled.cell_count), compiled.slice_count)
-    cells = np.repeat(np.arange(compiled.cell_count), lengths)
-    lists[np.arange(len(cells)) - members.indptr[cells], cells] = members.indices
-    return lists
+    long = lengths > longest
+    short = np.flatnonzero(~long)
+    width = int(lengths[short].max(initial=1))
+    lists = np.full((width, compiled.cell_count), compiled.slice_count, dtype=np.int32)
+    for start in range(0, len(short), CHUNK):
+        some = short[start : start + CHUNK]
+        cells, slices = np.nonzero(compiled.unpacked(some))
+        ends = lengths[some].cumsum()
+        lists[np.arange(len(cells)) - (ends - lengths[some])[cells], some[cells]] = slices
+    return lists, long

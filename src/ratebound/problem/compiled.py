@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base import processes
+from ratebound.base.bits import Bits
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
@@ -232,33 +233,27 @@ class Compiled:
             return None
         from scipy import sparse
 
-        found = [sparse.csr_array(inside) for _, inside in self._chunks()]
+        chunks = range(0, self.cell_count, CHUNK)
+        found = [sparse.csr_array(self.unpacked(slice(at, at + CHUNK)), dtype=float) for at in chunks]
         return sparse.vstack(found, format="csr")
 
-    def _chunks(self) -> Iterator[tuple[slice, Array]]:
-        """The cells, some at a time, with their membership (chunk, slices) as numbers."""
-        for start in range(0, self.cell_count, CHUNK):
-            chunk = slice(start, start + CHUNK)
-            yield chunk, self.unpacked(chunk).astype(np.float64)
+    @cached_property
+    def bits(self) -> Bits:
+        """Membership (cells, slices) as bits that numbers are multiplied with."""
+        return Bits(self.slice_count, self.membership)
 
     def per_slice(self, per_cell: Array) -> Array:
         """Totals per cell (K, cells) summed to totals per slice (K, slices)."""
         if self.lists is not None:
             return (self.lists.T @ per_cell.T).T
-        totals = np.zeros((len(per_cell), self.slice_count))
-        for chunk, inside in self._chunks():
-            totals += per_cell[:, chunk] @ inside
-        return totals
+        return self.bits.total(_narrowed(per_cell)).astype(np.float64, copy=False)
 
     def spread(self, per_slice: Any) -> Array:
         """Coefficients per slice (r, slices) spread to coefficients per cell (r, cells)."""
         if self.lists is not None:
             found = (self.lists @ per_slice.T).T
             return found.toarray() if is_sparse(found) else found
-        spread = np.empty((per_slice.shape[0], self.cell_count))
-        for chunk, inside in self._chunks():
-            spread[:, chunk] = per_slice @ inside.T
-        return spread
+        return self.bits.spread(per_slice.toarray() if is_sparse(per_slice) else per_slice)
 
     def spread_each(self, coefficients: Any) -> Array:
         """Coefficients (r, j * slices) spread to (r, j * cells), for each of j decisions or targets."""
@@ -343,6 +338,12 @@ class Compiled:
                 for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
                     found[name][k] = at
         return found
+
+
+def _narrowed(counts: Array) -> Array:
+    """The same numbers, in single precision where they are integers whose sums are exact in it too."""
+    whole = abs(counts).sum(axis=-1).max(initial=0) < 2**24 and (counts == np.rint(counts)).all()
+    return counts.astype(np.float32) if whole else counts
 
 
 def bit(membership: Array, index: int) -> Array:

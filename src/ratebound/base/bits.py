@@ -1,0 +1,125 @@
+"""Products with a matrix of zeros and ones that is kept as bits, eight to a byte.
+
+Where numba is installed, a few vectors are multiplied with the bits themselves: a column's bits of many
+rows at a time say where to add. More vectors, or any where numba is missing, are multiplied with numbers:
+rows are unpacked some at a time, so that the numbers stay in the cache and are never all there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ratebound.base import jit
+from ratebound.base.types import Array
+
+Block = tuple[slice, Array]  # some rows, and their numbers
+AT_ONCE = 2**18  # numbers that are unpacked at a time
+KEPT = 2**21  # numbers up to which they are unpacked once, and kept
+FEW = 4  # vectors up to which products with the bits themselves are faster
+REORDERED = {"reassoc", "nsz"}  # sums in any order, as in every product; what is infinite stays so
+
+
+@dataclass(frozen=True, eq=False)
+class Bits:
+    """A matrix (rows, width) of zeros and ones."""
+
+    width: int
+    packed: Array  # (rows, bytes) uint8, as `numpy.packbits` gives them
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def of(self, rows: Array) -> Bits:
+        """Some of the rows."""
+        return Bits(self.width, self.packed.take(rows, axis=0))
+
+    @cached_property
+    def _words(self) -> Array:
+        """The same bits (words, rows) as uint32: column 32 i + j is bit j ^ 7 of word i."""
+        padded = np.zeros((len(self), -(-self.width // 32) * 4), dtype=np.uint8)
+        padded[:, : self.packed.shape[1]] = self.packed
+        return np.ascontiguousarray(padded.view("<u4").T, dtype=np.uint32)
+
+    def spread(self, table: Array) -> Array:
+        """Numbers per column (r, width) summed for each row: (r, rows)."""
+        found = np.zeros((len(table), len(self)), dtype=table.dtype)
+        if len(table) <= FEW and jit.available():
+            _spread(self._words, np.ascontiguousarray(table), found)
+            return found
+        used = np.flatnonzero(table.any(axis=0))  # often few: most rates make only one decision dear
+        if len(used) > self.width // 4:
+            blocks = self._unpacked(table.dtype)
+        else:
+            table, blocks = table[:, used], self._picked(used, table.dtype)
+        for rows, inside in blocks:
+            found[:, rows] = (inside @ table.T).T  # faster than table @ inside.T
+        return found
+
+    def total(self, values: Array) -> Array:
+        """Numbers per row (r, rows) summed for each column: (r, width)."""
+        found = np.zeros((len(values), self.width), dtype=values.dtype)
+        if len(values) <= FEW and jit.available():
+            _total(self._words, np.ascontiguousarray(values), found)
+            return found
+        for rows, inside in self._unpacked(values.dtype):
+            found += values[:, rows] @ inside
+        return found
+
+    def _unpacked(self, dtype: Any) -> Iterable[Block]:
+        """Some rows at a time, as numbers (some, width)."""
+        blocks = (
+            (rows, np.unpackbits(self.packed[rows], axis=1, count=self.width).astype(dtype))
+            for rows in self._steps(self.width)
+        )
+        if len(self) * self.width > KEPT:
+            return blocks
+        if dtype not in self._kept:
+            self._kept[dtype] = list(blocks)
+        return self._kept[dtype]
+
+    @cached_property
+    def _kept(self) -> dict[Any, list[Block]]:
+        return {}
+
+    def _picked(self, columns: Array, dtype: Any) -> Iterator[Block]:
+        """Some rows at a time, these columns of them as numbers (some, columns)."""
+        at, shift = columns >> 3, (~columns & 7).astype(np.uint8)
+        for rows in self._steps(len(columns)):
+            yield rows, ((self.packed[rows].take(at, axis=1) >> shift) & 1).astype(dtype)
+
+    def _steps(self, columns: int) -> Iterator[slice]:
+        step = max(AT_ONCE // max(columns, 1), 64)
+        return (slice(start, start + step) for start in range(0, len(self), step))
+
+
+@jit.loop(fastmath=REORDERED)
+def _spread(words: Any, table: Any, found: Any) -> None:
+    zero = found.dtype.type(0)
+    for k in range(table.shape[0]):
+        into = found[k]
+        for column in range(table.shape[1]):
+            number = table[k, column]
+            if number != zero:
+                bit = np.uint32(1) << np.uint32((column & 31) ^ 7)
+                word = words[column >> 5]
+                for row in range(word.shape[0]):
+                    into[row] += number if word[row] & bit else zero
+
+
+@jit.loop(fastmath=REORDERED)
+def _total(words: Any, values: Any, found: Any) -> None:
+    zero = found.dtype.type(0)
+    for k in range(values.shape[0]):
+        value = values[k]
+        for column in range(found.shape[1]):
+            bit = np.uint32(1) << np.uint32((column & 31) ^ 7)
+            word = words[column >> 5]
+            summed = zero
+            for row in range(word.shape[0]):
+                summed += value[row] if word[row] & bit else zero
+            found[k, column] = summed
