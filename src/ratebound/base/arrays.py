@@ -6,6 +6,7 @@ The rest of the game is written once, with methods and operators both kinds of a
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +29,18 @@ def as_like(values: Array, array: Array) -> Array:
     if namespace(array) is np:
         return np.asarray(values, dtype=array.dtype)
     return namespace(array).as_tensor(values, dtype=array.dtype, device=array.device)
+
+
+def as_numpy(array: Array) -> Array:
+    """An array of either kind in NumPy; one on a GPU is waited for."""
+    return array if namespace(array) is np else array.detach().cpu().numpy()
+
+
+def joined_in_numpy(parts: Sequence[Array]) -> Array:
+    """Arrays of either kind one after the other in NumPy; those on a GPU come in one transfer."""
+    if any(namespace(part) is np for part in parts):
+        return np.concatenate(list(map(as_numpy, parts)))
+    return as_numpy(namespace(parts[0]).cat(list(parts)))
 
 
 def eye(size: int, array: Array) -> Array:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ratebound.base import processes
+from ratebound.base.arrays import as_numpy, joined_in_numpy, namespace
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game._folding import Folded
@@ -18,7 +20,7 @@ from ratebound.game.fold_models import FoldModels
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import Trace, Values, joined, on_frontier, score_pieces, values_of
+from ratebound.game.trace import Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of
@@ -26,12 +28,13 @@ from ratebound.rates.kinds import TWO
 
 FEW = 32  # rows on which a fit is compared with its scorer
 JUDGE = "judge"  # what a trace calls the judge's rows among those watched
+AT_ONCE = 2**27  # numbers of iterates that wait on a GPU, at most
 THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """An iterate of each of K settings, before it is evaluated."""
+    """An iterate of each of K settings, before it is evaluated; its arrays may be on a GPU."""
 
     parameters: Array  # (K, P)
     multipliers: Array  # (K, 1+m)
@@ -47,8 +50,12 @@ class Iterate:
         together = np.hstack([self.parameters, self.multipliers])
         return np.asarray(np.isfinite(together).all(axis=1))
 
+    @property
+    def parts(self) -> tuple[Array, ...]:
+        return self.parameters, self.multipliers, self.learned, self.round
+
     def only(self, chosen: Array) -> Iterate:
-        return Iterate(*(getattr(self, part.name)[chosen] for part in fields(self)))
+        return Iterate(*(part[chosen] for part in self.parts))
 
 
 @dataclass
@@ -65,7 +72,7 @@ class Keeper:
     folds: Folded | None = None  # where rows are judged by the models that did not see them
     progress: bool | None = None  # whether to show how far a pass over rows on disk has come
     pieces: list[Trace] = field(default_factory=list)
-    waiting: list[Iterate] = field(default_factory=list)  # to be evaluated, where rows are on disk
+    waiting: list[Iterate] = field(default_factory=list)  # to be evaluated, all at once
     latest: Trace | None = None
     last: int | None = None  # the round that was kept last
     diverged: set[int] = field(default_factory=set)
@@ -113,6 +120,11 @@ class Keeper:
         )
 
     @property
+    def deferred(self) -> bool:
+        """Whether iterates are evaluated all at once, in the end."""
+        return self.compiled.stored or (self.fit.batched and self.folds is None)
+
+    @property
     def kept(self) -> bool:
         """Whether there are iterates."""
         return bool(self.pieces or self.waiting)
@@ -121,17 +133,26 @@ class Keeper:
         """Keep the present iterate of every setting that is still finite, after `done` rounds.
 
         `multipliers` are the weights (K, 1+m), `learned` the thresholds (K, L) that go with them.
-        Rows on disk are read once for all iterates, in the end.
+        Rows on disk are read once for all iterates, in the end; nor does a GPU wait for each of them.
         """
         if self.last == done:
             return
         self.last = done
-        now = Iterate(self.fit.parameters(), multipliers, learned, np.full(len(multipliers), done))
+        rounds = np.full(len(multipliers), done)
+        if self.deferred:
+            self.waiting.append(Iterate(self.fit.snapshot(), multipliers, learned, rounds))
+            if processes.count() > 1:
+                self._check_copies(self.fit.parameters())
+            if (
+                self.fit.batched
+                and len(self.waiting) * math.prod(self.waiting[0].parameters.shape) > AT_ONCE
+            ):
+                self._evaluate()
+            return
+        learned = as_numpy(learned)
+        now = Iterate(self.fit.parameters(), as_numpy(multipliers), learned, rounds)
         if processes.count() > 1:
             self._check_copies(now.parameters)
-        if self.compiled.stored:
-            self.waiting.append(now)
-            return
         scores = self.fit.all_scores()
         if self.latest is None:
             self._check_fit(now.parameters, scores, len(multipliers))
@@ -166,27 +187,28 @@ class Keeper:
         """Evaluate all iterates that wait for it, in one pass over the rows."""
         if not self.waiting:
             return
-        settings = np.tile(np.arange(len(self.waiting[0].parameters)), len(self.waiting))
-        every = Iterate(*map(np.concatenate, zip(*map(astuple, self.waiting), strict=True)))
+        settings = np.tile(np.arange(len(self.waiting[0])), len(self.waiting))
+        every = Iterate(*map(joined_in_numpy, zip(*(each.parts for each in self.waiting), strict=True)))
         self.waiting = []
-        finite = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
-        if not self.pieces and len(finite):
-            few, scorer = np.arange(min(len(self.compiled.cells), FEW)), self.fit.scorer
-            scores = scorer.scores(every.parameters[finite], self.compiled.features.take(few))
-            sound = np.isfinite(scores).reshape(len(scores), -1).all(axis=1)
-            finite = finite[np.logical_and.reduce(processes.gathered(sound))]
-        self.diverged |= set(settings[np.setdiff1d(np.arange(len(settings)), finite)].tolist())
-        if not len(finite):
+        if self.latest is None and not self.compiled.stored:
+            first = every.parameters[:1]
+            self._check_scores(first, as_numpy(next(self.fit.score_pieces(self.compiled, first))))
+        sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
+        chosen, finite = every.only(sound), np.ones(len(sound), dtype=bool)
+        values = self._values(self.compiled, chosen, finite) if len(sound) else None
+        finite = np.logical_and.reduce(processes.gathered(finite))
+        sound, chosen = sound[finite], chosen.only(finite)
+        self.diverged |= set(np.delete(settings, sound).tolist())
+        if values is None or not len(sound):
             return
-        chosen, thresholds = every.only(finite), self._thresholds(every.learned[finite])
+        watched = {name: self._values(other, chosen) for name, other in self.others.items()}
+        self._add(chosen, settings[sound], values.only(finite), watched)
 
-        def there(rows: Compiled) -> Values:
-            scores = score_pieces(rows, self.fit.scorer, chosen.parameters)
-            with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
-                return values_of(rows, _counted(scores, shown), thresholds)
-
-        watched = {name: there(other) for name, other in self.others.items()}
-        self._add(chosen, settings[finite], there(self.compiled), watched)
+    def _values(self, rows: Compiled, iterates: Iterate, finite: Array | None = None) -> Values:
+        """The exact values of iterates on some rows; `finite` (N,) is told whose scores are not."""
+        with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
+            scores = _noted(self.fit.score_pieces(rows, iterates.parameters), shown, finite)
+            return values_of(rows, scores, self._thresholds(iterates.learned))
 
     def _add(
         self,
@@ -236,13 +258,18 @@ class Keeper:
         expected = (settings, rows) if decisions == 2 else (settings, decisions, rows)
         if np.shape(scores) != expected:
             raise ValueError(f"{name}.all_scores() has shape {np.shape(scores)}, expected {expected}")
-        few, scorer = np.arange(min(rows, FEW)), self.fit.scorer
+        self._check_scores(parameters, scores)
+
+    def _check_scores(self, parameters: Array, scores: Array) -> None:
+        """Raise where scores of the first rows are not those that the scorer gives."""
+        few, scorer = np.arange(min(len(self.compiled.cells), FEW)), self.fit.scorer
         given = self.compiled.inputs if scorer.tables else self.compiled.features
         deployed, trained = scorer.scores(parameters, rows_of(given, few)), scores[..., few]
         finite = np.isfinite(deployed) & np.isfinite(trained)
         if not np.allclose(deployed[finite], trained[finite], rtol=1e-3, atol=1e-3):
             raise ValueError(
-                f"{name}.all_scores() differs from what its scorer gives for the same parameters"
+                f"{type(self.fit).__name__}.all_scores() differs from what its scorer gives for the "
+                "same parameters"
             )
 
     def summary(self) -> str:
@@ -279,11 +306,16 @@ class Keeper:
         return replace(self.trace(), ended=ended)
 
 
-def _counted(scores: Iterator[Array], shown: Any) -> Iterator[Array]:
-    """The same pieces of scores, whose rows a bar counts."""
+def _noted(scores: Iterator[Array], shown: Any, finite: Array | None) -> Iterator[Array]:
+    """The same pieces of scores, whose rows a bar counts; models with others than numbers are noted."""
+    flags = []
     for piece in scores:
         shown.update(piece.shape[-1])
+        if finite is not None:
+            flags.append(namespace(piece).isfinite(piece).reshape(len(piece), -1).all(-1))
         yield piece
+    if finite is not None:  # in the end, since a GPU would be waited for
+        finite &= np.logical_and.reduce(list(map(as_numpy, flags)))
 
 
 def _thinned(trace: Trace) -> Trace:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
             "trace": taken_apart(
                 [_parts(joined(keeper.pieces))] if keeper.pieces else [], arrays, "trace"
             ),
-            "waiting": taken_apart(list(map(astuple, keeper.waiting)), arrays, "waiting"),
+            "waiting": taken_apart([each.parts for each in keeper.waiting], arrays, "waiting"),
             "held": taken_apart(held, arrays, "held"),
         }
         file.write(document, arrays)

@@ -107,7 +107,7 @@ class Taken(Turns):
         return move
 
     def weighed(self) -> tuple[Array, Array]:
-        return _to_numpy(self.state.multipliers.weights), _to_numpy(self.state.thresholds)
+        return _copied(self.state.multipliers.weights), _copied(self.state.thresholds)
 
     def held(self) -> dict[str, Any] | None:
         own = self.fit.held()
@@ -175,8 +175,9 @@ def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
     return (Recorded if fit.recordable else Taken)(game, fit, *rest)
 
 
-def _to_numpy(array: Any) -> Array:
-    return array if namespace(array) is np else array.detach().cpu().numpy()
+def _copied(array: Array) -> Array:
+    """What replays will not move."""
+    return array if namespace(array) is np else array.clone()
 
 
 def _tensors(node: Any) -> list[Any]:

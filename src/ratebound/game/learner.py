@@ -13,7 +13,7 @@ game sees models only through these types. To add a model, subclass `Learner` an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -27,7 +27,7 @@ from ratebound.game.opponents import MANY, opponent
 from ratebound.game.players import Player, SwapRegret
 from ratebound.game.scorer import Scorer
 from ratebound.game.settings import checked_rates, settings_of
-from ratebound.game.trace import Trace, scores_on
+from ratebound.game.trace import Trace, score_pieces, scores_on
 from ratebound.problem.frames import rows_of
 from ratebound.tables.columns import Style as Style
 
@@ -69,10 +69,15 @@ class Fit(ABC):
     """
 
     scorer: Scorer  # turns its parameters and any rows into scores
+    batched: bool = False  # whether kept iterates are best evaluated all at once, by `score_pieces`
 
     @abstractmethod
     def parameters(self) -> Array:
         """A copy of the parameters of each model, (K, P)."""
+
+    def snapshot(self) -> Array:
+        """The parameters (K, P) as `parameters` gives them, but where the model is: nobody waits."""
+        return self.parameters()
 
     @abstractmethod
     def all_scores(self) -> Array:
@@ -81,6 +86,10 @@ class Fit(ABC):
     def watched_scores(self, other: Compiled) -> Array:
         """Scores (K, n) of all rows of another compiled problem."""
         return scores_on(other, self.scorer, self.parameters())
+
+    def score_pieces(self, other: Compiled, parameters: Array) -> Iterator[Array]:
+        """Scores (M, b) of any models (M, P) on some rows of a problem at a time, in order."""
+        return score_pieces(other, self.scorer, parameters)
 
 
 class Taking(Fit):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 CHUNK = 32_768  # rows scored at a time outside training
+BIAS = 1023  # of the exponent of a number in double precision
 BLOCK = 256  # rows of each of the equal blocks that modules of one's own are given
 
 
@@ -98,7 +99,7 @@ class TorchScorer(Scorer):
     def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         wide = flat.double()
         parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
-        return rounded(import_torch().cat(parts, dim=-1), flat.numpy())
+        return rounded(import_torch().cat(parts, dim=-1), flat)
 
     def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         found = []
@@ -149,7 +150,7 @@ def scores_from(output: Any, rows: int, outputs: int, settings: int | None = Non
     )
 
 
-def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
+def rounded(scores: torch.Tensor, parameters: torch.Tensor) -> torch.Tensor:
     """Scores (n,) or (D, n) of a model (P,), or of each of (K, P), in single precision.
 
     They are without digits made by rounding.
@@ -157,9 +158,15 @@ def rounded(scores: torch.Tensor, parameters: Array) -> torch.Tensor:
     Near 0, where large terms cancel, those are more than single precision drops. So scores are multiples
     of 2^-32 times the model's largest parameter, rounded up to a power of two.
     """
-    _, exponents = np.frexp(np.abs(parameters).max(axis=-1, initial=0.0))
-    exponents = exponents.reshape(exponents.shape + (1,) * (scores.ndim - exponents.ndim))
-    steps = import_torch().as_tensor(np.ldexp(1.0, exponents - 32), device=scores.device)
+    torch = import_torch()
+    largest = (
+        parameters.abs().amax(-1)
+        if parameters.shape[-1]
+        else parameters.new_zeros(parameters.shape[:-1])
+    )
+    _, exponents = torch.frexp(largest)
+    exponents = exponents.reshape(exponents.shape + (1,) * (scores.ndim - exponents.ndim)).long()
+    steps = (exponents - 32 + BIAS << 52).view(torch.float64)  # 2^(exponent - 32), whose bits these are
     return ((scores / steps).round() * steps).float()
 
 

@@ -21,16 +21,10 @@ from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
 from ratebound.learners._copies import chance, check_alike, set_chance
 from ratebound.learners._descent import Descent
+from ratebound.learners._on_device import OnDevice
 from ratebound.learners._precision import backward_in, check_precision, forward_in
-from ratebound.learners._stacking import Stacked, stacked_forward
-from ratebound.learners._torch_scorer import (
-    CHUNK,
-    TorchScorer,
-    as_tensor,
-    rounded,
-    scores_from,
-    unflatten,
-)
+from ratebound.learners._stacking import stacked_forward
+from ratebound.learners._torch_scorer import TorchScorer, as_tensor, scores_from, unflatten
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import as_dense
 from ratebound.problem.stored import StoredRows
@@ -86,7 +80,9 @@ class Network(Stepping):
         if processes.count() > 1:
             check_alike(module)
             module.load_state_dict(processes.of_first(module.state_dict()))
-        return TorchFit(self, module, features, settings, outputs)
+        fit = TorchFit(self, module, features, settings, outputs)
+        fit.rows_there[id(rows)] = rows, fit.X
+        return fit
 
 
 @dataclass(frozen=True)
@@ -155,8 +151,10 @@ class TorchFit(Descending):
         self.scorer = TorchScorer(module, outputs)
         self.target = torch.device(spec.device or "cpu")
         self.device = None if self.target.type == "cpu" else self.target
+        self.batched = self.device is not None
+        self.gpu = self.target if self.target.type == "cuda" else None
         self.X: Any = features if stored else as_tensor(features).to(self.target)
-        self._watched: dict[int, tuple[Compiled, Any]] = {}  # other problems, their rows on the device
+        self.rows_there: dict[int, tuple[Rows, Any]] = {}  # of problems, on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         self.shapes = {name: p.shape for name, p in trained.items()}
@@ -189,7 +187,7 @@ class TorchFit(Descending):
     def randomness(self, seed: int) -> Iterator[None]:
         """A context in which `seed` decides all chance in training, such as dropout."""
         torch = import_torch()
-        with torch.random.fork_rng(devices=[] if self.device is None else [self.device]):
+        with torch.random.fork_rng(devices=[] if self.gpu is None else [self.gpu]):
             torch.manual_seed(seed + processes.rank())
             yield
 
@@ -199,7 +197,7 @@ class TorchFit(Descending):
         nn = import_torch().nn
         chance = (nn.Dropout, nn.modules.dropout._DropoutNd)
         return (
-            self.device is not None
+            self.gpu is not None
             and not isinstance(self.X, StoredRows)
             and processes.count() == 1
             and self.own_optimizer is None
@@ -210,12 +208,6 @@ class TorchFit(Descending):
     def count_on_device(self) -> None:
         """Count the steps where they are taken, for a step that is replayed."""
         self.descent.steps = import_torch().tensor(float(self.descent.steps), device=self.target)
-
-    def watched_scores(self, other: Compiled) -> Array:
-        """Scores of all rows of another compiled problem, computed where the model is."""
-        if self.device is None:
-            return self.scorer.scores(self.parameters(), other.features)
-        return self._all_scores(self._rows_of(other))
 
     def judged_scores(self, judge: Compiled, rows: Any) -> torch.Tensor:
         """Scores of these rows of another problem, as the model would give them if deployed."""
@@ -228,10 +220,10 @@ class TorchFit(Descending):
         return found
 
     def _rows_of(self, other: Compiled) -> Any:
-        """The rows of another problem where the model is; it is kept, so that its id is not reused."""
-        if id(other) not in self._watched:
-            self._watched[id(other)] = other, as_tensor(other.features).to(self.target)
-        return self._watched[id(other)][1]
+        """The rows of a problem where the model is; it is kept, so that its id is not reused."""
+        if id(other) not in self.rows_there:
+            self.rows_there[id(other)] = other, as_tensor(other.features).to(self.target)
+        return self.rows_there[id(other)][1]
 
     def scores(self, rows: Any) -> torch.Tensor:
         """(K, b) or (K, D, b) scores of these rows, detached; the graph is kept for `descend`."""
@@ -282,13 +274,13 @@ class TorchFit(Descending):
     def held(self) -> dict[str, Any] | None:
         if self.own_optimizer is not None:
             return None
-        everyone = processes.gathered(chance(self.device))
+        everyone = processes.gathered(chance(self.gpu))
         return {"parameters": self.parameters(), "descent": self.descent.held(), "chance": everyone}
 
     def take_up(self, held: dict[str, Any]) -> None:
         self._take_over(held["parameters"])
         self.descent.take_up(held["descent"])
-        set_chance(held["chance"][processes.rank()], self.device)
+        set_chance(held["chance"][processes.rank()], self.gpu)
 
     def restore(self, parameters: Array) -> None:
         self._take_over(parameters)
@@ -308,38 +300,41 @@ class TorchFit(Descending):
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
+        found: Array = self.snapshot().cpu().numpy()
+        return found
+
+    def snapshot(self) -> torch.Tensor:
+        """A copy of the same where the model is."""
         fixed = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         held = {
             name: fixed[name].expand(self.settings, *shape) for name, shape in self.scorer.shapes.items()
         }
         parts = [part.reshape(self.settings, -1) for part in (held | self._state()).values()]
-        found: Array = import_torch().cat(parts, dim=1).detach().cpu().numpy()
+        found: torch.Tensor = import_torch().cat(parts, dim=1).detach()
         return found
 
     def all_scores(self) -> Array:
         """(K, n) or (K, D, n) scores of all rows, as the deployed model gives them."""
         if self.device is None:
             return self.scorer.scores(self.parameters(), self.X.numpy())
-        return self._all_scores(self.X)
+        return self._whole(self.X)
 
-    def _all_scores(self, X: Any) -> Array:
-        """Scores computed on the device; rounded like the scorer's, where that computes in double."""
-        torch = import_torch()
-        self.module.eval()
-        with torch.no_grad():
-            score = self._forward if self.scorer.in_double is None else self._in_double
-            parts = [score(rows) for rows in X.split(CHUNK)]
-        self.module.train()
-        found: Array = torch.cat(parts, dim=-1).cpu().numpy()
+    def watched_scores(self, other: Compiled) -> Array:
+        """Scores of all rows of another compiled problem, computed where the model is."""
+        if self.device is None:
+            return self.scorer.scores(self.parameters(), other.features)
+        return self._whole(self._rows_of(other))
+
+    def score_pieces(self, other: Compiled, parameters: Array) -> Iterator[Any]:
+        if self.device is None or other.stored:
+            return super().score_pieces(other, parameters)
+        return self._on_device.pieces(parameters, self._rows_of(other))
+
+    def _whole(self, X: torch.Tensor) -> Array:
+        pieces = list(self._on_device.pieces(self.parameters(), X))
+        found: Array = import_torch().cat(pieces, dim=-1).cpu().numpy()
         return found
 
-    def _in_double(self, rows: torch.Tensor) -> torch.Tensor:
-        state = {name: part.double() for name, part in self._state().items()}
-        wide = self._wide(state, rows.double())
-        return rounded(scores_from(wide, len(rows), self.outputs, self.settings), self.parameters())
-
     @cached_property
-    def _wide(self) -> Stacked:
-        """The scorer's module in double precision, where the rows are."""
-        module = copy.deepcopy(self.scorer.in_double).to(self.target)
-        return stacked_forward(module, set(self.shapes))
+    def _on_device(self) -> OnDevice:
+        return OnDevice(self.scorer, self.target, together=self.settings > 1)

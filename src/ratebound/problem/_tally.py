@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ratebound.base.arrays import as_numpy, namespace, tally_kinds
 from ratebound.base.types import Array
 from ratebound.problem.block import Block
 from ratebound.problem.deciding import decided_at, rounded_up
@@ -40,20 +41,28 @@ def evaluated(
             raise ValueError(f"scores of {start:,} rows: expected {len(problem.cells):,}")
         values = np.tile(problem.offset, (models, 1))
         for j, block in enumerate(problem.blocks):
-            weight = per_decision(problem, counts[i, j], models)
+            weight = per_decision(problem, as_numpy(counts[i, j]), models)
             values += (block.net @ weight.T).T
         found.append(values)
     return found
 
 
-def in_cells(problem: Compiled, decided: Array, block: Block, rows: slice) -> Array:
+def in_cells(problem: Compiled, decided: Any, block: Block, rows: slice) -> Any:
     """What these rows count for in each cell, decided 1, 2, ..., (K * (D - 1), cells).
 
-    `decided` are their decisions (K, b).
+    `decided` are their decisions (K, b). Those on a GPU are counted there; weights, whose sum would
+    depend on the order of the rows, are not.
     """
     size, others, cells = problem.cell_count, problem.decisions - 1, problem.cells[rows]
     weights = problem.weights_in(block, rows)
-    counted = [np.bincount(cells + row * size, weights, (others + 1) * size)[size:] for row in decided]
+    if namespace(decided) is not np and weights is None:
+        index = namespace(decided).as_tensor(cells, device=decided.device)
+        double = decided.new_empty(0, dtype=namespace(decided).float64)
+        kinds = tally_kinds(decided.long(), others + 1, index, size, 1.0, double)
+        return kinds[:, 1:].reshape(-1, size)
+    counted = [
+        np.bincount(cells + row * size, weights, (others + 1) * size)[size:] for row in as_numpy(decided)
+    ]
     return np.array(counted, dtype=float).reshape(len(decided) * others, size)
 
 
@@ -64,7 +73,7 @@ def per_decision(problem: Compiled, in_cells: Array, models: int) -> Array:
 
 def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Array | float:
     if not isinstance(at, str):
-        return rounded_up(at, dtype)
+        return rounded_up(at, str(dtype).removeprefix("torch."))
     if at not in known:
         raise ValueError(f"threshold {at!r} is learned with the model: pass thresholds={{{at!r}: ...}}")
     return known[at]

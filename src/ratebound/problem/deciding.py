@@ -53,12 +53,17 @@ def decided_at(scores: Array, at: Array | float) -> Array:
     >>> decided_at(np.array([[0.5, 1.0, 2.0]]), 1.0)
     array([[False,  True,  True]])
     """
+    if isinstance(at, np.ndarray) and namespace(scores) is not np:
+        at = namespace(scores).as_tensor(at, device=scores.device)
     if scores.ndim == 2:
-        return np.asarray(scores >= at)
-    if not np.any(at):
+        found: Array = scores >= at
+        return found
+    if isinstance(at, float) and not at:
         return decided(scores)
-    offsets = np.pad(np.broadcast_to(at, (len(scores), scores.shape[1] - 1)), ((0, 0), (1, 0)))
-    return decided(scores - offsets[:, :, None])
+    offsets = at + 0 * scores[:, 1:, 0]
+    return decided(
+        namespace(scores).concatenate([scores[:, :1], scores[:, 1:] - offsets[:, :, None]], 1)
+    )
 
 
 def decision_count(scores: Array) -> int:
