@@ -14,6 +14,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ratebound.learners import _interpolation_loops as loops
 
 ROWS, NUMBERS = 2**12, 2**19  # rows and products at a time on a CPU, so that they stay in its cache
 ON_DEVICE = 2**16, 2**26  # and elsewhere, where only memory bounds them
@@ -67,6 +70,7 @@ class _Interpolation(torch.autograd.Function):
         return output.div_(lattices)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         inputs, table, subsets, slopes = ctx.saved_tensors
         gradient = gradients[0] / ctx.lattices
@@ -78,6 +82,8 @@ class _Interpolation(torch.autograd.Function):
 
 def _ways(inputs: Tensor, table: Tensor) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
     """How totals over lattices and gradients by the table are computed where these tensors are."""
+    if loops.takes(inputs, table):
+        return loops.totals, loops.table_gradient
     return plain_totals, plain_table_gradient
 
 
