@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ratebound.learners import _kernels
 from ratebound.learners._interpolation import coefficients, interpolate
 from ratebound.learners._shapes import Pair, least_rise, project_lattices, project_line, project_order
 
@@ -75,6 +76,7 @@ class Lattices(nn.Module):
 
     number_columns: Tensor  # (numbers,) of the rows
     category_columns: Tensor  # (categories,)
+    columns: Tensor  # (F,), of the numbers, then of the categories
     start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
     steepness: Tensor  # (numbers, k - 1), one over its length; 0 for those that only fill up the array
     sign: Tensor  # (numbers, 1)
@@ -103,11 +105,14 @@ class Lattices(nn.Module):
         self._fix_categories([f for f in features if isinstance(f, Categorical)])
         self._fix("number_columns", self.numbers, torch.long)
         self._fix("category_columns", self.categories, torch.long)
+        self._fix("columns", [*self.numbers, *self.categories], torch.long)
         place = {feature: i for i, feature in enumerate((*self.numbers, *self.categories))}
         shaped = [bool(f.sign if isinstance(f, Numeric) else f.order) for f in features]
         self._fix("subsets", [[place[i] for i in subset] for subset in self.chosen], torch.long)
         self._fix("monotone", [[shaped[i] for i in subset] for subset in self.chosen], torch.bool)
         self.monotone = self.monotone.T.contiguous()
+        most = (f.size if isinstance(f, Categorical) else self.filler.shape[1] for f in features)
+        self.most_values = 1 + max(most)  # of a feature, one for missing included
         self.has_monotone = bool(self.monotone.any())  # known here, so that no GPU is asked later
         self._start()
 
@@ -176,16 +181,27 @@ class Lattices(nn.Module):
                 f"expected rows of {width} features, as trained on, got {tuple(rows.shape)}"
             )
         table = coefficients(state["vertices"])
-        inputs = (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
-        settings = torch.arange(len(state["vertices"]), device=rows.device)
-        subsets = (self.subsets + width * settings[:, None, None]).flatten(0, 1)
-        scores = interpolate(inputs, table, subsets, len(self.chosen))
+        settings, subsets = len(state["vertices"]), self.subsets
+        if settings > 1:
+            firsts = width * torch.arange(settings, device=rows.device)
+            subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
+        scores = interpolate(self._inputs(state, rows), table, subsets, len(self.chosen))
         scores = scores + state["bias"][:, None] if "bias" in state else scores
         return scores if self.outputs == 1 else scores.view(models, self.outputs, -1).transpose(1, 2)
 
     def alone(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """K parameters of each name (K, ...) as those of K times `outputs` models of one output."""
         return state if self.outputs == 1 else {name: p.flatten(0, 1) for name, p in state.items()}
+
+    def _inputs(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        """(K·F, b) inputs of lattices, in [-1, 1] once projected."""
+        numbers, categories = state["number_values"], state["category_values"]
+        if rows.requires_grad or not _kernels.fit(self.rank, rows, numbers, categories, self.start):
+            return (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
+        from ratebound.learners._calibrators_triton import Pieces, inputs_of
+
+        fixed = self.columns, self.start, self.steepness, self.sizes, self.offsets
+        return inputs_of(rows, numbers, categories, Pieces(*fixed, self.most_values))
 
     def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """(K, F, b) of the features, numbers first; in [0, 1] once projected."""

@@ -29,6 +29,13 @@ def project_line(values: Any) -> Any:
     """
     torch = import_torch()
     size = values.shape[-1]
+    if values.is_cuda:
+        from ratebound.learners import _kernels
+
+        if size <= _kernels.LINE and _kernels.fit(1, values):
+            from ratebound.learners import _shapes_triton
+
+            return _shapes_triton.project_line(values)
     place = torch.arange(size, device=values.device)
     first, last = place[:, None], place[None, :]
     # Sums are of differences from the first value, which keeps them short where values are alike.
@@ -105,6 +112,13 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
     tensor([0.0000, 1.5000, 1.0000, 1.5000])
     """
     torch = import_torch()
+    if vertices.is_cuda:
+        from ratebound.learners import _kernels
+
+        if _kernels.fit(len(monotone), vertices):
+            from ratebound.learners import _shapes_triton
+
+            return _shapes_triton.project_lattices(vertices, monotone, sweeps)
     found = vertices.clone()
     sides = [_sides(found, d) for d in range(len(monotone))]
     pushed = monotone.to(found.dtype)  # 0 where a lattice's input is free

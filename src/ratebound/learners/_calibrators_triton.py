@@ -1,0 +1,178 @@
+"""Calibrators of lattice models on a GPU, one kernel forward and one back, written in Triton.
+
+`_lattice_network` says what they are, in PyTorch's operations, and runs those where Triton is missing.
+The gradient by a keypoint's value is a sum over rows of the hat function around it; sums are taken in a
+fixed order, without atomic additions, so that results repeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+WARPS = 4
+ROWS = 32 * WARPS  # one for each thread
+SLOTS = 16  # values whose gradient a thread sums up at a time
+PROGRAMS = 1024  # as many as keep a large GPU busy
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What is fixed: which columns there are, where pieces begin, and where categories' values do."""
+
+    columns: Tensor  # (F,), numbers first
+    start: Tensor  # (numbers, k - 1)
+    steepness: Tensor  # (numbers, k - 1)
+    sizes: Tensor  # (categories, 1)
+    offsets: Tensor  # (categories, 1)
+    largest: int  # the most values of any feature, one for missing included
+
+
+def inputs_of(rows: Tensor, numbers: Tensor, categories: Tensor, pieces: Pieces) -> Tensor:
+    """(K·F, b) of rows (b, F), in [-1, 1] once projected; numbers (K, n, k + 1), categories (K, c)."""
+    apply: Any = _Calibration.apply  # torch has no types for it
+    found: Tensor = apply(rows, numbers, categories, pieces)
+    return found
+
+
+class _Calibration(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, numbers: Tensor, categories: Tensor, pieces: Pieces) -> Tensor:
+        settings, features = len(numbers), len(pieces.columns)
+        found = numbers.new_empty(settings * features, len(rows))
+        if len(rows):
+            _forward[triton.cdiv(len(rows), ROWS), features, settings](
+                rows, *rows.stride(), numbers.contiguous(), categories.contiguous(), found,
+                *_given(pieces), len(rows), *_shape(numbers, categories), ROWS=ROWS, num_warps=WARPS,
+            )  # fmt: skip
+        ctx.pieces, ctx.shapes = pieces, (numbers.shape, categories.shape)
+        ctx.save_for_backward(rows, numbers, categories)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        rows, numbers, categories = ctx.saved_tensors
+        settings, features = len(numbers), len(ctx.pieces.columns)
+        slots = triton.cdiv(ctx.pieces.largest, SLOTS)
+        parts = max(1, min(PROGRAMS // (settings * features * slots), triton.cdiv(len(rows), 4 * ROWS)))
+        size = triton.cdiv(triton.cdiv(len(rows), parts), ROWS) * ROWS
+        found = numbers.new_empty(parts, numbers.numel() + categories.numel())
+        _backward[settings * features, slots, parts](
+            rows, *rows.stride(), gradients[0].contiguous(), found, found.shape[1], size,
+            *_given(ctx.pieces), len(rows), *_shape(numbers, categories), features,
+            SLOTS=SLOTS, ROWS=ROWS, num_warps=WARPS,
+        )  # fmt: skip
+        summed = found[0] if parts == 1 else found.sum(0)
+        first = summed[: numbers.numel()].view_as(numbers)
+        return None, first, summed[numbers.numel() :].view_as(categories), None
+
+
+def _given(pieces: Pieces) -> tuple[Tensor, ...]:
+    return pieces.columns, pieces.start, pieces.steepness, pieces.sizes, pieces.offsets
+
+
+def _shape(numbers: Tensor, categories: Tensor) -> tuple[int, int, int]:
+    """Numbers, keypoints of each, and values of all categories."""
+    return numbers.shape[1], numbers.shape[2] - 1, categories.shape[1]
+
+
+@triton.jit
+def _slot(code, size):
+    """Where the value of a code is among those of its category; NaN and unknown codes have the last."""
+    known = (code >= 0) & (code < size)
+    return tl.where(known, code, size.to(code.dtype)).to(tl.int32)
+
+
+@triton.jit
+def _forward(
+    table, by_row, by_column, numbers, categories, found,
+    columns, start, steepness, sizes, offsets, rows, count, keypoints, values, ROWS: tl.constexpr,
+):  # fmt: skip
+    """A feature of a setting in a block of rows."""
+    feature, setting = tl.program_id(1), tl.program_id(2)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
+    column = tl.load(columns + feature)
+    x = tl.load(table + row.to(tl.int64) * by_row + column * by_column, mask=inside, other=0.0)
+    if feature < count:
+        own = numbers + (setting * count + feature) * (keypoints + 1)
+        start += feature * (keypoints - 1)
+        steepness += feature * (keypoints - 1)
+        missing = x != x
+        at = tl.where(missing, 0.0, x)
+        last = tl.load(own)
+        value = tl.zeros((ROWS,), x.dtype) + last
+        for j in range(keypoints - 1):
+            here = tl.load(own + j + 1)
+            share = (at - tl.load(start + j)) * tl.load(steepness + j)
+            value += (here - last) * tl.minimum(tl.maximum(share, 0.0), 1.0)
+            last = here
+        value = tl.where(missing, tl.load(own + keypoints), value)
+    else:
+        own = categories + setting * values + tl.load(offsets + feature - count)
+        value = tl.load(own + _slot(x, tl.load(sizes + feature - count)), mask=inside, other=0.0)
+    place = (setting * tl.num_programs(1) + feature).to(tl.int64) * rows
+    tl.store(found + place + row, 2 * value - 1, mask=inside)
+
+
+@triton.jit
+def _piece(start, steepness, number, pieces):
+    """Where pieces begin, one over their lengths, and the share of each that lies below any number."""
+    fits = (number >= 0) & (number < pieces)
+    begins = tl.load(start + number, mask=fits, other=0.0)[:, None]
+    rises = tl.load(steepness + number, mask=fits, other=0.0)[:, None]
+    return begins, rises, tl.where(number < 0, 1.0, 0.0).to(begins.dtype)[:, None]
+
+
+@triton.jit
+def _passed(x, piece):
+    """(SLOTS, ROWS) shares of pieces below x: all of what is before the first, none after the last."""
+    return tl.minimum(tl.maximum((x[None, :] - piece[0]) * piece[1], piece[2]), 1.0)
+
+
+@triton.jit
+def _backward(
+    table, by_row, by_column, gradient, found, total, size,
+    columns, start, steepness, sizes, offsets, rows, count, keypoints, values, features,
+    SLOTS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The gradient by some values of a feature of a setting over some blocks of rows."""
+    own, part = tl.program_id(0), tl.program_id(2)
+    feature, setting = own % features, own // features
+    slot = tl.program_id(1) * SLOTS + tl.arange(0, SLOTS)
+    table += tl.load(columns + feature) * by_column
+    gradient += own.to(tl.int64) * rows
+    end = min(part * size + size, rows)
+    summed = tl.zeros((SLOTS, ROWS), found.dtype.element_ty)
+    if feature < count:
+        slots = keypoints + 1
+        place = (setting * count + feature) * slots
+        start += feature * (keypoints - 1)
+        steepness += feature * (keypoints - 1)
+        before = _piece(start, steepness, slot - 1, keypoints - 1)
+        after = _piece(start, steepness, slot, keypoints - 1)
+        of_missing = (slot == keypoints)[:, None]
+        for first in range(part * size, end, ROWS):
+            row = first + tl.arange(0, ROWS)
+            x = tl.load(table + row.to(tl.int64) * by_row, mask=row < rows, other=0.0)
+            g = tl.load(gradient + row, mask=row < rows, other=0.0)
+            missing = x != x
+            at = tl.where(missing, 0.0, x)
+            hat = tl.where(of_missing, 1.0, _passed(at, before) - _passed(at, after))
+            summed += tl.where(missing[None, :] == of_missing, hat * g[None, :], 0.0)
+    else:
+        slots = tl.load(sizes + feature - count).to(tl.int32) + 1
+        place = (tl.num_programs(0) // features * count * (keypoints + 1)
+                 + setting * values + tl.load(offsets + feature - count).to(tl.int32))  # fmt: skip
+        for first in range(part * size, end, ROWS):
+            row = first + tl.arange(0, ROWS)
+            x = tl.load(table + row.to(tl.int64) * by_row, mask=row < rows, other=0.0)
+            g = tl.load(gradient + row, mask=row < rows, other=0.0)
+            chosen = _slot(x, slots - 1)[None, :] == slot[:, None]
+            summed += tl.where(chosen, g[None, :], 0.0)
+    tl.store(found + part.to(tl.int64) * total + place + slot, 2 * tl.sum(summed, 1), mask=slot < slots)

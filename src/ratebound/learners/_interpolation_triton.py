@@ -1,0 +1,241 @@
+"""Interpolation in small lattices on a GPU, one kernel forward and one back, written in Triton.
+
+The arithmetic is that of `_interpolation`, which says what it is and runs where Triton is missing. A
+thread has a row, or a few, and all products of its inputs in registers; the coefficients are the same
+for all rows. Sums are taken in a fixed order, without atomic additions, so that results repeat: where
+there are too few rows to fill the device, lattices are dealt out to several programs (forward), or rows
+are (back), and what each finds is summed at the end. Block sizes follow from the shapes by rule, so that
+a round can be recorded as a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+WARPS, EACH = 2, 1  # threads of a program, over 32, and rows of a thread
+ACCUMULATED = 64  # coefficients whose gradient a thread sums up at a time
+PROGRAMS = 2048  # as many as keep a large GPU busy
+
+
+def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -> Tensor:
+    """As `_interpolation.interpolate`, for lattices of at most `_kernels.MOST` inputs."""
+    apply: Any = _Interpolation.apply  # torch has no types for it
+    found: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
+    return found
+
+
+class _Interpolation(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, differentiate: bool
+    ) -> Tensor:
+        inputs, table, subsets = (x.contiguous() for x in (inputs, table, subsets))
+        settings, rows = len(table) // lattices, inputs.shape[1]
+        features = len(inputs) // settings
+        block = 32 * WARPS * EACH
+        blocks = triton.cdiv(rows, block)
+        parts = min(lattices, max(1, PROGRAMS // max(1, settings * blocks)))
+        size = triton.cdiv(lattices, parts)
+        parts = triton.cdiv(lattices, size)
+        kept = features if differentiate else 0
+        found = inputs.new_empty(parts, settings, kept + 1, rows)  # slopes, and the sum after them
+        if rows:
+            _forward[blocks, parts, settings](
+                inputs, table, subsets, found, rows, features, lattices, size,
+                SLOPES=differentiate, LOW=_bits(table.shape[2]), HIGH=_bits(table.shape[1]),
+                ROWS=block, num_warps=WARPS,
+            )  # fmt: skip
+        summed = found[0] if parts == 1 else found.sum(0)
+        ctx.lattices = lattices
+        ctx.save_for_backward(inputs, table, subsets, summed)
+        return summed[:, kept]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, table, subsets, summed = ctx.saved_tensors
+        gradient = gradients[0].contiguous()
+        by_inputs = (summed[:, :-1] * gradient[:, None]).view_as(inputs)
+        high, low = table.shape[1:]
+        rows, alone = inputs.shape[1], 32 * WARPS
+        taken = min(high, max(1, ACCUMULATED // low))  # of the upper products
+        programs = len(table) * (high // taken)
+        parts = max(1, min(PROGRAMS // programs, triton.cdiv(rows, 2 * alone)))
+        size = triton.cdiv(triton.cdiv(rows, parts), alone) * alone
+        found = table.new_empty(parts, *table.shape)
+        _backward[len(table), high // taken, parts](
+            inputs, gradient, subsets, found, rows, ctx.lattices, size,
+            LOW=_bits(low), HIGH=_bits(high), TAKEN=taken, ROWS=alone, num_warps=WARPS,
+        )  # fmt: skip
+        return by_inputs, found[0] if parts == 1 else found.sum(0), None, None, None
+
+
+def _bits(size: int) -> int:
+    return size.bit_length() - 1
+
+
+@triton.jit
+def _gathered(inputs, subsets, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr):
+    """The inputs of a lattice from the first on, each (ROWS,)."""
+    z = ()
+    for d in tl.static_range(COUNT):
+        feature = tl.load(subsets + (FIRST + d))
+        z = z + (tl.load(inputs + feature * rows + row, mask=inside, other=0.0),)
+    return z
+
+
+@triton.jit
+def _products(z, first, COUNT: tl.constexpr, WITHOUT: tl.constexpr):
+    """(2^COUNT, ROWS) products of the subsets of inputs, one left out, all times the first (ROWS,)."""
+    # The number of a product is known to the compiler, which drops the factors that are one.
+    number = tl.arange(0, 2**COUNT)[:, None]
+    found = tl.broadcast_to(first[None, :], (2**COUNT, first.shape[0]))
+    for d in tl.static_range(COUNT):
+        if d != WITHOUT:
+            found = found * tl.where(((number >> d) & 1) != 0, z[d][None, :], 1.0)
+    return found
+
+
+@triton.jit
+def _add_slopes(
+    out, subsets, by_products, z, scale, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr
+):
+    """Add the slope by each input to what its feature has; by_products (2^COUNT, ROWS)."""
+    number = tl.arange(0, 2**COUNT)[:, None]
+    for d in tl.static_range(COUNT):
+        others = _products(z, scale, COUNT, d)
+        with_it = tl.where(((number >> d) & 1) != 0, by_products, 0.0)
+        slope = tl.sum(with_it * others, 0)
+        place = out + tl.load(subsets + (FIRST + d)) * rows + row
+        tl.store(place, tl.load(place, mask=inside) + slope, mask=inside)
+
+
+@triton.jit
+def _forward(
+    inputs, table, subsets, found, rows, features, lattices, size,
+    SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Some lattices of a setting in a block of rows."""
+    part, setting = tl.program_id(1), tl.program_id(2)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
+    one = tl.full((ROWS,), 1.0, table.dtype.element_ty)
+    lower, upper = tl.arange(0, 2**LOW)[:, None], tl.arange(0, 2**HIGH)[:, None]
+    own = (part * tl.num_programs(2) + setting).to(tl.int64)
+    scale = one / lattices
+    if SLOPES:
+        totals = found + (own * (features + 1) + features) * rows
+        found += own * (features + 1) * rows
+        zeroed = found + row
+        for _ in range(features):
+            tl.store(zeroed, tl.zeros_like(one), mask=inside)
+            zeroed += rows
+        tl.debug_barrier()  # a thread may find another's zeros
+        # Inputs are numbered through all settings, but what is found has one more for each.
+        found -= setting.to(tl.int64) * features * rows
+    else:
+        totals = found + own * rows
+    total = tl.zeros_like(one)
+    for lattice in range(part * size, min(part * size + size, lattices)):
+        place = setting * lattices + lattice
+        chosen = subsets + place * (LOW + HIGH)
+        entries = table + place.to(tl.int64) * 2 ** (LOW + HIGH)
+        below = _gathered(inputs, chosen, rows, row, inside, 0, LOW)
+        above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
+        low, high = _products(below, one, LOW, -1), _products(above, one, HIGH, -1)
+        by_high, by_low = tl.zeros_like(high), tl.zeros_like(low)
+        for q in tl.static_range(2**LOW):
+            entry = tl.zeros_like(high)
+            for p in tl.static_range(2**HIGH):
+                entry = tl.where(upper == p, tl.load(entries + (p * 2**LOW + q)), entry)
+            by_high += entry * tl.sum(tl.where(lower == q, low, 0.0), 0)[None, :]
+            if SLOPES:
+                by_low = tl.where(lower == q, tl.sum(entry * high, 0)[None, :], by_low)
+        total += tl.sum(by_high * high, 0)
+        if SLOPES:
+            _add_slopes(found, chosen, by_low, below, scale, rows, row, inside, 0, LOW)
+            _add_slopes(found, chosen, by_high, above, scale, rows, row, inside, LOW, HIGH)
+    tl.store(totals + row, total * scale, mask=inside)
+
+
+@triton.jit
+def _backward(
+    inputs, gradient, subsets, found, rows, lattices, size,
+    LOW: tl.constexpr, HIGH: tl.constexpr, TAKEN: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The gradient by some coefficients of a lattice over some blocks of rows."""
+    place, upper, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    gradient += (place // lattices).to(tl.int64) * rows
+    chosen = subsets + place * (LOW + HIGH)
+    number = upper * TAKEN + tl.arange(0, TAKEN)[:, None]
+    one = tl.full((ROWS,), 1.0, found.dtype.element_ty)
+    summed = tl.zeros((TAKEN, 2**LOW, ROWS), found.dtype.element_ty)
+    for first in range(part * size, min(part * size + size, rows), ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = row < rows
+        below = _gathered(inputs, chosen, rows, row, inside, 0, LOW)
+        above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
+        own = tl.load(gradient + row, mask=inside, other=0.0)
+        high = tl.broadcast_to(own[None, :], (TAKEN, ROWS))
+        for d in tl.static_range(HIGH):
+            high = high * tl.where(((number >> d) & 1) != 0, above[d][None, :], 1.0)
+        summed += high[:, None, :] * _products(below, one, LOW, -1)[None, :, :]
+    entries = (part * tl.num_programs(0) + place).to(tl.int64) * 2 ** (LOW + HIGH)
+    across = number * 2**LOW + tl.arange(0, 2**LOW)[None, :]
+    tl.store(found + entries + across, tl.sum(summed, 2) / lattices)
+
+
+def coefficients(vertices: Tensor) -> Tensor:
+    """As `_interpolation.coefficients`, for lattices of at most `_kernels.MOST` inputs."""
+    apply: Any = _Coefficients.apply
+    found: Tensor = apply(vertices)
+    return found
+
+
+class _Coefficients(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, vertices: Tensor) -> Tensor:
+        settings, corners, lattices = vertices.shape
+        rank = _bits(corners)
+        found = vertices.new_empty(settings * lattices, 2 ** (rank - rank // 2), 2 ** (rank // 2))
+        _transform(vertices.contiguous(), found, back=False)
+        ctx.shape = vertices.shape
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        found = gradients[0].new_empty(ctx.shape)
+        _transform(found, gradients[0].contiguous(), back=True)
+        return found
+
+
+def _transform(vertices: Tensor, table: Tensor, back: bool) -> None:
+    """From vertices to the table, or back from the gradient by the table to that by vertices."""
+    settings, corners, lattices = vertices.shape
+    taken = max(1, min(triton.next_power_of_2(lattices), 1024 // corners))
+    _walsh[triton.cdiv(lattices, taken), settings](
+        vertices, table, lattices, RANK=_bits(corners), TAKEN=taken, BACK=back, num_warps=4
+    )
+
+
+@triton.jit
+def _walsh(vertices, table, lattices, RANK: tl.constexpr, TAKEN: tl.constexpr, BACK: tl.constexpr):
+    """Some lattices of a setting: input by input, so that equal values cancel to the last bit."""
+    setting = tl.program_id(1).to(tl.int64)
+    lattice = tl.program_id(0) * TAKEN + tl.arange(0, TAKEN)[:, None]
+    corner = tl.arange(0, 2**RANK)[None, :]
+    inside = (lattice < lattices) & (corner >= 0)
+    vertices += (setting * 2**RANK + corner) * lattices + lattice
+    table += (setting * lattices + lattice) * 2**RANK + corner
+    x = tl.load(table if BACK else vertices, mask=inside, other=0.0)
+    for _ in tl.static_range(RANK):
+        # The lowest bit of a corner's number becomes the highest: the next input is the lowest then.
+        low, high = tl.split(tl.reshape(x, (TAKEN, 2 ** (RANK - 1), 2)))
+        less, more = (high - low) * 0.5, (low + high) * 0.5
+        x = tl.join(-less if BACK else more, more if BACK else less)
+        x = tl.reshape(tl.permute(x, (0, 2, 1)), (TAKEN, 2**RANK))
+    tl.store(vertices if BACK else table, x, mask=inside)
