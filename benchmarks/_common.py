@@ -86,7 +86,7 @@ def tell(cells: Mapping[str, float], aims: Sequence[Aim], file: Path | None) -> 
     """Print the aims, or write them with what was measured; the smaller a cell's number, the better."""
     if file is not None:
         found = {"cells": dict(cells), "aims": [asdict(aim) for aim in aims]}
-        file.write_text(json.dumps(found, indent=1))
+        file.write_text(json.dumps(found, indent=1, default=float))
     elif aims:
         print(f"\n### Aims\n\n{aims_table(aims)}")
 

@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and PyTorch are
 
 import numpy as np
 import torch
-from _common import machine, markdown
+from _common import Aim, machine, markdown, options, tell, worst_of
 from tqdm import tqdm
 
 import ratebound as rb
@@ -311,54 +311,49 @@ def table(results: Results, batch: int, device: str) -> str:
     return markdown(["m", "groups", *names, *others], lines)
 
 
-def aims(results: Results, device: str) -> list[str]:
-    """What was aimed at, and whether it was reached."""
-    found = []
-    for settings in SETTINGS:
-        name = contender("Torch", settings)
-        for most, low, high in ((1.5, 0, 100), (2.0, 1000, 1000)):
-            said = f"m <= {high}" if low == 0 else f"m = {high}"
-            words = f"{name} at most {most}x its unconstrained step at {said}, {in_batches(1024)}"
-            own = ratios(pick(results, 1024, low, high), name, f"{name}, free")
-            found.append(verdict(words, most, own))
+def aims(results: Results, device: str) -> list[Aim]:
+    """What was aimed at, each with the case that is furthest from it."""
+    one, found = contender("Torch", 1), []
+    if any("Cooper" in times for times in results.values()):
+        words = f"{one}: faster than Cooper in every cell"
+        found.append(compared(words, 1.0, results, one, "Cooper", "peer"))
+    for name, most, high in (
+        *((contender("Torch", settings), 1.5, 100) for settings in SETTINGS),
+        *((contender("Torch", settings), 2.0, 1000) for settings in SETTINGS),
+    ):
+        words = f"{name}: its unconstrained step at m <= {high}, {in_batches(1024)}"
+        few = {key: times for key, times in results.items() if key[0] == 1024 and key[1] <= high}
+        found.append(compared(words, most, few, name, f"{name}, free"))
     for batch in sorted({key[0] for key in results}):
+        there = {key: times for key, times in results.items() if key[0] == batch}
         if device == "cpu":
-            words = (
-                f"NumPy constrained no dearer than PyTorch unconstrained, m <= 20, {in_batches(batch)}"
-            )
-            few = ratios(pick(results, batch, 0, 20), contender("NumPy", 1), "PyTorch")
-            found.append(verdict(words, 1.0, few))
+            few = {key: times for key, times in there.items() if key[1] <= 20}
+            words = f"NumPy under m <= 20 constraints beside PyTorch without any, {in_batches(batch)}"
+            found.append(compared(words, 1.0, few, contender("NumPy", 1), "PyTorch", "peer"))
         for learner in ("NumPy", "Torch") if device == "cpu" else ("Torch",):
             many, one = (contender(learner, settings) for settings in reversed(SETTINGS))
-            everything = pick(results, batch, 0, 10**9)
-            free = np.median(list(ratios(everything, f"{many}, free", f"{one}, free").values()))
-            words = f"{many} at most 8x K = 1 (unconstrained {free:.1f}x), {in_batches(batch)}"
-            found.append(verdict(words, 8.0, ratios(everything, many, one)))
-    return found
+            free = np.median([t[f"{many}, free"] / t[f"{one}, free"] for t in there.values()])
+            words = f"{many}: K = 1 (unconstrained {free:.1f}x), {in_batches(batch)}"
+            found.append(compared(words, 8.0, there, many, one))
+    return [aim for aim in found if aim is not None]
 
 
-def pick(results: Results, batch: int, low: int, high: int) -> Results:
-    return {key: t for key, t in results.items() if key[0] == batch and low <= key[1] <= high}
+def compared(
+    words: str, most: float, results: Results, own: str, other: str, by: str = "floor"
+) -> Aim | None:
+    """One aim for all problems on which both contenders were measured."""
+    beside = {"who": other} if by == "peer" else {}
+    cases = [
+        Aim(words, most, times[own], by=by, note=case(key), **{by: times[other]}, **beside)
+        for key, times in results.items()
+        if own in times and other in times
+    ]
+    return worst_of(cases) if cases else None
 
 
-def ratios(results: Results, above: str, below: str) -> dict[str, float]:
-    """Ratios of two contenders, by the problem they were measured on."""
-    return {
-        f"m = {m}, {layout}": times[above] / times[below]
-        for (_, m, layout), times in results.items()
-        if above in times
-    }
-
-
-def verdict(words: str, most: float, found: dict[str, float]) -> str:
-    if not found:
-        return f"- not measured: {words}"
-    where, worst = max(found.items(), key=lambda item: item[1])
-    kept = sum(ratio <= most for ratio in found.values())
-    return (
-        f"- {'met' if worst <= most else 'MISSED'}: {words}: in {kept} of {len(found)} cases, "
-        f"the worst {worst:.2f}x ({where})"
-    )
+def case(key: tuple[int, int, str]) -> str:
+    batch, m, layout = key
+    return f"{in_batches(batch)}, m = {m}, {layout}"
 
 
 def in_batches(batch: int) -> str:
@@ -366,7 +361,7 @@ def in_batches(batch: int) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--player", choices=PLAYERS, default="external", help="who plays λ")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of the Torch learner")
     parser.add_argument("--constraints", type=int, nargs="+", default=COUNTS, metavar="M")
@@ -387,7 +382,6 @@ def main() -> None:
     data = make_data(random)
     batches = {min(size, ROWS): make_batches(size, random) for size in given.batches}
     results: Results = {}
-    start = time.perf_counter()
     for m, layout in tqdm([*itertools.product(given.constraints, LAYOUTS)], disable=None, leave=False):
         groups = make_groups(layout, m, data, random)
         games = make_games(data, groups, given.player, given.device)
@@ -403,8 +397,8 @@ def main() -> None:
     print("constraints" + ("; Cooper is constrained, one setting." if cooper and not on_gpu else "."))
     for size in batches:
         print(f"\n### {in_batches(size).capitalize()}\n\n{table(results, size, given.device)}")
-    print("\n### Aims\n", *aims(results, given.device), sep="\n")
-    print(f"\nTook {time.perf_counter() - start:.0f} s.")
+    cells = {f"{case(key)}: {name}": ms for key, times in results.items() for name, ms in times.items()}
+    tell(cells, aims(results, given.device), given.json)
 
 
 if __name__ == "__main__":
