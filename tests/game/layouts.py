@@ -10,6 +10,7 @@ LAYOUTS = {  # name: device, constants to set
     "dense": (None, {}),
     "lists": (None, {"DENSE_ON_CPU": 0, "SHORT": 99}),
     "bits": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0}),
+    "bits, loops": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "MANY": 0}),
     "bits and lists": (None, {"DENSE_ON_CPU": 0, "FEW": 0, "PER_SLICE": 0, "NARROW": 0, "SHORT": 2}),
     "torch": ("cpu", {}),
     "torch, lists": ("cpu", {"DENSE_ON_GPU": 0, "SHORT": 99}),

@@ -1,8 +1,8 @@
 """Products with a matrix of zeros and ones that is kept as bits, eight to a byte.
 
-Where numba is installed, a few vectors are multiplied with the bits themselves: a column's bits of many
-rows at a time say where to add. More vectors, or any where numba is missing, are multiplied with numbers:
-rows are unpacked some at a time, so that the numbers stay in the cache and are never all there.
+A few vectors may be multiplied with the bits themselves, by loops that numba compiles: a column's bits
+of many rows at a time say where to add. Otherwise they are multiplied with numbers: some rows at a time
+are unpacked, so that the numbers stay in the cache and are never all there.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ class Bits:
 
     width: int
     packed: Array  # (rows, bytes) uint8, as `numpy.packbits` gives them
+    loops: bool = False  # whether numba may be used, which takes a second to load
 
     def __len__(self) -> int:
         return len(self.packed)
 
     def of(self, rows: Array) -> Bits:
         """Some of the rows."""
-        return Bits(self.width, self.packed.take(rows, axis=0))
+        return Bits(self.width, self.packed.take(rows, axis=0), self.loops)
 
     @cached_property
     def _words(self) -> Array:
@@ -48,7 +49,7 @@ class Bits:
     def spread(self, table: Array) -> Array:
         """Numbers per column (r, width) summed for each row: (r, rows)."""
         found = np.zeros((len(table), len(self)), dtype=table.dtype)
-        if len(table) <= FEW and jit.available():
+        if self.loops and len(table) <= FEW:
             _spread(self._words, np.ascontiguousarray(table), found)
             return found
         used = np.flatnonzero(table.any(axis=0))  # often few: most rates make only one decision dear
@@ -63,7 +64,7 @@ class Bits:
     def total(self, values: Array) -> Array:
         """Numbers per row (r, rows) summed for each column: (r, width)."""
         found = np.zeros((len(values), self.width), dtype=values.dtype)
-        if len(values) <= FEW and jit.available():
+        if self.loops and len(values) <= FEW:
             _total(self._words, np.ascontiguousarray(values), found)
             return found
         for rows, inside in self._unpacked(values.dtype):

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ratebound.base import jit
 from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.bits import Bits
 from ratebound.base.processes import total
 from ratebound.game._places import (
     BYTES,
@@ -43,6 +45,7 @@ DENSE_ON_GPU = 2**24
 FEW = 4096  # cells up to which going through all of them is cheaper than through the batch's rows
 PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits each as there are slices
 SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
+MANY = 2**21  # bits from which loading numba pays within some thousand rounds
 NARROW = 256  # slices up to which bits are never dearer than lists
 
 
@@ -73,7 +76,8 @@ class Costs:
             if few and not long.any():
                 self.membership = Lists(size, _on_device(lists.astype(np.intp), example))
             elif namespace(example) is np:
-                self._cells = Cells(compiled.bits, lists, long, example)
+                loops = self.cells * size >= MANY and jit.available()
+                self._cells = Cells(Bits(size, compiled.membership, loops), lists, long, example)
             else:
                 self._packed = _on_device(compiled.membership, example)
                 self._bits = as_like(BYTES, example)
