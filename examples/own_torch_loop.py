@@ -34,7 +34,7 @@ def fit(population, compiled=None, epochs=12):
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
     if compiled is not None:
         game = rb.Game(compiled, rb.SwapRegret(), rules=rb.Rules(proxy="sigmoid"))
-        state = game.start(scores_of(model, population))
+        rounds = game.recorded(game.start(scores_of(model, population)))
     snapshots = []
     for _ in range(epochs):
         model.train()
@@ -44,8 +44,7 @@ def fit(population, compiled=None, epochs=12):
             if compiled is None:
                 nn.functional.binary_cross_entropy_with_logits(scores, y[rows]).backward()
             else:
-                gradient, state = game.round(state, scores.detach(), game.batch(rows.numpy()))
-                scores.backward(gradient)
+                scores.backward(rounds(scores, rows))
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
         scheduler.step()

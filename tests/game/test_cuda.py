@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.game import _recording
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
@@ -67,6 +68,54 @@ def test_no_round_waits_for_the_device(player, groups):
             fit.descend(gradient)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("groups", [3, 40])
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_rounds_in_a_loop_of_ones_own_are_replayed(player, groups, monkeypatch):
+    """Against `Game.round`; they are recorded once for each shape, and wait for nothing from then on."""
+    captured, plain = [], _recording.Recorder._captured
+    monkeypatch.setattr(
+        _recording.Recorder, "_captured", lambda *given: captured.append(0) or plain(*given)
+    )
+    game = rb.Game(compiled(groups), player, device="cuda")
+    state = game.start(np.zeros(4000))
+    rounds = game.recorded(state)
+    order = torch.randperm(4000, device="cuda")
+    try:
+        for step in range(40):
+            if step == 12:
+                torch.cuda.set_sync_debug_mode("error")
+            rows = order[step * 50 :][: 40 if step % 3 else 256]
+            scores = torch.randn(len(rows), device="cuda", requires_grad=True)
+            expected, state = game.round(state, scores.detach(), game.batch(rows))
+            found = rounds(scores, rows)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len(captured) == 2
+    weights = rounds.state.multipliers.weights
+    torch.testing.assert_close(weights, state.multipliers.weights, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+@pytest.mark.parametrize("settings", [1, 2])
+def test_rounded_products_train_to_the_same_rates(settings, precision):
+    problem, before = compiled(3), torch.backends.cuda.matmul.allow_tf32
+    found = [
+        rb.play(
+            problem, rb.MLP((32,), [0.01] * settings, device="cuda", precision=each), rounds=200,
+            batch_size=1024, keep=rb.Keep(50), progress=False,
+        )
+        for each in ("float32", precision)
+    ]  # fmt: skip
+    np.testing.assert_allclose(found[1].objectives, found[0].objectives, atol=0.02)
+    np.testing.assert_allclose(found[1].violations, found[0].violations, atol=0.05)
+    exact = found[1].scorer.scores(found[1].parameters, problem.populations["train"].features)
+    objectives, _ = problem.evaluate(exact, found[1].thresholds)
+    np.testing.assert_allclose(found[1].objectives, objectives, atol=2e-3)
+    assert torch.backends.cuda.matmul.allow_tf32 == before
 
 
 def test_play_on_the_device():

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ratebound.base.arrays import Array
+import numpy as np
+
+from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.processes import total
 from ratebound.game._estimates import RunningMeans
 from ratebound.game._places import Places
 from ratebound.game.players import Multipliers
+from ratebound.problem.compiled import Compiled
 
 Means = tuple[RunningMeans, ...]  # per block: of each decision from 1 on, or of a proxy of targets
 
@@ -52,3 +56,19 @@ class GameState:
     means: Means
     thresholds: Array  # (K, L); with D > 2 classes (K, L · (D - 1)), one each for all but the first
     threshold_moments: tuple[Array, Array] | None = None
+
+
+def drawn_share(compiled: Compiled, rows: Array, example: Array) -> Array | float:
+    """For each of these stacked rows, how many rows of its population one drawn row stands for.
+
+    Computed where the rows are, without waiting for them.
+    """
+    sizes = list(compiled.sizes.values())
+    if len(sizes) == 1:
+        return float(sizes[0] / total(np.array([len(rows)]))[0])
+    index = np.asarray(rows) if namespace(rows) is np else rows
+    shares: Array | float = 0.0
+    for size, where in zip(sizes, compiled.rows.values(), strict=True):
+        inside = as_like((index >= where.start) & (index < where.stop), example)
+        shares = shares + inside * (size / total(inside.sum()[None]).clip(min=1))
+    return shares

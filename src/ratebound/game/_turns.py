@@ -1,16 +1,10 @@
-"""Taking rounds one after the other; on a GPU, recorded once and replayed.
-
-There a round of a small model is bound by the launching of its hundred or so kernels. A CUDA graph
-launches all of them at once: the first rounds are played as they are, then one is recorded, with the
-rows of the batch and the state of the game in places that stay, and every later round is a replay.
-"""
+"""Taking rounds one after the other: both players move, and what the next rounds need can be written."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +12,7 @@ import numpy as np
 from ratebound.base.arrays import Array, namespace
 from ratebound.game._held import Described, put_together
 from ratebound.game._keeping import Keeper
+from ratebound.game._recording import Recorder
 from ratebound.game._state import Batch, GameState
 from ratebound.game.game import Game
 from ratebound.game.learner import Growing, Taking
@@ -25,7 +20,6 @@ from ratebound.game.trace import Trace
 
 Move = Callable[[Array, Array, Batch], None]  # of the model, in a round
 Draw = tuple[Any, Any]  # rows of a batch, None for all, and the share each stands for
-FIRST = 3  # rounds before recording: libraries set themselves up in them
 
 
 class Turns(ABC):
@@ -83,18 +77,19 @@ class Taken(Turns):
         self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
 
     def take(self) -> None:
-        self._take(*next(self.batches))
+        self.state = self._after(self.state, *next(self.batches))
 
-    def _take(self, own: Draw, shown: Draw | None = None) -> None:
+    def _after(self, state: GameState, own: Draw, shown: Draw | None = None) -> GameState:
+        """The state after a round, in which the model moves too."""
         judged = None
         if self.judge is not None and shown is not None:
             seen = self.fit.judged_scores(self.judge.compiled, shown[0])
-            judged = self.judge.look(self.state, seen, self.judge.batch(*shown))
+            judged = self.judge.look(state, seen, self.judge.batch(*shown))
         scores = self.fit.scores(own[0])
         batch = self.game.batch(*own)
-        gradient, moved = self.game.round(self.state, scores, batch, judged)
+        gradient, moved = self.game.round(state, scores, batch, judged)
         self._move(gradient, scores, batch)
-        self.state = moved
+        return moved
 
     def _descending(self, fit: Any) -> Move:
         return lambda gradient, scores, batch: fit.descend(gradient)
@@ -130,44 +125,17 @@ class Taken(Turns):
 class Recorded(Taken):
     """The same rounds on a GPU, all but the first replayed."""
 
-    def __init__(self, game: Game, *rest: Any) -> None:
-        super().__init__(game, *rest)
-        self.torch = namespace(game.example)
-        self.beside = self.torch.cuda.Stream()
-        self.taken = 0
-        self.graph: Any = None
-        self.places: list[Any] = []  # where each replay finds its rows, None for all
+    def __init__(self, game: Game, fit: Taking, *rest: Any) -> None:
+        super().__init__(game, fit, *rest)
+        self.recorder = Recorder(game.example, fit.count_on_device)
 
-    def _take(self, own: Draw, shown: Draw | None = None) -> None:
-        draws = (own,) if shown is None else (own, shown)
-        if self.taken < FIRST:
-            self.beside.wait_stream(self.torch.cuda.current_stream())
-            with self.torch.cuda.stream(self.beside):
-                super()._take(*draws)
-            self.torch.cuda.current_stream().wait_stream(self.beside)
-        else:
-            if self.graph is None:
-                self._record(draws)
-            for place, (rows, _) in zip(self.places, draws, strict=True):
-                if place is not None:
-                    place.copy_(rows)
-            self.graph.replay()
-        self.taken += 1
+    def take(self) -> None:
+        rows, shares = zip(*next(self.batches), strict=True)
 
-    def _record(self, draws: tuple[Draw, ...]) -> None:
-        self.places = [None if rows is None else rows.clone() for rows, _ in draws]
-        shares = [share for _, share in draws]
-        self.fit.count_on_device()
-        counter = self.torch.tensor(float(self.state.multipliers.steps), device=self.game.example.device)
-        multipliers = replace(self.state.multipliers, steps=counter)
-        before = self.state = replace(self.state, multipliers=multipliers)
-        self.graph = self.torch.cuda.CUDAGraph()
-        with self.torch.cuda.graph(self.graph):
-            super()._take(*zip(self.places, shares, strict=True))
-            for place, value in zip(_tensors(before), _tensors(self.state), strict=True):
-                if place is not value:
-                    place.copy_(value)
-        self.state = before  # whose tensors every replay moves on
+        def play(state: GameState, *rows: Any) -> tuple[None, GameState]:
+            return None, self._after(state, *zip(rows, shares, strict=True))
+
+        _, self.state = self.recorder(play, self.state, rows)
 
 
 def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
@@ -178,12 +146,3 @@ def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
 def _copied(array: Array) -> Array:
     """What replays will not move."""
     return array if namespace(array) is np else array.clone()
-
-
-def _tensors(node: Any) -> list[Any]:
-    """All tensors that a state is made of, in order."""
-    if is_dataclass(node):
-        node = [getattr(node, field.name) for field in fields(node)]
-    if isinstance(node, tuple | list):
-        return [tensor for part in node for tensor in _tensors(part)]
-    return [node] if hasattr(node, "copy_") else []

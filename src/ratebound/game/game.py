@@ -29,8 +29,9 @@ from ratebound.game._bounding import largest_violations
 from ratebound.game._costs import Costs
 from ratebound.game._estimates import RunningMeans, running_means
 from ratebound.game._places import CellPlaces, Exactly, Places
+from ratebound.game._recording import Rounds
 from ratebound.game._scores import scores_of, weighed
-from ratebound.game._state import Batch, GameState, Look, View
+from ratebound.game._state import Batch, GameState, Look, View, drawn_share
 from ratebound.game.players import Multipliers, Player, SwapRegret
 from ratebound.game.rules import Rules
 from ratebound.problem.compiled import Compiled
@@ -45,11 +46,11 @@ class Game:
     In a training loop of your own::
 
         game = Game(compiled, player=SwapRegret())
-        state = game.start(model_scores_on_all_rows)
+        rounds = game.recorded(game.start(model_scores_on_all_rows))
         for rows in batches:                               # indices into the stacked rows
             scores = model(X[rows])
-            gradient, state = game.round(state, scores.detach(), game.batch(rows))
-            scores.backward(gradient)                      # and the optimizer's step
+            scores.backward(rounds(scores, rows))          # and the optimizer's step
+        rounds.state.multipliers.weights                   # at any time
 
     `rules` say what the model descends and how rates are read off batches. `device` moves the game to a
     GPU; by default it plays in NumPy, which is faster for tensors on the CPU too. `precision` is
@@ -209,20 +210,19 @@ class Game:
         if self.row_weights is not None:
             weight = self.row_weights if rows is None else self.row_weights[rows]
         if share is None:
-            share = 1.0 if rows is None else self._share(rows)
+            share = 1.0 if rows is None else drawn_share(self.compiled, rows, self.example)
         amounts = (block.amounts for block in self.blocks)
         own = tuple(a if a is None or rows is None else a[rows] for a in amounts)
         return Batch(cells, weight, share, own)
 
-    def _share(self, rows: Array) -> Array | float:
-        """For each row, how many rows of its population one drawn row stands for."""
-        starts = np.array([where.start for where in self.compiled.rows.values()])
-        where = np.searchsorted(starts, np.asarray(rows), side="right") - 1
-        drawn = total(np.bincount(where, minlength=len(starts)))
-        sizes = np.array(list(self.compiled.sizes.values()))
-        if len(sizes) == 1:
-            return float(sizes[0] / drawn[0])
-        return as_like((sizes / np.maximum(drawn, 1))[where], self.example)
+    def recorded(self, state: GameState, *, judge: Game | None = None) -> Rounds:
+        """The rounds from a state on, for a loop of one's own, to be called with scores and rows.
+
+        Each call is a `round` on a `batch` and gives the gradient. On a GPU it is recorded as a CUDA
+        graph, once for each shape of batch, and the gradient holds until the next call. With a `judge`,
+        the game of other rows, each call takes the ``judged=(scores, rows)`` that the λ-player sees.
+        """
+        return Rounds(self, state, judge)
 
     def round(
         self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None

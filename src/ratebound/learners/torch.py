@@ -207,7 +207,8 @@ class TorchFit(Descending):
 
     def count_on_device(self) -> None:
         """Count the steps where they are taken, for a step that is replayed."""
-        self.descent.steps = import_torch().tensor(float(self.descent.steps), device=self.target)
+        torch = import_torch()
+        self.descent.steps = torch.tensor(self.descent.steps, dtype=torch.float64, device=self.target)
 
     def judged_scores(self, judge: Compiled, rows: Any) -> torch.Tensor:
         """Scores of these rows of another problem, as the model would give them if deployed."""

@@ -1,0 +1,181 @@
+"""Rounds on a GPU, recorded once and replayed.
+
+There a round of a small model is bound by the launching of its hundred or so kernels. A CUDA graph
+launches all of them at once: the first rounds are played as they are, then one is recorded, with what is
+given to it and the state of the game in places that stay, and every later round is a replay.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ratebound.base import processes
+from ratebound.base.arrays import Array, namespace
+from ratebound.game._state import GameState
+
+if TYPE_CHECKING:
+    from ratebound.game.game import Game
+
+Played = Callable[
+    ..., tuple[Any, GameState]
+]  # of a state and what is given: what is found, and the next
+FIRST = 3  # rounds before recording: libraries set themselves up in them
+MOST = 8  # kinds of batches that are recorded, as each recording holds memory of its own
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A round of one shape, which finds what is given to it, and leaves what it finds, in places."""
+
+    replay: Callable[[], None]
+    places: list[Any]
+    found: Any
+
+
+class Recorder:
+    """Plays rounds on a GPU; those of shapes that were seen before are replayed."""
+
+    def __init__(self, example: Array, prepare: Callable[[], None] = lambda: None) -> None:
+        self.torch, self.device = namespace(example), example.device
+        self.prepare = prepare  # called once, before anything is recorded
+        self.state: Any = None  # whose tensors every replay moves on
+        self.seen: Counter[tuple[Any, ...]] = Counter()
+        self.recordings: dict[tuple[Any, ...], Recording] = {}
+
+    def __call__(self, play: Played, state: GameState, given: Sequence[Any]) -> tuple[Any, GameState]:
+        """What `play` finds and the next state; both are the same tensors, overwritten, in every replay.
+
+        Numbers that are given are part of what is recorded, tensors are copied to their places.
+        """
+        given = [self._tensor(each) for each in given]
+        shape = tuple((each.shape, each.dtype) if hasattr(each, "copy_") else each for each in given)
+        recording = self.recordings.get(shape)
+        self.seen[shape] += recording is None
+        if recording is None and (self.seen[shape] <= FIRST or len(self.recordings) == MOST):
+            return self._aside(lambda: play(state, *given))
+        self._take_over(state)
+        if recording is None:
+            recording = self.recordings[shape] = self._recorded(play, given)
+        for place, each in zip(recording.places, given, strict=True):
+            if hasattr(place, "copy_"):
+                place.copy_(each, non_blocking=True)
+        recording.replay()
+        return recording.found, self.state
+
+    def _tensor(self, given: Any) -> Any:
+        """Arrays as tensors, which stay where they are; a number is a number, and None is None."""
+        return self.torch.as_tensor(given) if isinstance(given, np.ndarray | list) else given
+
+    def _take_over(self, state: GameState) -> None:
+        """Continue from a state, in the places that replays know."""
+        if self.state is None:
+            self.prepare()
+            kind: Any = {"dtype": self.torch.float64, "device": self.device}
+            steps = self.torch.tensor(state.multipliers.steps, **kind)
+            self.state = replace(state, multipliers=replace(state.multipliers, steps=steps))
+        elif state is not self.state:
+            _move(state, self.state)
+
+    def _recorded(self, play: Played, given: Sequence[Any]) -> Recording:
+        places = [each.to(self.device, copy=True) if hasattr(each, "copy_") else each for each in given]
+        found = []
+
+        def work() -> None:
+            result, after = play(self.state, *places)
+            _move(after, self.state)
+            found.append(result)
+
+        return Recording(self._captured(work), places, found[0])
+
+    def _aside(self, work: Callable[[], Any]) -> Any:
+        """Work on another stream than the usual one, as what will be captured has to be at first."""
+        cuda = self.torch.cuda
+        with cuda.device(self.device):
+            self._beside.wait_stream(cuda.current_stream())
+            with cuda.stream(self._beside):
+                found = work()
+            cuda.current_stream().wait_stream(self._beside)
+        return found
+
+    @cached_property
+    def _beside(self) -> Any:
+        return self.torch.cuda.Stream()
+
+    def _captured(self, work: Callable[[], None]) -> Callable[[], None]:
+        """What does all of the work again, launched at once."""
+        graph = self.torch.cuda.CUDAGraph()
+        # What another thread does meanwhile, such as one that reads batches ahead, is its own affair.
+        mode = {"capture_error_mode": "thread_local"}
+        with self.torch.cuda.device(self.device), self.torch.cuda.graph(graph, **mode):
+            work()
+        replay: Callable[[], None] = graph.replay
+        return replay
+
+
+class Rounds:
+    """The rounds of a game in a loop of one's own; see `Game.recorded`."""
+
+    def __init__(self, game: Game, state: GameState, judge: Game | None = None) -> None:
+        self.game, self.judge, self._state = game, judge, state
+        self._recorder = Recorder(game.example) if recordable(game.example) else None
+
+    @property
+    def state(self) -> GameState:
+        """The state after the latest round; later rounds leave it as it is."""
+        return self._state if self._recorder is None else copy.deepcopy(self._state)
+
+    def __call__(
+        self,
+        scores: Array,
+        rows: Array | None = None,
+        share: Array | float | None = None,
+        *,
+        judged: tuple[Array, Array | None] | None = None,
+    ) -> Array:
+        """The gradient with respect to the scores of a batch, after which both players have moved."""
+        if (judged is None) != (self.judge is None):
+            raise ValueError(
+                "judged= takes the scores and rows that the judge sees, in every round of a game that "
+                "has one: game.recorded(state, judge=another_game)"
+            )
+        own = scores.detach() if hasattr(scores, "detach") else scores
+        given = (own, rows, share, *(judged or ()))
+        if self._recorder is None:
+            gradient, self._state = self._played(self._state, *given)
+        else:
+            gradient, self._state = self._recorder(self._played, self._state, given)
+        return gradient
+
+    def _played(
+        self, state: GameState, scores: Array, rows: Any, share: Any, seen: Any = None, at: Any = None
+    ) -> tuple[Array, GameState]:
+        judged = None if self.judge is None else self.judge.look(state, seen, self.judge.batch(at))
+        return self.game.round(state, scores, self.game.batch(rows, share), judged)
+
+
+def recordable(example: Array) -> bool:
+    """Whether rounds played on arrays like this one can be recorded."""
+    return getattr(example, "is_cuda", False) and processes.count() == 1
+
+
+def _move(state: Any, places: Any) -> None:
+    """Write the tensors of a state over those of another."""
+    for value, place in zip(_tensors(state), _tensors(places), strict=True):
+        if place is not value:
+            place.copy_(value)
+
+
+def _tensors(node: Any) -> list[Any]:
+    """All tensors that a state is made of, in order."""
+    if is_dataclass(node):
+        node = [getattr(node, field.name) for field in fields(node)]
+    if isinstance(node, tuple | list):
+        return [tensor for part in node for tensor in _tensors(part)]
+    return [node] if hasattr(node, "copy_") else []
