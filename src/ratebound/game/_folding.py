@@ -7,6 +7,7 @@ deployed is the model of all rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +33,16 @@ class Folded:
     def out_of_fold(self, scores: Array) -> Array:
         """Of scores (K · (count + 1), ..., n), by the model that did not see a row: (K, ..., n)."""
         return _out_of_fold(scores, self.count, self.of)
+
+    def pieces_out_of_fold(self, pieces: Iterable[Array]) -> Iterator[Array]:
+        """The same of scores of some rows at a time, in order."""
+        start = 0
+        for scores in pieces:
+            of = self.of[start : start + scores.shape[-1]]
+            start += len(of)
+            if namespace(scores) is not np:
+                of = namespace(scores).as_tensor(of, device=scores.device)
+            yield _out_of_fold(scores, self.count, of)
 
     def whole(self, values: Array) -> Array:
         """Of values (K · (count + 1), ...), those of the models of all rows: (K, ...)."""

@@ -36,7 +36,7 @@ THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in
 class Iterate:
     """An iterate of each of K settings, before it is evaluated; its arrays may be on a GPU."""
 
-    parameters: Array  # (K, P)
+    parameters: Array  # (K, P), of all models of a setting where there are folds
     multipliers: Array  # (K, 1+m)
     learned: Array  # (K, L) thresholds
     round: Array  # (K,)
@@ -122,7 +122,7 @@ class Keeper:
     @property
     def deferred(self) -> bool:
         """Whether iterates are evaluated all at once, in the end."""
-        return self.compiled.stored or (self.fit.batched and self.folds is None)
+        return self.compiled.stored or self.fit.batched
 
     @property
     def kept(self) -> bool:
@@ -140,13 +140,11 @@ class Keeper:
         self.last = done
         rounds = np.full(len(multipliers), done)
         if self.deferred:
-            self.waiting.append(Iterate(self.fit.snapshot(), multipliers, learned, rounds))
+            models = self.fit.snapshot().reshape(len(rounds), -1)
+            self.waiting.append(Iterate(models, multipliers, learned, rounds))
             if processes.count() > 1:
                 self._check_copies(self.fit.parameters())
-            if (
-                self.fit.batched
-                and len(self.waiting) * math.prod(self.waiting[0].parameters.shape) > AT_ONCE
-            ):
+            if self.fit.batched and len(self.waiting) * math.prod(models.shape) > AT_ONCE:
                 self._evaluate()
             return
         learned = as_numpy(learned)
@@ -191,7 +189,7 @@ class Keeper:
         every = Iterate(*map(joined_in_numpy, zip(*(each.parts for each in self.waiting), strict=True)))
         self.waiting = []
         if self.latest is None and not self.compiled.stored:
-            first = every.parameters[:1]
+            first = self._each(every)[:1]
             self._check_scores(first, as_numpy(next(self.fit.score_pieces(self.compiled, first))))
         sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
         chosen, finite = every.only(sound), np.ones(len(sound), dtype=bool)
@@ -202,13 +200,27 @@ class Keeper:
         if values is None or not len(sound):
             return
         watched = {name: self._values(other, chosen) for name, other in self.others.items()}
-        self._add(chosen, settings[sound], values.only(finite), watched)
+        models = self._each(chosen)
+        folds = None if self.folds is None else self.folds.models(models)
+        if self.folds is not None:
+            chosen = replace(chosen, parameters=self.folds.whole(models))
+        self._add(chosen, settings[sound], values.only(finite), watched, folds)
+
+    def _each(self, iterates: Iterate) -> Array:
+        """The parameters of each model by itself, (N, P), or (N · (folds + 1), P)."""
+        models = len(iterates) * (1 if self.folds is None else self.folds.count + 1)
+        return iterates.parameters.reshape(models, -1)
 
     def _values(self, rows: Compiled, iterates: Iterate, finite: Array | None = None) -> Values:
         """The exact values of iterates on some rows; `finite` (N,) is told whose scores are not."""
         with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
-            scores = _noted(self.fit.score_pieces(rows, iterates.parameters), shown, finite)
-            return values_of(rows, scores, self._thresholds(iterates.learned))
+            models, folds = self._each(iterates), self.folds
+            if folds is not None and rows is not self.compiled:
+                models = folds.whole(models)
+            scores = self.fit.score_pieces(rows, models)
+            if folds is not None and rows is self.compiled:
+                scores = folds.pieces_out_of_fold(scores)
+            return values_of(rows, _noted(scores, shown, finite), self._thresholds(iterates.learned))
 
     def _add(
         self,
