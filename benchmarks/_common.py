@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 HEADER = ["aim", "peer", "floor", "measured", "ratio", "at most", "verdict"]
 
@@ -37,14 +37,14 @@ class Aim:
 
     @property
     def ratio(self) -> float | None:
-        """How many times what it is judged by."""
-        base = {"floor": self.floor, "peer": self.peer, "itself": None}[self.by]
+        """How many times the floor it is, or the peer if it is judged by that."""
+        base = self.peer if self.by == "peer" else self.floor
         return None if base is None else self.measured / base
 
     @property
-    def reached(self) -> float:
+    def reached(self) -> Any:
         """What is to be at most `most`."""
-        return self.measured if self.by == "itself" or self.ratio is None else self.ratio
+        return self.measured if self.by == "itself" else self.ratio
 
     @property
     def met(self) -> bool:
@@ -93,6 +93,15 @@ def tell(cells: Mapping[str, float], aims: Sequence[Aim], file: Path | None) -> 
 
 def aims_table(aims: Iterable[Aim]) -> str:
     return markdown(HEADER, [aim.row() for aim in aims])
+
+
+def warm_up() -> None:
+    """Have what is imported when it is first used imported now, before anything is measured."""
+    import ratebound as rb
+
+    few = rb.Population([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], columns={"g": ["a", "b"] * 2})
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(g="a") <= 0.5])
+    rb.shrink(rb.play(rb.compile(problem, few), rb.Linear(), rounds=2, progress=False))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,7 +6,6 @@ columns whose groups overlap, on 30,000 rows. The player is `ExternalRegret`, wh
 not count.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from collections.abc import Callable
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
 
 import numpy as np
-from _common import machine, markdown
+from _common import machine, markdown, options, tell, warm_up
 
 import ratebound as rb
 
@@ -42,7 +41,8 @@ def seconds(work: Callable[[], object]) -> tuple[float, object]:
     return time.process_time() - start, found
 
 
-def row(groups: int, layout: str) -> list[str]:
+def measured(groups: int, layout: str) -> dict[str, float]:
+    """Seconds to read and to compile, milliseconds to evaluate and to play a round."""
     words, people = drawn(groups, layout)
     reading, problem = seconds(lambda: rb.Problem("error_rate()", words))
     compiling, compiled = seconds(lambda: rb.compile(problem, people))
@@ -62,24 +62,34 @@ def row(groups: int, layout: str) -> list[str]:
             fit.descend(gradient)
 
     playing, _ = seconds(rounds)
-    return [
-        layout,
-        f"{groups:,}",
-        f"{reading:.2f}",
-        f"{compiling:.2f}",
-        f"{1000 * evaluating:.0f}",
-        f"{1000 * playing / ROUNDS:.2f}",
-    ]
+    return {
+        "read, s": reading,
+        "compile, s": compiling,
+        f"evaluate {SETTINGS}, ms": 1000 * evaluating,
+        "round, ms": 1000 * playing / ROUNDS,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--groups", type=int, nargs="+", default=[250, 1000, 2000, 4000])
     given = parser.parse_args()
-    head = ["groups", "m", "read, s", "compile, s", f"evaluate {SETTINGS}, ms", "round, ms"]
-    table = [row(m, layout) for layout in ("disjoint", "overlapping") for m in given.groups]
+    warm_up()
+    found = {
+        (layout, f"{m:,}"): measured(m, layout)
+        for layout in ("disjoint", "overlapping")
+        for m in given.groups
+    }
     print(f"{machine()}; {ROWS:,} rows, {SETTINGS} settings, batches of {BATCH}\n")
-    print(markdown(head, table))
+    columns = list(next(iter(found.values())))
+    table = [[*key, *(f"{value:.2f}" for value in each.values())] for key, each in found.items()]
+    print(markdown(["groups", "m", *columns], table))
+    cells = {
+        f"{layout}, m = {m}: {column}": value
+        for (layout, m), each in found.items()
+        for column, value in each.items()
+    }
+    tell(cells, [], given.json)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ vertices, and pytorch-lattice where it is installed (pip install --no-deps pytor
 NumPy below 2). Times are the best of several, on one thread; a GPU's where there is one.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
 
 import numpy as np
 import torch
-from _common import machine, markdown
+from _common import Aim, machine, markdown, options, tell
 
 import ratebound as rb
 from ratebound.learners._lattice_network import Lattices, Numeric
@@ -116,9 +115,9 @@ def saved_bytes(model: torch.nn.Module, rows: torch.Tensor) -> int:
     return sum(kept.values())
 
 
-def speed(device: str, batches: list[int], seconds: float) -> tuple[list[list[str]], list[str]]:
-    """A row per size, batch and model; and whether the aim was met."""
-    lines, verdicts = [], []
+def speed(device: str, batches: list[int], seconds: float) -> tuple[list[list[str]], list[Aim]]:
+    """A row per size, batch and model; and the aims."""
+    lines, aims = [], []
     for size, shape in SIZES.items():
         for batch in batches:
             taken: dict[str, float] = {}
@@ -153,11 +152,11 @@ def speed(device: str, batches: list[int], seconds: float) -> tuple[list[list[st
                               f"{batch / taken[name]:,.0f}", ratio, f"{kept:,.0f}"])  # fmt: skip
             times = taken["ratebound"] / taken["dense"]
             lines[-len(taken)][5] = f"{times:.2f}"
-            met = "met" if times <= AIM else "MISSED"
-            verdicts.append(
-                f"- {met}: {size}, batch {batch:,}, {device}: {times:.2f} times the dense network"
-            )
-    return lines, verdicts
+            other = taken.get("pytorch-lattice")
+            peer = {} if other is None else {"peer": 1000 * other, "who": "pytorch-lattice"}
+            words = f"lattices beside a dense network, {size}'s size, batches of {batch:,}, {device}"
+            aims.append(Aim(words, AIM, 1000 * taken["ratebound"], floor=1000 * taken["dense"], **peer))
+    return lines, aims
 
 
 def steps(device: str, batch: int, seconds: float) -> list[list[str]]:
@@ -257,29 +256,31 @@ def adult(epochs: int) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--only", choices=("speed", "fit"), help="half of it")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each time taken")
     parser.add_argument("--epochs", type=int, default=20, help="on Adult")
     given = parser.parse_args()
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     print(f"Lattice models on {machine()}, PyTorch {torch.__version__}.")
+    aims: list[Aim] = []
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for device in devices if given.only != "fit" else []:
         batches = [512, 1024, 4096] if device == "cpu" else [1024, 16384]
-        lines, verdicts = speed(device, batches, given.seconds)
+        lines, found = speed(device, batches, given.seconds)
+        aims += found
         print(f"\nRows per second on {device}; bytes a row kept for the backward pass:\n")
         header = ["size", "batch", "model", "forward", "and backward", "times dense", "bytes a row"]
         print(markdown(header, lines))
         print("\nPutting the parameters back in order after a step:\n")
         header = ["size", "settings", "parameters", "pairs in order", "ms"]
         print(markdown(header, steps(device, 512, given.seconds)))
-        print("\n" + "\n".join(verdicts))
     if given.only != "speed":
         print("\nMonotone truth, 400 rows, a fifth of the labels turned; test error over 10 draws:\n")
         print(markdown(["model", "mean", "deviation"], noisy(10)))
         print(f"\nAdult, raw columns, no constraints, {given.epochs} epochs; error:\n")
         print(markdown(["model", "train", "validation", "test", "seconds"], adult(given.epochs)))
+    tell({aim.what: aim.measured for aim in aims}, aims, given.json)
 
 
 if __name__ == "__main__":

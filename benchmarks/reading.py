@@ -6,7 +6,6 @@ are of converting the same file to Parquet, which takes as much memory whatever 
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _common import machine, markdown
+from _common import machine, markdown, options, tell
 
 from ratebound.tables import texts
 from ratebound.tables.converting import converted
@@ -90,12 +89,12 @@ def measured(read: Callable[[Path], None], path: Path) -> tuple[float, float, fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--columns", type=int, default=50)
     given = parser.parse_args()
     print(f"{given.rows:,} rows of {given.columns} columns; {machine()}\n")
-    lines = []
+    lines, cells = [], {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         for kind, spelled in KINDS.items():
@@ -105,11 +104,13 @@ def main() -> None:
                 with multiprocessing.get_context("spawn").Pool(1) as pool:
                     found[way] = pool.apply(measured, (read, path))
             for way, (wall, processor, most) in found.items():
+                cells[f"{kind}: {way}"] = wall
                 ratio = wall / found["pyarrow"][0]
                 size = path.stat().st_size / 1e6
                 times = [f"{wall:.2f}", f"{processor:.2f}", f"{ratio:.1f}", f"{most:.2f}"]
                 lines.append([kind, f"{size:.0f}", way, *times])
     print(markdown(["text", "MB", "way", "s", "s of CPU", "× pyarrow's", "GB at most"], lines))
+    tell(cells, [], given.json)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from _common import machine, markdown
+from _common import machine, markdown, options, tell, warm_up
 
 import ratebound as rb
 
@@ -141,8 +141,9 @@ def in_memory(paths: list[str], learner: rb.Learner) -> dict[str, Any]:
 
 def trained(read: Callable[[], rb.Population], learner: rb.Learner) -> dict[str, Any]:
     """Seconds for each step, and what came out."""
+    warm_up()
     few = rb.Population(np.eye(8, dtype=np.float32), [0, 1] * 4)
-    rb.play(rb.compile(rb.Problem("error_rate()"), few), learner, rounds=1)  # imports what it needs
+    rb.play(rb.compile(rb.Problem("error_rate()"), few), learner, rounds=1)
     with Clock() as opening:
         people = read()
     with Clock() as compiling:
@@ -204,7 +205,7 @@ def line(way: str, found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--folder", type=Path, help="where the rows are written, and stay")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS), metavar="WAY")
@@ -221,16 +222,19 @@ def main() -> None:
         if given.write:
             return
         paths = sorted(map(str, folder.glob("rows-*.parquet")))[: -(-given.rows // FILE)]
-        found = []
+        found, cells = [], {}
         for files in dict.fromkeys([1, len(paths)]):
             for way in given.ways:
                 if files == 1 or not way.endswith("in memory"):
-                    found.append(line(way, measured(way, paths[:files])))
+                    each = measured(way, paths[:files])
+                    found.append(line(way, each))
+                    cells[f"{way}, {files} files"] = each["processor"]
                     print(" ".join(found[-1]), file=sys.stderr)
     steps = ["open, s", "compile, s", "train, s", "(processor, s)", "audit, s"]
     speed = "million rows trained on per processor second"
     head = ["", "rows, million", *steps, speed, "peak, GB", "error", "promises kept"]
     print(f"{machine()}; one epoch in batches of {BATCH:,}\n\n{markdown(head, found)}")
+    tell(cells, [], given.json)
 
 
 if __name__ == "__main__":

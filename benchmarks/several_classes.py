@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from _common import machine, markdown
+from _common import machine, markdown, options, tell
 from step import Step, constrained_step, race
 
 import ratebound as rb
@@ -97,7 +97,7 @@ def contenders(name: str, rows: rb.Population, given: argparse.Namespace, batch:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--constraints", type=int, nargs="+", default=(1, 10, 20), metavar="M")
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, metavar="B")
     parser.add_argument("--player", choices=PLAYERS, default="external", help="who plays λ")
@@ -105,9 +105,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=400, help="blocks of steps per contender")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    rows, lines = people(np.random.default_rng(0)), []
+    rows, lines, cells = people(np.random.default_rng(0)), [], {}
     for name, batch in itertools.product(MODELS, given.batches):
         times = race(contenders(name, rows, given, batch), given.seconds, given.repeats, "cpu")
+        cells |= {f"{name}, batches of {batch}: {who}": ms for who, ms in times.items()}
         free = times["free"]
         counts = [f"{times[str(m)]:.3f} ({times[str(m)] / free:.2f}x)" for m in given.constraints]
         lines.append([name, str(batch), f"{free:.3f}", *counts, f"{times['PyTorch']:.3f}"])
@@ -124,6 +125,7 @@ def main() -> None:
         "PyTorch, free",
     ]
     print(markdown(header, lines))
+    tell(cells, [], given.json)
 
 
 if __name__ == "__main__":
