@@ -22,6 +22,7 @@ from ratebound.tables.fitting import fit_encoding
 torch = pytest.importorskip("torch")
 
 from ratebound.learners import _interpolation as interpolation  # noqa: E402
+from ratebound.learners import _loops  # noqa: E402
 from ratebound.learners._architecture import build, describe  # noqa: E402
 from ratebound.learners._interpolation import coefficients, interpolate  # noqa: E402
 from ratebound.learners._lattice_network import Categorical, Lattices, Numeric  # noqa: E402
@@ -128,7 +129,6 @@ def test_scores_are_what_the_definition_says(rank):
 
 @pytest.mark.parametrize("numbers", [1, 24, 36, 48, 96, 2**19])
 def test_gradients_are_those_of_finite_differences(monkeypatch, numbers):
-    monkeypatch.setattr(interpolation.loops, "takes", lambda *_: False)
     monkeypatch.setattr(interpolation, "NUMBERS", numbers)  # blocks of lattices, or of settings
     monkeypatch.setattr(interpolation, "ROWS", 3)
     subsets = torch.tensor(random_subsets(5, 4, 4, 0))
@@ -144,7 +144,7 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, numbers):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    monkeypatch.setattr(interpolation.loops, "takes", lambda *_: False)
+    monkeypatch.setattr(_loops, "take", lambda *_: False)
     module, rows = random_module(), torch.tensor(random_rows(50))
     whole = module(rows)
     monkeypatch.setattr(interpolation, "NUMBERS", 64)

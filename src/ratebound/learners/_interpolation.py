@@ -9,14 +9,12 @@ and sums it up per feature: what is kept until the backward pass is as small as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-from ratebound.learners import _interpolation_loops as loops
 
 from ratebound.learners import _kernels
 
@@ -73,8 +71,7 @@ class _Interpolation(torch.autograd.Function):
         ctx: Any, inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, differentiate: bool
     ) -> Tensor:
         slopes = torch.zeros_like(inputs) if differentiate else None
-        totals, _ = _ways(inputs, table)
-        output = totals(inputs, table, subsets, lattices, slopes)
+        output = _totals(inputs, table, subsets, lattices, slopes)
         ctx.lattices = lattices
         ctx.save_for_backward(inputs, table, subsets, slopes)
         return output.div_(lattices)
@@ -86,18 +83,10 @@ class _Interpolation(torch.autograd.Function):
         gradient = gradients[0] / ctx.lattices
         settings = len(gradient)
         by_inputs = (slopes.view(settings, -1, slopes.shape[1]) * gradient[:, None]).view_as(slopes)
-        _, table_gradient = _ways(inputs, table)
-        return by_inputs, table_gradient(inputs, table, subsets, gradient), None, None, None
+        return by_inputs, _table_gradient(inputs, table, subsets, gradient), None, None, None
 
 
-def _ways(inputs: Tensor, table: Tensor) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """How totals over lattices and gradients by the table are computed where these tensors are."""
-    if loops.takes(inputs, table):
-        return loops.totals, loops.table_gradient
-    return plain_totals, plain_table_gradient
-
-
-def plain_totals(
+def _totals(
     inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, slopes: Tensor | None
 ) -> Tensor:
     """(K, b) sums over lattices; adds their slopes with respect to the inputs to `slopes` (K·F, b)."""
@@ -120,7 +109,7 @@ def plain_totals(
     return output
 
 
-def plain_table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Tensor) -> Tensor:
+def _table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Tensor) -> Tensor:
     """The gradient by the table, of its shape, from that by the totals (K, b)."""
     by_table = torch.zeros_like(table)
     low = table.shape[2].bit_length() - 1

@@ -1,134 +1,125 @@
-"""Interpolation in many small lattices on a CPU, as compiled loops.
+"""Interpolation in many small lattices as compiled loops; `_lattice_loops.py` calls them.
 
 A block of rows goes through one lattice at a time: its products, sums and slopes stay in the cache next
 to the processor, where the plain version writes those of many lattices to memory in every pass. Rows
 are the innermost loop everywhere, and tables are taken four products at a time, so that compilers turn
-rows into vectors and keep the coefficients in registers.
+rows into vectors and keep the coefficients in registers. Arrays are z (K, F, b) of the inputs, tables
+(K, L, 2^⌈D/2⌉, 2^⌊D/2⌋) of the coefficients, subsets (L, D), and room for blocks of rows.
 """
+
+# mypy: disable-error-code=no-untyped-def
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import Any
-
-import torch
-from torch import Tensor
-
 from ratebound.base import jit
-from ratebound.learners._threads import in_parts
-
-HIGHEST = 9  # rank; beyond it the plain version's matrix products are larger and as fast
-CACHED = 2**17  # bytes of a block
-VECTOR = 16  # rows that may be computed with at once
-# Sums may be taken in any order, but NaN and infinity stay what they are.
-REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
+from ratebound.learners._loops import REORDERED
 
 
-def takes(inputs: Tensor, table: Tensor) -> bool:
-    """Whether these loops are for such tensors."""
-    return (
-        inputs.device.type == "cpu"
-        and inputs.dtype == table.dtype
-        and inputs.dtype in (torch.float32, torch.float64)
-        and table.shape[1] * table.shape[2] <= 2**HIGHEST
-        and jit.available()
-    )
+@jit.loop(nogil=True)
+def transform(work, table, turned):
+    """The coefficients, and the same with upper and lower half exchanged, from values (K, 2^D, L).
+
+    The values are overwritten. Input by input, so that equal ones cancel to the last bit.
+    """
+    settings, corners, lattices = work.shape
+    lower, half = table.shape[3], work.dtype.type(0.5)
+    for setting in range(settings):
+        own, step = work[setting], 1
+        while step < corners:
+            for corner in range(corners):
+                if corner & step == 0:
+                    low, high = own[corner], own[corner + step]
+                    for lattice in range(lattices):
+                        below, above = low[lattice], high[lattice]
+                        low[lattice] = (below + above) * half
+                        high[lattice] = (above - below) * half
+            step *= 2
+        for lattice in range(lattices):
+            for corner in range(corners):
+                i, j = corner // lower, corner % lower
+                table[setting, lattice, i, j] = own[corner, lattice]
+                turned[setting, lattice, j, i] = own[corner, lattice]
 
 
-def totals(
-    inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, slopes: Tensor | None
-) -> Tensor:
-    """(K, b) sums over lattices; adds their slopes with respect to the inputs to `slopes` (K·F, b)."""
-    rank, rows, (_, upper, lower) = subsets.shape[1], inputs.shape[1], table.shape
-    found = inputs.new_zeros(len(table) // lattices, rows)
-    wanted = inputs.new_empty(0, 0) if slopes is None else slopes
-    arrays = [_array(t) for t in (inputs, table, table.transpose(1, 2), subsets, wanted, found)]
-
-    def run(first: int, last: int) -> None:
-        room = _scratch(inputs, last - first, rank, rank, lower, upper, lower, upper)
-        _totals(*arrays, *room, first, last)
-
-    in_parts(run, rows, 4 * VECTOR)
-    return found
-
-
-def table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient by the table, of its shape, from that by the totals (K, b)."""
-    found = torch.zeros_like(table, memory_format=torch.contiguous_format)
-    arrays = [_array(t) for t in (inputs, subsets, gradient, found)]
-
-    def run(first: int, last: int) -> None:
-        room = _scratch(inputs, inputs.shape[1], subsets.shape[1], table.shape[2], table.shape[1])
-        _table_gradient(*arrays, *room, first, last)
-
-    in_parts(run, len(table), 1)
-    return found
-
-
-def _array(given: Tensor) -> Any:
-    return given.detach().contiguous().numpy()
-
-
-def _scratch(like: Tensor, rows: int, *sizes: int) -> list[Any]:
-    """Arrays of so many numbers for each row of a block, aligned as tensors are."""
-    most = CACHED // like.element_size() // sum(sizes) // VECTOR * VECTOR
-    width = min(max(most, VECTOR), -(-rows // VECTOR) * VECTOR)
-    whole, ends = like.new_empty(sum(sizes), width).numpy(), list(accumulate(sizes, initial=0))
-    return [whole[start:end] for start, end in pairwise(ends)]
-
-
-# --- the loops -----------------------------------------------------------------------------------
+@jit.loop(nogil=True)
+def turn_back(by_table, found):
+    """The gradient by values (K, 2^D, L) from that by coefficients."""
+    settings, corners, lattices = found.shape
+    lower, half = by_table.shape[3], found.dtype.type(0.5)
+    for setting in range(settings):
+        own, step = found[setting], 1
+        for corner in range(corners):
+            i, j = corner // lower, corner % lower
+            for lattice in range(lattices):
+                own[corner, lattice] = by_table[setting, lattice, i, j]
+        while step < corners:
+            for corner in range(corners):
+                if corner & step == 0:
+                    low, high = own[corner], own[corner + step]
+                    for lattice in range(lattices):
+                        of_mean, of_slope = low[lattice], high[lattice]
+                        low[lattice] = (of_mean - of_slope) * half
+                        high[lattice] = (of_mean + of_slope) * half
+            step *= 2
 
 
 @jit.loop(**REORDERED)
-def _totals(  # type: ignore[no-untyped-def]
-    inputs, table, turned, subsets, slopes, totals, z, slope, low, high, by_low, by_high, first, last
+def interpolate(
+    inputs, table, turned, subsets, slopes, means, z, slope, low, high, by_low, by_high, first, last
 ):
-    """The totals of rows from `first` to before `last`, block by block, lattice by lattice."""
-    rank, lattices = subsets.shape[1], len(table) // len(totals)
-    middle = rank // 2
-    for start in range(first, last, z.shape[1]):
-        count = min(z.shape[1], last - start)
-        for lattice in range(len(table)):
-            _gather(inputs, subsets[lattice], start, z, count)
-            _multiply(z, 0, middle, low, count)
-            _multiply(z, middle, rank, high, count)
-            _combine(table[lattice], low, by_high, count)
-            _fold(by_high, z, middle, rank, high, slope, count)
-            total = totals[lattice // lattices][start : start + count]
+    """Means (K, b) over lattices, of rows from `first` to before `last`, and slopes of their totals.
+
+    Slopes (K, F, b) are added to what they were, and none are taken where they have no rows.
+    """
+    lattices, rank = subsets.shape
+    middle, share = rank // 2, 1 / means.dtype.type(lattices)
+    for setting in range(len(means)):
+        for start in range(first, last, z.shape[1]):
+            count = min(z.shape[1], last - start)
+            mean = means[setting][start : start + count]
             for row in range(count):
-                total[row] += by_high[0, row]
-            if len(slopes):
-                _combine(turned[lattice], high, by_low, count)
-                _fold(by_low, z, 0, middle, low, slope, count)
-                for place in range(rank):
-                    of_feature = slopes[subsets[lattice, place]][start : start + count]
-                    for row in range(count):
-                        of_feature[row] += slope[place, row]
+                mean[row] = 0
+            for lattice in range(lattices):
+                subset = subsets[lattice]
+                _gather(inputs[setting], subset, start, z, count)
+                _multiply(z, 0, middle, low, count)
+                _multiply(z, middle, rank, high, count)
+                _combine(table[setting, lattice], low, by_high, count)
+                _fold(by_high, z, middle, rank, high, slope, count)
+                for row in range(count):
+                    mean[row] += by_high[0, row]
+                if slopes.shape[2]:
+                    _combine(turned[setting, lattice], high, by_low, count)
+                    _fold(by_low, z, 0, middle, low, slope, count)
+                    for place in range(rank):
+                        of_feature = slopes[setting, subset[place]][start : start + count]
+                        for row in range(count):
+                            of_feature[row] += slope[place, row]
+            for row in range(count):
+                mean[row] *= share
 
 
 @jit.loop(**REORDERED)
-def _table_gradient(  # type: ignore[no-untyped-def]
-    inputs, subsets, gradient, found, z, low, high, first, last
-):
-    """The gradients of lattices from `first` to before `last`, each over all rows."""
-    rank, rows, lattices = subsets.shape[1], inputs.shape[1], len(found) // len(gradient)
-    middle = rank // 2
-    for lattice in range(first, last):
+def add_by_table(inputs, subsets, gradient, found, z, low, high, first, last):
+    """Add the gradients of tables from `first` to before `last`, from that by totals (K, b)."""
+    lattices, rank = subsets.shape
+    middle, rows = rank // 2, inputs.shape[2]
+    for number in range(first, last):
+        setting, lattice = number // lattices, number % lattices
         for start in range(0, rows, z.shape[1]):
             count = min(z.shape[1], rows - start)
-            _gather(inputs, subsets[lattice], start, z, count)
+            _gather(inputs[setting], subsets[lattice], start, z, count)
             _multiply(z, 0, middle, low, count)
             _multiply(z, middle, rank, high, count)
-            by_total = gradient[lattice // lattices][start : start + count]
+            by_total = gradient[setting][start : start + count]
             for place in range(len(high)):
                 for row in range(count):
                     high[place, row] *= by_total[row]
-            _add_products(high, low, found[lattice], count)
+            _add_products(high, low, found[setting, lattice], count)
 
 
 @jit.loop(**REORDERED)
-def _gather(inputs, subset, start, z, count):  # type: ignore[no-untyped-def]
+def _gather(inputs, subset, start, z, count):
     """The inputs (D, count) of one lattice."""
     for place in range(len(subset)):
         chosen = inputs[subset[place]][start : start + count]
@@ -137,7 +128,7 @@ def _gather(inputs, subset, start, z, count):  # type: ignore[no-untyped-def]
 
 
 @jit.loop(**REORDERED)
-def _multiply(z, start, end, products, count):  # type: ignore[no-untyped-def]
+def _multiply(z, start, end, products, count):
     """The products of the subsets of inputs from `start` to before `end`.
 
     Bit d says whether the d-th of these is in.
@@ -151,7 +142,7 @@ def _multiply(z, start, end, products, count):  # type: ignore[no-untyped-def]
 
 
 @jit.loop(**REORDERED)
-def _combine(table, products, found, count):  # type: ignore[no-untyped-def]
+def _combine(table, products, found, count):
     """The table (p, q) times products (q, count), four products for two sums at a time."""
     sums, terms = table.shape
     if sums < 2 or terms < 4:
@@ -182,7 +173,7 @@ def _combine(table, products, found, count):  # type: ignore[no-untyped-def]
 
 
 @jit.loop(**REORDERED)
-def _fold(sums, z, start, end, products, slope, count):  # type: ignore[no-untyped-def]
+def _fold(sums, z, start, end, products, slope, count):
     """Sums times products of inputs from `start` to before `end`, added up into the first; and slopes.
 
     As in Horner's rule, inputs are factored out from the last on, the last three of them at once.
@@ -228,7 +219,7 @@ def _fold(sums, z, start, end, products, slope, count):  # type: ignore[no-untyp
 
 
 @jit.loop(**REORDERED)
-def _add_products(high, low, found, count):  # type: ignore[no-untyped-def]
+def _add_products(high, low, found, count):
     """Add to `found` (p, q) the sums over rows of `high` (p, count) times `low` (q, count)."""
     if len(high) < 4 or len(low) < 4:
         for i in range(len(high)):

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ratebound.learners import _kernels
+from ratebound.learners import _kernels, _lattice_loops, _loops
 from ratebound.learners._interpolation import coefficients, interpolate
 from ratebound.learners._shapes import Pair, least_rise, project_lattices, project_line, project_order
 
@@ -74,9 +74,7 @@ class Lattices(nn.Module):
     takes_missing = True
     steps = {"vertices": 10.0}  # noqa: RUF012
 
-    number_columns: Tensor  # (numbers,) of the rows
-    category_columns: Tensor  # (categories,)
-    columns: Tensor  # (F,), of the numbers, then of the categories
+    columns: Tensor  # (F,) of the rows: of the numbers, then of the categories
     start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
     steepness: Tensor  # (numbers, k - 1), one over its length; 0 for those that only fill up the array
     sign: Tensor  # (numbers, 1)
@@ -103,8 +101,6 @@ class Lattices(nn.Module):
         self.categories = [i for i, f in enumerate(features) if isinstance(f, Categorical)]
         self._fix_numbers([f for f in features if isinstance(f, Numeric)])
         self._fix_categories([f for f in features if isinstance(f, Categorical)])
-        self._fix("number_columns", self.numbers, torch.long)
-        self._fix("category_columns", self.categories, torch.long)
         self._fix("columns", [*self.numbers, *self.categories], torch.long)
         place = {feature: i for i, feature in enumerate((*self.numbers, *self.categories))}
         shaped = [bool(f.sign if isinstance(f, Numeric) else f.order) for f in features]
@@ -171,7 +167,7 @@ class Lattices(nn.Module):
             self.project({name: p.data[None] for name, p in self.named_parameters()})
 
     def forward(self, rows: Tensor) -> Tensor:
-        return self.stacked({name: p[None] for name, p in self.named_parameters()}, rows)[0]
+        return self.stacked({name: p[None] for name, p in self.named_parameters()}, rows).squeeze(0)
 
     def stacked(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """Scores (K, b) or (K, b, outputs) of rows (b, F) under K parameters of each name, (K, ...)."""
@@ -180,18 +176,31 @@ class Lattices(nn.Module):
             raise ValueError(
                 f"expected rows of {width} features, as trained on, got {tuple(rows.shape)}"
             )
-        table = coefficients(state["vertices"])
-        settings, subsets = len(state["vertices"]), self.subsets
-        if settings > 1:
-            firsts = width * torch.arange(settings, device=rows.device)
-            subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
-        scores = interpolate(self._inputs(state, rows), table, subsets, len(self.chosen))
+        scores = self._means(state, rows)
         scores = scores + state["bias"][:, None] if "bias" in state else scores
         return scores if self.outputs == 1 else scores.view(models, self.outputs, -1).transpose(1, 2)
 
     def alone(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """K parameters of each name (K, ...) as those of K times `outputs` models of one output."""
         return state if self.outputs == 1 else {name: p.flatten(0, 1) for name, p in state.items()}
+
+    def _means(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        """(K, b) means over lattices."""
+        numbers, categories = state["number_values"], state["category_values"]
+        vertices, subsets = state["vertices"], self.subsets
+        if (
+            self.rank <= _lattice_loops.HIGHEST
+            and _loops.take(rows, numbers, categories, vertices, self.start)
+            and not rows.requires_grad
+        ):
+            kept = self.columns, self.start, self.steepness, self.sizes, self.offsets, subsets
+            fixed = _lattice_loops.Fixed(*kept)
+            return _lattice_loops.scores(numbers, categories, vertices, rows, fixed)
+        if len(vertices) > 1:
+            firsts = len(self.features) * torch.arange(len(vertices), device=rows.device)
+            subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
+        inputs, table = self._inputs(state, rows), coefficients(vertices)
+        return interpolate(inputs, table, subsets, len(self.chosen))
 
     def _inputs(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """(K·F, b) inputs of lattices, in [-1, 1] once projected."""
@@ -206,13 +215,12 @@ class Lattices(nn.Module):
     def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """(K, F, b) of the features, numbers first; in [0, 1] once projected."""
         values = state["number_values"]
-        columns = rows.T
-        x = columns.index_select(0, self.number_columns)
+        columns = rows.T.index_select(0, self.columns)
+        x, codes = columns[: len(self.numbers)], columns[len(self.numbers) :]
         # The first keypoint's value, plus the rise of each piece times the share of it that is passed.
         rises = values[..., :-1].diff(dim=-1).transpose(0, 1)
         found = (rises @ self._passed(x)).transpose(0, 1) + values[..., :1]
         numbers = torch.where(x.isnan(), values[..., -1:], found)
-        codes = columns.index_select(0, self.category_columns)
         known = (codes >= 0) & (codes < self.sizes)  # False for NaN
         index = torch.where(known, codes, self.sizes).long() + self.offsets
         categories = state["category_values"].index_select(1, index.flatten())

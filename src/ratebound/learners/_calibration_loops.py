@@ -1,0 +1,109 @@
+"""Calibrators of lattice models as compiled loops; `_lattice_loops.py` calls them.
+
+A block of rows goes through one feature's calibrator at a time, forward and backward alike, so that the
+shares of its pieces that lie below each row are never written to memory, nor kept.
+"""
+
+# mypy: disable-error-code=no-untyped-def
+
+from __future__ import annotations
+
+from ratebound.base import jit
+from ratebound.learners._loops import REORDERED
+
+
+@jit.loop(**REORDERED)
+def calibrate(
+    rows, columns, start, steepness, sizes, offsets, numbers, categories, found, x, shares, first, last
+):  # fmt: skip
+    """Inputs of lattices in [-1, 1], those from `first` to before `last`: numbers, then categories."""
+    pieces, one = start.shape[1], rows.dtype.type(1)
+    for feature in range(first, last):
+        if feature >= len(start):
+            place = feature - len(start)
+            for row in range(len(rows)):
+                code = _code(rows[row, columns[feature]], sizes[place, 0])
+                for setting in range(len(categories)):
+                    value = categories[setting, offsets[place, 0] + code]
+                    found[setting, feature, row] = value + value - one
+            continue
+        for begin in range(0, len(rows), x.shape[1]):
+            count = min(x.shape[1], len(rows) - begin)
+            block = rows[begin : begin + count]
+            _pass(block, columns[feature], start[feature], steepness[feature], x, shares, count)
+            for setting in range(len(numbers)):
+                values, out = numbers[setting, feature], found[setting, feature][begin : begin + count]
+                for row in range(count):
+                    out[row] = values[0] + values[0] - one
+                # Piece after piece, so that the sum never falls where every piece rises.
+                for piece in range(pieces):
+                    rise = values[piece + 1] - values[piece]
+                    rise += rise
+                    for row in range(count):
+                        out[row] += rise * shares[piece, row]
+                missing = values[pieces + 1] + values[pieces + 1] - one
+                for row in range(count):
+                    out[row] = out[row] if x[0, row] == x[0, row] else missing
+
+
+@jit.loop(**REORDERED)
+def add_by_values(
+    rows, columns, start, steepness, sizes, offsets, slopes, gradient, by_numbers, by_categories,
+    x, own, shares, first, last,
+):  # fmt: skip
+    """Add the gradients by the values of features from `first` to before `last`.
+
+    The gradient by a calibrated feature is its slope (K, F, b) times that by the totals (K, b).
+    """
+    pieces, zero = start.shape[1], rows.dtype.type(0)
+    for feature in range(first, last):
+        if feature >= len(start):
+            place = feature - len(start)
+            for row in range(len(rows)):
+                at = offsets[place, 0] + _code(rows[row, columns[feature]], sizes[place, 0])
+                for setting in range(len(by_categories)):
+                    given = slopes[setting, feature, row] * gradient[setting, row]
+                    by_categories[setting, at] += given + given
+            continue
+        for begin in range(0, len(rows), x.shape[1]):
+            count = min(x.shape[1], len(rows) - begin)
+            block = rows[begin : begin + count]
+            _pass(block, columns[feature], start[feature], steepness[feature], x, shares, count)
+            for setting in range(len(by_numbers)):
+                by_values = by_numbers[setting, feature]
+                slope = slopes[setting, feature][begin : begin + count]
+                by_total = gradient[setting][begin : begin + count]
+                known, missing = zero, zero
+                for row in range(count):
+                    given = (slope[row] + slope[row]) * by_total[row]
+                    own[0, row] = given if x[0, row] == x[0, row] else zero
+                    known += own[0, row]
+                    missing += given - own[0, row]
+                by_values[0] += known
+                by_values[pieces + 1] += missing
+                for piece in range(pieces):
+                    by_rise = zero
+                    for row in range(count):
+                        by_rise += own[0, row] * shares[piece, row]
+                    by_values[piece + 1] += by_rise
+                    by_values[piece] -= by_rise
+
+
+@jit.loop(**REORDERED)
+def _pass(rows, column, start, steepness, x, shares, count):
+    """The share of each piece of a calibrator that lies below a row's value, all 0 where it is NaN."""
+    zero, one = rows.dtype.type(0), rows.dtype.type(1)
+    for row in range(count):
+        x[0, row] = rows[row, column]
+    for piece in range(len(start)):
+        begin, slope = start[piece], steepness[piece]
+        for row in range(count):
+            share = (x[0, row] - begin) * slope
+            share = share if share > zero else zero  # and not NaN
+            shares[piece, row] = share if share < one else one
+
+
+@jit.loop(nogil=True)
+def _code(value, size):
+    """The place of a category's value, unknown ones and NaN last."""
+    return int(value) if 0 <= value < size else size
