@@ -15,13 +15,13 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 import ratebound as rb
-from ratebound.game._swap import LOWEST_LOG, stationary_distribution
+from ratebound.game._swap import stationary_distribution
 from ratebound.game.players import project_onto_ball
 
 from ..extras import torch
+from .swap_matrices import peaked
 
 calm = settings(derandomize=True, deadline=None, max_examples=60)
-LOWEST = LOWEST_LOG  # the logarithm of the smallest entries a swap matrix may have
 KINDS = {"numpy": np.asarray, "torch": lambda values: torch.as_tensor(np.asarray(values))}
 PLAYERS = (rb.ExternalRegret, rb.Lagrangian, rb.SwapRegret)
 
@@ -92,27 +92,6 @@ def exact_stationary(matrix):
     for n in range(1, size):
         found.append(sum(found[i] * flow[i][n] for i in range(n)) / out[n])
     return np.array([float(x / sum(found)) for x in found])
-
-
-def peaked(size, seed, how):
-    """A left-stochastic matrix whose logarithms reach down to LOWEST."""
-    rng = np.random.default_rng(seed)
-    logs = rng.uniform(LOWEST, 0, size=(size, size))
-    if how == "identity":  # every column keeps nearly all of its weight
-        logs -= 3
-        np.fill_diagonal(logs, 0)
-    elif how == "cycle":  # every column hands nearly all of its weight on
-        logs -= 3
-        logs[(np.arange(size) + 1) % size, np.arange(size)] = 0
-    elif how == "floor":  # every entry but one a column is as low as it goes
-        logs[:] = LOWEST
-        logs[rng.integers(size, size=size), np.arange(size)] = 0
-    elif how == "blocks":  # two halves that hardly exchange anything
-        half = np.arange(size) < size / 2
-        logs = np.where(half[:, None] == half[None], rng.uniform(-2, 0, size=(size, size)), LOWEST)
-    logs = np.maximum(logs, LOWEST)
-    matrix = np.exp(logs)
-    return matrix / matrix.sum(axis=0)
 
 
 @pytest.mark.parametrize("how", ["spread", "identity", "cycle", "floor", "blocks"])

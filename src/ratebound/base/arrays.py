@@ -43,10 +43,11 @@ def joined_in_numpy(parts: Sequence[Array]) -> Array:
     return as_numpy(namespace(parts[0]).cat(list(parts)))
 
 
-def eye(size: int, array: Array) -> Array:
-    """The identity matrix, of the kind of `array`, made where it lives."""
-    xp = namespace(array)
-    return np.eye(size) if xp is np else xp.eye(size, dtype=array.dtype, device=array.device)
+def diagonal(matrices: Array) -> Array:
+    """The diagonals (..., s) of matrices (..., s, s), to be read or written to."""
+    if namespace(matrices) is np:
+        return np.einsum("...ii->...i", matrices)
+    return matrices.diagonal(dim1=-2, dim2=-1)
 
 
 def count_to(size: int, array: Array) -> Array:

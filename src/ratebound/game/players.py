@@ -26,8 +26,9 @@ import numpy as np
 from ratebound.base.arrays import Array, as_like, count_to, descending, namespace
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
-from ratebound.game._adam import adam_direction
-from ratebound.game._swap import LOWEST_LOG, stationary_distribution
+from ratebound.game._adam import adam_direction, adam_factors
+from ratebound.game._swap import raised, stationary_distribution
+from ratebound.game._swap_loops import stepped, within_reach, worth_compiling
 from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
 
@@ -43,7 +44,7 @@ class Multipliers:
     """The state of a λ-player between steps."""
 
     weights: Array  # (..., 1+m): of the objective, then of each constraint
-    state: Array  # λ itself (..., m), or the log of the swap matrix (..., 1+m, 1+m)
+    state: Array  # λ itself (..., m), or the swap matrix (..., 1+m, 1+m)
     moments: tuple[Array, Array] | None = None  # Adam's
     steps: int = 0
     rate: Array | float = 0.0  # the learning rate, one per setting if there are several
@@ -140,8 +141,8 @@ class Ascending(Player):
         """The state before the first step."""
 
     @abstractmethod
-    def _weights(self, state: Array) -> Array:
-        """The weights (..., 1+m) of a state."""
+    def _weights(self, state: Array, near: Array | None = None) -> Array:
+        """The weights (..., 1+m) of a state, perhaps `near` those of the last one."""
 
     def start(
         self,
@@ -170,25 +171,22 @@ class Ascending(Player):
         return Multipliers(self._weights(state), state, None, 0, rate)
 
     def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
-        if violations.shape[-1] != multipliers.weights.shape[-1] - 1:
-            raise ValueError(
-                f"{violations.shape[-1]} violations for {multipliers.weights.shape[-1] - 1} constraints"
-            )
-        gradient = self._gradient(multipliers, as_like(violations, multipliers.state))
+        gradient = self._gradient(multipliers, _checked(violations, multipliers))
         steps = multipliers.steps + 1
         moments = multipliers.moments
         if self.optimizer == "adam":
             gradient, moments = adam_direction(gradient, moments, steps)
-        state = self._projected(multipliers.state + multipliers.rate * gradient)
-        return Multipliers(self._weights(state), state, moments, steps, multipliers.rate)
+        state = self._moved(multipliers.state, multipliers.rate * gradient)
+        weights = self._weights(state, multipliers.weights)
+        return Multipliers(weights, state, moments, steps, multipliers.rate)
 
     @abstractmethod
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
         """The direction of ascent for these violations, in the shape of the state."""
 
     @abstractmethod
-    def _projected(self, state: Array) -> Array:
-        """The nearest feasible state, after a step that may have left the bounds."""
+    def _moved(self, state: Array, ascent: Array) -> Array:
+        """The feasible state that a step leads to."""
 
 
 @dataclass(frozen=True)
@@ -218,15 +216,15 @@ class ExternalRegret(Ascending):
     def _initial_state(self, constraints: int) -> Array:
         return np.zeros(constraints)
 
-    def _weights(self, state: Array) -> Array:
+    def _weights(self, state: Array, near: Array | None = None) -> Array:
         xp = namespace(state)
         return xp.concatenate([xp.ones_like(state.sum(-1))[..., None], state], -1)
 
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
         return violations
 
-    def _projected(self, state: Array) -> Array:
-        return project_onto_ball(state, self.radius)
+    def _moved(self, state: Array, ascent: Array) -> Array:
+        return project_onto_ball(state + ascent, self.radius)
 
 
 @dataclass(frozen=True)
@@ -280,21 +278,44 @@ class SwapRegret(Ascending):
         if self.objective_weight is not None and constraints:
             column[0] = self.objective_weight
             column[1:] = (1 - self.objective_weight) / constraints
-        return np.log(np.tile(column[:, None], (1, size)))
+        return np.tile(column[:, None], (1, size))
 
-    def _weights(self, state: Array) -> Array:
-        return stationary_distribution(namespace(state).exp(state))
+    def _weights(self, state: Array, near: Array | None = None) -> Array:
+        return stationary_distribution(state, near)
+
+    def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
+        state, weights, rate = multipliers.state, multipliers.weights, multipliers.rate
+        if not worth_compiling(state):
+            return super().step(multipliers, violations)
+        shown = _with_objective(_checked(violations, multipliers), weights)
+        adam = self.optimizer == "adam"
+        if not within_reach(weights, shown, rate, adam):
+            return super().step(multipliers, violations)
+        steps = multipliers.steps + 1
+        factors = adam_factors(steps) if adam else None
+        state, weights, moments = stepped(state, weights, shown, rate, multipliers.moments, factors)
+        return Multipliers(weights, state, moments, steps, rate)
 
     def _gradient(self, multipliers: Multipliers, violations: Array) -> Array:
-        xp = namespace(violations)
-        shown = xp.concatenate([xp.zeros_like(multipliers.weights[..., :1]), violations], -1)
+        shown = _with_objective(violations, multipliers.weights)
         return shown[..., :, None] * multipliers.weights[..., None, :]
 
-    def _projected(self, state: Array) -> Array:
-        xp = namespace(state)
-        state = state - xp.amax(state, -2)[..., None, :]
-        state = state - xp.log(xp.exp(state).sum(-2))[..., None, :]
-        return state.clip(min=LOWEST_LOG)
+    def _moved(self, state: Array, ascent: Array) -> Array:
+        return raised(state, ascent)
+
+
+def _checked(violations: Array, multipliers: Multipliers) -> Array:
+    """Violations of the kind of the multipliers, of which there must be as many."""
+    constraints = multipliers.weights.shape[-1] - 1
+    if violations.shape[-1] != constraints:
+        raise ValueError(f"{violations.shape[-1]} violations for {constraints} constraints")
+    return as_like(violations, multipliers.state)
+
+
+def _with_objective(violations: Array, weights: Array) -> Array:
+    """Violations (..., m) after a 0, which the objective always has: (..., 1+m)."""
+    xp = namespace(violations)
+    return xp.concatenate([xp.zeros_like(weights[..., :1]), violations], -1)
 
 
 def project_onto_ball(vector: Array, radius: float) -> Array:

@@ -1,0 +1,196 @@
+"""The swap matrix of many constraints: iterations and compiled loops against what they stand in for.
+
+Distributions are compared with the elimination of Grassmann, Taksar and Heyman, which subtracts nothing
+and so is exact in every entry but for rounding; steps with Algorithm 3 as the paper writes it.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ratebound as rb
+from ratebound.base import jit
+from ratebound.game import _swap_loops
+from ratebound.game._swap import LARGE, LOWEST, eliminated, iterated, stationary_distribution
+from ratebound.game.players import Ascending
+
+from .swap_matrices import peaked
+
+SIZE = 200
+PLAIN_OR_COMPILED = ["plain", "compiled"]
+
+
+def subtraction_free(matrix):
+    """The stationary distribution, by elimination of one row after the other without a subtraction."""
+    flow = matrix.T.astype(np.longdouble)  # from i to j
+    size = len(flow)
+    out = np.zeros(size, dtype=flow.dtype)
+    for n in range(size - 1, 0, -1):
+        out[n] = flow[n, :n].sum()
+        flow[:n, :n] += np.outer(flow[:n, n] / out[n], flow[n, :n])
+    found = np.ones_like(out)
+    for n in range(1, size):
+        found[n] = found[:n] @ flow[:n, n] / out[n]
+    return (found / found.sum()).astype(float)
+
+
+def without_diagonal(matrix):
+    flow = matrix.copy()
+    np.fill_diagonal(flow, 0)
+    return flow, flow.sum(axis=0)
+
+
+def near(distribution, seed=0):
+    moved = distribution * np.exp(0.1 * np.random.default_rng(seed).normal(size=len(distribution)))
+    return moved / moved.sum()
+
+
+@pytest.fixture(params=PLAIN_OR_COMPILED)
+def how_fast(request, monkeypatch):
+    """Once without numba, and once with it."""
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(jit, "available", lambda: request.param == "compiled")
+    return request.param
+
+
+def extend_of(how_fast):
+    return {"extend": _swap_loops.extend} if how_fast == "compiled" else {}
+
+
+# --- the distribution ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["spread", "identity", "even"])
+@pytest.mark.parametrize("start", ["uniform", "near"])
+def test_iterations_are_exact_in_every_entry(how_fast, how, start):
+    matrix = peaked(SIZE, 0, how)
+    exact = subtraction_free(matrix)
+    first = np.full(SIZE, 1 / SIZE) if start == "uniform" else near(exact)
+    found = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+    # Elimination, which takes over where iterations fail, is no closer.
+    assert abs(found - exact).max() <= 1e-16 + abs(eliminated(matrix) - exact).max()
+
+
+@pytest.mark.parametrize("how", ["cycle", "floor", "blocks"])
+def test_on_hard_matrices_iterations_are_as_exact_as_elimination_or_give_up(how_fast, how):
+    """Such matrices say little about their distribution: entries of 1e-9 decide about it."""
+    for seed in range(3):
+        matrix = peaked(SIZE, seed, how)
+        exact = subtraction_free(matrix)
+        for first in (np.full(SIZE, 1 / SIZE), near(exact)):
+            found = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
+            if found is not None:
+                np.testing.assert_allclose(found, exact, atol=1e-7)
+                np.testing.assert_allclose(matrix @ found, found, atol=1e-14)
+
+
+def test_where_iterations_give_up_elimination_takes_over():
+    matrix, uniform = peaked(SIZE, 0, "floor"), np.full(SIZE, 1 / SIZE)
+    assert iterated(*without_diagonal(matrix), uniform) is None
+    found = stationary_distribution(matrix, uniform)
+    np.testing.assert_array_equal(found, eliminated(matrix))
+
+
+def test_matrices_side_by_side_each_have_their_distribution():
+    stack = np.stack([peaked(LARGE, seed, "spread") for seed in range(6)]).reshape(2, 3, LARGE, LARGE)
+    before = stack.copy()
+    found = stationary_distribution(stack, np.full((2, 3, LARGE), 1 / LARGE))
+    np.testing.assert_array_equal(stack, before)
+    np.testing.assert_allclose(found, eliminated(stack), rtol=1e-11)
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+SHOWN = np.random.default_rng(0).normal(size=(8, 2, SIZE))  # violations of two settings
+
+
+@cache
+def by_the_paper(k, rate, optimizer):
+    """Setting k's weights after the steps: multiply, normalise, take the fixed point."""
+    size = SIZE + 1
+    matrix = np.full((size, size), 1 / size)
+    first = second = np.zeros((size, size))
+    weights = np.full(size, 1 / size)
+    for t, violations in enumerate(SHOWN[:, k], start=1):
+        gradient = np.outer([0, *violations], weights)
+        if optimizer == "adam":
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            gradient = first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
+        matrix = matrix * np.exp(rate * gradient)
+        matrix = np.maximum(matrix / matrix.sum(axis=0), LOWEST)
+        weights = subtraction_free(matrix)
+    return weights
+
+
+@pytest.mark.parametrize(("optimizer", "rate"), [("sgd", 3.0), ("adam", 0.05), ("adam", 1.0)])
+def test_steps_are_those_of_the_paper(how_fast, optimizer, rate):
+    rates = rate, rate / 10
+    player = rb.SwapRegret(rates, optimizer)
+    multipliers = player.start(SIZE, settings=2)
+    for violations in SHOWN:
+        multipliers = player.step(multipliers, violations)
+    for k, own in enumerate(rates):
+        np.testing.assert_allclose(multipliers.weights[k], by_the_paper(k, own, optimizer), rtol=1e-9)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("rate", [1e-3, 0.3, 30.0])
+def test_a_compiled_step_is_the_plain_one(optimizer, rate):
+    """Up to exponents that make the matrix as peaked as it gets."""
+    pytest.importorskip("numba")
+    random, m = np.random.default_rng(0), SIZE
+    player = rb.SwapRegret(rate, optimizer)
+    plain = compiled = player.start(m)
+    for _ in range(4):
+        violations = random.normal(size=m)
+        held = compiled
+        plain, compiled = Ascending.step(player, held, violations), player.step(held, violations)
+        # A state of the loops is a view of a block; that of NumPy is not.
+        assert compiled.state.base is not None
+        assert plain.state.base is None
+        np.testing.assert_allclose(compiled.state, plain.state, rtol=1e-12)
+        np.testing.assert_allclose(compiled.weights, plain.weights, rtol=1e-9, atol=1e-14)
+        for ours, theirs in zip(compiled.moments or (), plain.moments or (), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-17)
+
+
+def test_exponents_out_of_reach_are_left_to_numpy(how_fast):
+    player = rb.SwapRegret(1e6, "sgd")
+    violations = np.random.default_rng(0).normal(size=SIZE)
+    multipliers = player.step(player.start(SIZE), violations)
+    assert multipliers.weights.argmax() == 1 + violations.argmax()
+    assert multipliers.state.min() == LOWEST
+    assert math.isclose(multipliers.weights.sum(), 1)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_large_step_is_a_function_of_its_arguments(how_fast, optimizer):
+    """The same bits each time, also of arrays nobody may write to; and nothing it was given changes."""
+    player = rb.SwapRegret(0.1, optimizer)
+    shown = np.random.default_rng(0).normal(size=(2, 3, SIZE))
+    held = player.step(player.start(SIZE, settings=3), shown[0])
+    arrays = [held.weights, held.state, *(held.moments or ())]
+    before = [array.copy() for array in arrays]
+    first = player.step(held, shown[1])
+    for array in arrays:
+        array.flags.writeable = False
+    second = player.step(held, shown[1])
+    for array, own in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, own)
+    np.testing.assert_array_equal(first.weights, second.weights)
+    np.testing.assert_array_equal(first.state, second.state)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_what_is_not_a_number_stays_so(how_fast, optimizer):
+    player = rb.SwapRegret(0.1, optimizer)
+    violations = np.zeros(SIZE)
+    violations[7] = np.nan
+    with np.errstate(all="ignore"):
+        assert np.isnan(player.step(player.start(SIZE), violations).weights).all()
