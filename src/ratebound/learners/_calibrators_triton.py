@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 WARPS = 4
 ROWS = 32 * WARPS  # one for each thread
@@ -55,6 +56,7 @@ class _Calibration(torch.autograd.Function):
         return found
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, numbers, categories = ctx.saved_tensors
         settings, features = len(numbers), len(ctx.pieces.columns)
@@ -82,13 +84,19 @@ def _shape(numbers: Tensor, categories: Tensor) -> tuple[int, int, int]:
 
 
 @triton.jit
+def _finite(x):
+    """As `nan_to_num`, in single precision: infinity times a steepness of zero would be NaN."""
+    return tl.where(x != x, 0.0, tl.minimum(tl.maximum(x, -3e38), 3e38))
+
+
+@triton.jit
 def _slot(code, size):
     """Where the value of a code is among those of its category; NaN and unknown codes have the last."""
     known = (code >= 0) & (code < size)
     return tl.where(known, code, size.to(code.dtype)).to(tl.int32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["by_row", "by_column", "rows", "count", "keypoints", "values"])
 def _forward(
     table, by_row, by_column, numbers, categories, found,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, ROWS: tl.constexpr,
@@ -104,7 +112,7 @@ def _forward(
         start += feature * (keypoints - 1)
         steepness += feature * (keypoints - 1)
         missing = x != x
-        at = tl.where(missing, 0.0, x)
+        at = _finite(x)
         last = tl.load(own)
         value = tl.zeros((ROWS,), x.dtype) + last
         for j in range(keypoints - 1):
@@ -135,7 +143,19 @@ def _passed(x, piece):
     return tl.minimum(tl.maximum((x[None, :] - piece[0]) * piece[1], piece[2]), 1.0)
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=[
+        "by_row",
+        "by_column",
+        "total",
+        "size",
+        "rows",
+        "count",
+        "keypoints",
+        "values",
+        "features",
+    ]
+)
 def _backward(
     table, by_row, by_column, gradient, found, total, size,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, features,
@@ -162,7 +182,7 @@ def _backward(
             x = tl.load(table + row.to(tl.int64) * by_row, mask=row < rows, other=0.0)
             g = tl.load(gradient + row, mask=row < rows, other=0.0)
             missing = x != x
-            at = tl.where(missing, 0.0, x)
+            at = _finite(x)
             hat = tl.where(of_missing, 1.0, _passed(at, before) - _passed(at, after))
             summed += tl.where(missing[None, :] == of_missing, hat * g[None, :], 0.0)
     else:

@@ -16,6 +16,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 WARPS, EACH = 2, 1  # threads of a program, over 32, and rows of a thread
 ACCUMULATED = 64  # coefficients whose gradient a thread sums up at a time
@@ -56,6 +57,7 @@ class _Interpolation(torch.autograd.Function):
         return summed[:, kept]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         inputs, table, subsets, summed = ctx.saved_tensors
         gradient = gradients[0].contiguous()
@@ -89,32 +91,59 @@ def _gathered(inputs, subsets, rows, row, inside, FIRST: tl.constexpr, COUNT: tl
 
 
 @triton.jit
-def _products(z, first, COUNT: tl.constexpr, WITHOUT: tl.constexpr):
-    """(2^COUNT, ROWS) products of the subsets of inputs, one left out, all times the first (ROWS,)."""
-    # The number of a product is known to the compiler, which drops the factors that are one.
-    number = tl.arange(0, 2**COUNT)[:, None]
-    found = tl.broadcast_to(first[None, :], (2**COUNT, first.shape[0]))
+def _products(z, one, COUNT: tl.constexpr):
+    """The products of the subsets of inputs, each (ROWS,); bit d says whether input d is in."""
+    found = (one,)
     for d in tl.static_range(COUNT):
-        if d != WITHOUT:
-            found = found * tl.where(((number >> d) & 1) != 0, z[d][None, :], 1.0)
+        for i in tl.static_range(2**d):
+            found = found + (found[i] * z[d],)
     return found
 
 
 @triton.jit
-def _add_slopes(
-    out, subsets, by_products, z, scale, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr
-):
-    """Add the slope by each input to what its feature has; by_products (2^COUNT, ROWS)."""
-    number = tl.arange(0, 2**COUNT)[:, None]
-    for d in tl.static_range(COUNT):
-        others = _products(z, scale, COUNT, d)
-        with_it = tl.where(((number >> d) & 1) != 0, by_products, 0.0)
-        slope = tl.sum(with_it * others, 0)
-        place = out + tl.load(subsets + (FIRST + d)) * rows + row
-        tl.store(place, tl.load(place, mask=inside) + slope, mask=inside)
+def _folded(by_products, z, products, COUNT: tl.constexpr):
+    """The sum of coefficients times products, and its slopes by the inputs, as in `_interpolation`."""
+    slopes = ()
+    for d in tl.static_range(COUNT - 1, -1, -1):
+        slope, kept = tl.zeros_like(z[0]), ()
+        for i in tl.static_range(2**d):
+            slope += by_products[2**d + i] * products[i]
+            kept = kept + (by_products[i] + by_products[2**d + i] * z[d],)
+        by_products, slopes = kept, (slope,) + slopes
+    return by_products[0], slopes
 
 
 @triton.jit
+def _lattice(entries, below, above, one, SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr):
+    """The value of a lattice, and its slopes by the lower and the upper inputs."""
+    low, high = _products(below, one, LOW), _products(above, one, HIGH)
+    by_high, by_low = (), ()
+    for p in tl.static_range(2**HIGH):
+        across, down = tl.zeros_like(one), ()
+        for q in tl.static_range(2**LOW):
+            entry = tl.load(entries + (p * 2**LOW + q))
+            across += entry * low[q]
+            if SLOPES:
+                down = down + ((by_low[q] if p > 0 else 0.0) + entry * high[p],)
+        by_high, by_low = by_high + (across,), down
+    value, by_above = _folded(by_high, above, high, HIGH)
+    by_below = ()
+    if SLOPES:
+        _, by_below = _folded(by_low, below, low, LOW)
+    return value, by_below, by_above
+
+
+@triton.jit
+def _add_slopes(
+    out, subsets, slopes, scale, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr
+):
+    """Add the slope by each input to what its feature has, one by one: a feature may come twice."""
+    for d in tl.static_range(COUNT):
+        place = out + tl.load(subsets + (FIRST + d)) * rows + row
+        tl.store(place, tl.load(place, mask=inside) + slopes[d] * scale, mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows", "features", "lattices", "size"])
 def _forward(
     inputs, table, subsets, found, rows, features, lattices, size,
     SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, ROWS: tl.constexpr,
@@ -124,9 +153,7 @@ def _forward(
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     one = tl.full((ROWS,), 1.0, table.dtype.element_ty)
-    lower, upper = tl.arange(0, 2**LOW)[:, None], tl.arange(0, 2**HIGH)[:, None]
     own = (part * tl.num_programs(2) + setting).to(tl.int64)
-    scale = one / lattices
     if SLOPES:
         totals = found + (own * (features + 1) + features) * rows
         found += own * (features + 1) * rows
@@ -139,30 +166,22 @@ def _forward(
         found -= setting.to(tl.int64) * features * rows
     else:
         totals = found + own * rows
-    total = tl.zeros_like(one)
+    total, scale = tl.zeros_like(one), one / lattices
     for lattice in range(part * size, min(part * size + size, lattices)):
         place = setting * lattices + lattice
         chosen = subsets + place * (LOW + HIGH)
         entries = table + place.to(tl.int64) * 2 ** (LOW + HIGH)
         below = _gathered(inputs, chosen, rows, row, inside, 0, LOW)
         above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
-        low, high = _products(below, one, LOW, -1), _products(above, one, HIGH, -1)
-        by_high, by_low = tl.zeros_like(high), tl.zeros_like(low)
-        for q in tl.static_range(2**LOW):
-            entry = tl.zeros_like(high)
-            for p in tl.static_range(2**HIGH):
-                entry = tl.where(upper == p, tl.load(entries + (p * 2**LOW + q)), entry)
-            by_high += entry * tl.sum(tl.where(lower == q, low, 0.0), 0)[None, :]
-            if SLOPES:
-                by_low = tl.where(lower == q, tl.sum(entry * high, 0)[None, :], by_low)
-        total += tl.sum(by_high * high, 0)
+        value, by_below, by_above = _lattice(entries, below, above, one, SLOPES, LOW, HIGH)
+        total += value
         if SLOPES:
-            _add_slopes(found, chosen, by_low, below, scale, rows, row, inside, 0, LOW)
-            _add_slopes(found, chosen, by_high, above, scale, rows, row, inside, LOW, HIGH)
+            _add_slopes(found, chosen, by_below, scale, rows, row, inside, 0, LOW)
+            _add_slopes(found, chosen, by_above, scale, rows, row, inside, LOW, HIGH)
     tl.store(totals + row, total * scale, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "lattices", "size"])
 def _backward(
     inputs, gradient, subsets, found, rows, lattices, size,
     LOW: tl.constexpr, HIGH: tl.constexpr, TAKEN: tl.constexpr, ROWS: tl.constexpr,
@@ -172,7 +191,7 @@ def _backward(
     gradient += (place // lattices).to(tl.int64) * rows
     chosen = subsets + place * (LOW + HIGH)
     number = upper * TAKEN + tl.arange(0, TAKEN)[:, None]
-    one = tl.full((ROWS,), 1.0, found.dtype.element_ty)
+    lower = tl.arange(0, 2**LOW)[:, None]
     summed = tl.zeros((TAKEN, 2**LOW, ROWS), found.dtype.element_ty)
     for first in range(part * size, min(part * size + size, rows), ROWS):
         row = first + tl.arange(0, ROWS)
@@ -181,9 +200,13 @@ def _backward(
         above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
         own = tl.load(gradient + row, mask=inside, other=0.0)
         high = tl.broadcast_to(own[None, :], (TAKEN, ROWS))
+        low = tl.full((2**LOW, ROWS), 1.0, found.dtype.element_ty)
+        # A product's number among the lower ones is known to the compiler, which drops what is one.
         for d in tl.static_range(HIGH):
             high = high * tl.where(((number >> d) & 1) != 0, above[d][None, :], 1.0)
-        summed += high[:, None, :] * _products(below, one, LOW, -1)[None, :, :]
+        for d in tl.static_range(LOW):
+            low = low * tl.where(((lower >> d) & 1) != 0, below[d][None, :], 1.0)
+        summed += high[:, None, :] * low[None, :, :]
     entries = (part * tl.num_programs(0) + place).to(tl.int64) * 2 ** (LOW + HIGH)
     across = number * 2**LOW + tl.arange(0, 2**LOW)[None, :]
     tl.store(found + entries + across, tl.sum(summed, 2) / lattices)
@@ -207,6 +230,7 @@ class _Coefficients(torch.autograd.Function):
         return found
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         found = gradients[0].new_empty(ctx.shape)
         _transform(found, gradients[0].contiguous(), back=True)
@@ -222,7 +246,7 @@ def _transform(vertices: Tensor, table: Tensor, back: bool) -> None:
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["lattices"])
 def _walsh(vertices, table, lattices, RANK: tl.constexpr, TAKEN: tl.constexpr, BACK: tl.constexpr):
     """Some lattices of a setting: input by input, so that equal values cancel to the last bit."""
     setting = tl.program_id(1).to(tl.int64)

@@ -27,15 +27,14 @@ def project_line(values: Any) -> Any:
     >>> project_line(torch.tensor([1.0, 3.0, 2.0, 2.0, 5.0]))
     tensor([1.0000, 2.3333, 2.3333, 2.3333, 5.0000])
     """
+    from ratebound.learners import _kernels
+
     torch = import_torch()
     size = values.shape[-1]
-    if values.is_cuda:
-        from ratebound.learners import _kernels
+    if size <= _kernels.LINE and _kernels.fit(1, values):
+        from ratebound.learners import _shapes_triton
 
-        if size <= _kernels.LINE and _kernels.fit(1, values):
-            from ratebound.learners import _shapes_triton
-
-            return _shapes_triton.project_line(values)
+        return _shapes_triton.project_line(values)
     place = torch.arange(size, device=values.device)
     first, last = place[:, None], place[None, :]
     # Sums are of differences from the first value, which keeps them short where values are alike.
@@ -111,14 +110,13 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
     >>> project_lattices(square, torch.tensor([[True], [True]]))[:, 0]
     tensor([0.0000, 1.5000, 1.0000, 1.5000])
     """
+    from ratebound.learners import _kernels
+
     torch = import_torch()
-    if vertices.is_cuda:
-        from ratebound.learners import _kernels
+    if _kernels.fit(len(monotone), vertices):
+        from ratebound.learners import _shapes_triton
 
-        if _kernels.fit(len(monotone), vertices):
-            from ratebound.learners import _shapes_triton
-
-            return _shapes_triton.project_lattices(vertices, monotone, sweeps)
+        return _shapes_triton.project_lattices(vertices, monotone, sweeps)
     found = vertices.clone()
     sides = [_sides(found, d) for d in range(len(monotone))]
     pushed = monotone.to(found.dtype)  # 0 where a lattice's input is free

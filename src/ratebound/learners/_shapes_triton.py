@@ -34,7 +34,7 @@ def _larger(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])
 def _line(values, found, size, SIZE: tl.constexpr):
     """One line: for each value the largest of the smallest of the means that it is in."""
     place = tl.arange(0, SIZE)
@@ -78,7 +78,7 @@ def _rejoined(low, high, TAKEN: tl.constexpr, HALF: tl.constexpr):
     return tl.reshape(tl.permute(tl.join(low, high), (0, 2, 1)), (TAKEN, 2 * HALF))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["lattices", "sweeps"])
 def _project(
     vertices, monotone, found, lattices, sweeps,
     RANK: tl.constexpr, TAKEN: tl.constexpr,
