@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
 
-.PHONY: demo test bare lowest check bench clean environments
+.PHONY: demo test bare lowest check bench bench-gpu bench-rows before-after clean environments
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
@@ -55,24 +55,27 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# How fast it is, beside floors and peers: docs/performance.md, in about a quarter of an hour.
 bench: $(READY)
-	$(BIN)/python $(INSTALL) cooper-optim fairlearn  # peers to compare with
-	$(BIN)/python benchmarks/step.py
-	$(BIN)/python benchmarks/several_classes.py
-	$(BIN)/python benchmarks/compile.py
-	$(BIN)/python benchmarks/reading.py
-	$(BIN)/python benchmarks/adult.py
-	$(BIN)/python benchmarks/oracle.py
-	$(BIN)/python benchmarks/boosted.py
-	$(BIN)/python benchmarks/together.py
-	$(BIN)/python benchmarks/processes.py
-	$(BIN)/python benchmarks/thresholds.py
-	$(BIN)/python benchmarks/covered.py
-	$(BIN)/python benchmarks/certificates.py
-	$(BIN)/python benchmarks/monitor.py
+	$(BIN)/python $(INSTALL) $(PEERS)
+	$(BIN)/python benchmarks/page.py
+
+# The same where there is a GPU: docs/performance_gpu.md. DATA is the folder of the experiments' files.
+bench-gpu: $(READY)
+	$(BIN)/python benchmarks/page.py --gpu $(if $(DATA),--data $(DATA))
+
+# Whether anything got slower since a commit: the tables of both, measured in turn.
+before-after: $(READY)
+	$(BIN)/python benchmarks/before_after.py $(COMMIT)
+
+# What models reach, and how often intervals and certificates are right: hours.
+bench-rows: $(READY)
+	for name in $(ROWS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 	$(BIN)/python benchmarks/new_rows.py --redraws 8
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/lattice.py --only fit
+
+PEERS := cooper-optim fairlearn
+ROWS := covered certificates monitor calibration defaults goals judge multiclass price together communities
 
 clean:
 	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
 """The page of how fast it is: runs the scripts one after the other, and writes what they print.
 
     python benchmarks/page.py                      # docs/performance.md
-    python benchmarks/page.py --gpu                # docs/performance_gpu.md, on a machine with a GPU
+    python benchmarks/page.py --gpu --data rows/   # docs/performance_gpu.md, on a machine with a GPU
     python benchmarks/page.py --only start step    # some scripts, printed
 
 Above the tables of all scripts stands one of every aim, with its peer, its floor and whether it is met.
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -50,12 +50,14 @@ SCRIPTS = (
     Script("Tables", "tables"),
     Script("Reading files", "reading"),
     Script("Rows on disk", "scale", "--rows 2_000_000"),
+    Script("Several processes", "processes", "--rows 50_000"),
     Script("Starting", "start", "--repeats 5"),
 )
 GPU_SCRIPTS = (
     Script("On a GPU", "gpu"),
     Script("What a constraint costs", "step", "--device cuda --seconds 2"),
     Script("Lattices", "lattice", "--only speed --seconds 0.5"),
+    Script("The paper's tables", "reproduced", "--device cuda"),
 )
 LIBRARIES = """numpy scipy scikit-learn torch triton numba lightgbm xgboost xgboost-cpu pandas pyarrow
     cooper-optim fairlearn pytorch-lattice"""
@@ -149,6 +151,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true", help="what runs on a GPU")
     parser.add_argument("--only", nargs="+", metavar="SCRIPT", help="some scripts alone, printed")
     parser.add_argument("--out", type=Path, help="the file to write")
+    parser.add_argument("--data", help="folder of the experiments' files, with --gpu")
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # models this small are no faster on more
     scripts = [
@@ -159,7 +162,8 @@ def main() -> None:
     parts = []
     for number, script in enumerate(scripts, 1):
         print(f"{number} of {len(scripts)}: {script.name}", file=sys.stderr, flush=True)
-        parts.append(run(script))
+        more = f" --data {given.data}" if script.name == "reproduced" and given.data else ""
+        parts.append(run(replace(script, arguments=script.arguments + more)))
         print(f"  {parts[-1].seconds:.0f} s", file=sys.stderr, flush=True)
     written = page(
         parts, "make bench-gpu" if given.gpu else "make bench", gpu_name() if given.gpu else ""

@@ -6,7 +6,6 @@ bytes that a process gives in a round, to be summed over all. The last line is h
 a kilobyte.
 """
 
-import argparse
 import multiprocessing
 import os
 import tempfile
@@ -15,7 +14,7 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the libraries are imported
 
 import numpy as np
-from _common import machine, markdown
+from _common import machine, markdown, options, tell
 
 import ratebound as rb
 from ratebound.base import processes
@@ -94,9 +93,10 @@ def together(count, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
-    rows = parser.parse_args().rows
+    given = parser.parse_args()
+    rows = given.rows
     measures = {count: together(count, rows) for count in (1, 2)}
     lines = []
     for name in GAMES:
@@ -106,6 +106,7 @@ def main():
     print(machine())
     print(markdown(["model", "processes", "own, ms", "passed, ms", "sent, bytes"], lines))
     print(f"\nA kilobyte is summed over two processes in {measures[2][1]:.2f} ms.")
+    tell({f"{line[0]}, {line[1]} processes": float(line[2]) for line in lines}, [], given.json)
 
 
 if __name__ == "__main__":

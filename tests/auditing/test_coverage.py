@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "covered.py"
 SAMPLES = 150
 LEAST = 0.95 - 3 * (0.95 * 0.05 / SAMPLES) ** 0.5  # three standard errors below what is said
 MOST = 0.025 + 3 * (0.025 * 0.975 / SAMPLES) ** 0.5
