@@ -1,8 +1,9 @@
 """Products with a matrix of zeros and ones that is kept as bits, eight to a byte.
 
 A few vectors may be multiplied with the bits themselves, by loops that numba compiles: a column's bits
-of many rows at a time say where to add. Otherwise they are multiplied with numbers: some rows at a time
-are unpacked, so that the numbers stay in the cache and are never all there.
+of many rows at a time say where to add, and rows that only count are counted 64 at a time. Otherwise
+vectors are multiplied with numbers: some rows at a time are unpacked, so that the numbers stay in the
+cache and are never all there.
 """
 
 from __future__ import annotations
@@ -71,6 +72,30 @@ class Bits:
             found += values[:, rows] @ inside
         return found
 
+    def count(self, marks: Array) -> Array:
+        """How many of the rows marked, (r, rows) bool, each column has: (r, width)."""
+        if not self.loops:
+            return self.total(marks.astype(np.float32 if len(self) < 2**24 else np.float64))
+        packed = np.zeros((len(marks), 8 * len(self._turned)), dtype=np.uint8)
+        own = np.packbits(marks, axis=1, bitorder="little")
+        packed[:, : own.shape[1]] = own
+        found = np.empty((len(marks), self.width), dtype=np.int64)
+        _count(self._turned, packed.view("<u8").astype(np.uint64, copy=False), found)
+        return found
+
+    @cached_property
+    def _turned(self) -> Array:
+        """The bits (groups, 64 * words) as uint64: a column's bits of 64 rows are one number.
+
+        That of column 64 i + j is number i + words * (j ^ 7).
+        """
+        groups, words = -(-len(self) // 64), -(-self.width // 64)
+        padded = np.zeros((64 * groups, 8 * words), dtype=np.uint8)
+        padded[: len(self), : self.packed.shape[1]] = self.packed
+        numbers = padded.view("<u8").astype(np.uint64, copy=False)
+        _turn(numbers.reshape(-1), words)
+        return numbers.reshape(groups, 64 * words)
+
     def _unpacked(self, dtype: Any) -> Iterable[Block]:
         """Some rows at a time, as numbers (some, width)."""
         blocks = (
@@ -124,3 +149,41 @@ def _total(words: Any, values: Any, found: Any) -> None:
             for row in range(word.shape[0]):
                 summed += value[row] if word[row] & bit else zero
             found[k, column] = summed
+
+
+@jit.loop()
+def _turn(numbers: Any, words: Any) -> None:
+    """Transpose each block of 64 rows x 64 bits, in place: halves, quarters, ... change their places."""
+    width, mask = 32, np.uint64(0xFFFFFFFF)
+    while width:
+        by, size = np.uint64(width), width * words
+        for start in range(0, numbers.shape[0], 2 * size):
+            low, high = numbers[start : start + size], numbers[start + size : start + 2 * size]
+            for i in range(size):
+                swapped = ((low[i] >> by) ^ high[i]) & mask
+                high[i] ^= swapped
+                low[i] ^= swapped << by
+        width >>= 1
+        mask ^= mask << np.uint64(width)
+
+
+@jit.loop()
+def _count(turned: Any, marks: Any, found: Any) -> None:
+    words = turned.shape[1] // 64
+    counts = np.empty(turned.shape[1], dtype=np.uint64)
+    for k in range(marks.shape[0]):
+        counts[:] = 0
+        for group in range(marks.shape[1]):
+            marked = marks[k, group]
+            if marked:
+                numbers = turned[group]
+                for i in range(numbers.shape[0]):
+                    # The sum of a number's bits, in the words by which compilers know it.
+                    x = numbers[i] & marked
+                    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+                    threes = np.uint64(0x3333333333333333)
+                    x = (x & threes) + ((x >> np.uint64(2)) & threes)
+                    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+                    counts[i] += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+        for column in range(found.shape[1]):
+            found[k, column] = counts[(column >> 6) + words * ((column & 63) ^ 7)]

@@ -46,6 +46,7 @@ FEW = 4096  # cells up to which going through all of them is cheaper than throug
 PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits each as there are slices
 SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
 MANY = 2**21  # bits from which loading numba pays within some thousand rounds
+COUNTED = 2**29  # bits up to which those of all rows are kept, to be counted row by row
 NARROW = 256  # slices up to which bits are never dearer than lists
 
 
@@ -98,13 +99,20 @@ class Costs:
             if self.membership is not None:
                 self._latest = CellPlaces(cells, self.cells, self.membership, self.example)
             else:
-                self._latest = AllPlaces(cells, self.cells, self._whole, self.example)
+                self._latest = self._all(cells)
         return self._latest
 
     def _rows(self, cells: Array) -> RowPlaces | BitPlaces:
         if self._cells is not None:
-            return self._cells.places(cells)
+            return RowPlaces(self._cells, cells)
         return BitPlaces(len(self.slice_weight), self._packed[cells], self._bits)
+
+    def _all(self, cells: Array) -> AllPlaces:
+        """Where more rows than there are cells are found."""
+        counted = None
+        if self._cells is not None and len(cells) * self._cells.bits.width <= COUNTED:
+            counted = RowPlaces(self._cells, cells) if self._cells.bits.loops else None
+        return AllPlaces(cells, self.cells, self._whole, self.example, counted)
 
     @cached_property
     def _whole(self) -> RowPlaces | BitPlaces:

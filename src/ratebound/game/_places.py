@@ -6,6 +6,7 @@ bits; directly by short lists and bits, where most rows of a batch are a cell of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,7 +74,7 @@ class CellPlaces:
 
     def total(self, values: Array) -> Array:
         """Values (..., b) summed per slice: (..., S)."""
-        flat = values.reshape(-1, values.shape[-1])
+        flat = _flat(values)
         per_slice = self.membership.total(tally(flat, self.index, self.cells))
         return per_slice.reshape(*values.shape[:-1], -1)
 
@@ -96,71 +97,87 @@ class AllPlaces(CellPlaces):
     """Each row is found at its cell, and costs of slices are summed up for each cell first."""
 
     membership: RowPlaces | BitPlaces
+    rows: RowPlaces | None  # where rows that only count are counted faster one by one
 
     def spread(self, table: Array) -> Array:
-        """What a table over slices (..., S) sums to for each row: (..., b)."""
+        """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
         return take(self.membership.spread(table), self.index)
+
+    def total(self, values: Array) -> Array:
+        """Values (..., b), or marks, summed per slice: (..., S)."""
+        if self.rows is not None and values.dtype == bool:
+            return self.rows.total(values)
+        return super().total(values)
 
 
 @dataclass(frozen=True)
 class Cells:
     """The slices of each cell: as a list where they are few, else as bits; in NumPy."""
 
-    bits: Bits
+    bits: Bits  # (cells, S)
     lists: Array  # (w, cells), w small; filled up with S, which is none of them
     long: Array  # (cells,) bool: whose lists would be too long, and are empty
     example: Array
 
-    def places(self, cells: Array) -> RowPlaces:
-        """Where rows, given by their cells, are found."""
-        long = self.long.take(cells)
-        rows = np.flatnonzero(long)
-        if len(rows) == len(cells):
-            return RowPlaces(self.bits.of(cells), rows, rows[:0], self.lists[:0, :0], self.example)
-        short = np.flatnonzero(~long)
-        lists = self.lists.take(cells.take(short), axis=1).astype(np.intp)
-        return RowPlaces(self.bits.of(cells.take(rows)), rows, short, lists, self.example)
-
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """Each row is found at its slices: some by short lists, the others by bits; in NumPy."""
+    """Each row is found at the slices of its cell: in a short list or as bits; in NumPy."""
 
-    bits: Bits  # of the rows below
-    long: Array  # (l,) the rows with bits
-    short: Array  # (s,) the other rows
-    lists: Array  # (w, s) and their slices, filled up with S
-    example: Array
+    of: Cells
+    cells: Array  # (b,)
+
+    @cached_property
+    def _long(self) -> Array:
+        return np.flatnonzero(self.of.long.take(self.cells))
+
+    @cached_property
+    def _bits(self) -> Bits:
+        """Of the rows whose lists would be too long."""
+        every = len(self._long) == len(self.cells)
+        return self.of.bits.of(self.cells if every else self.cells.take(self._long))
+
+    @cached_property
+    def _lists(self) -> Array:
+        """The slices of all rows (w, b); after the last, S, there are the rows with bits."""
+        lists = self.of.lists.take(self.cells, axis=1).astype(np.intp)
+        lists[0, self._long] = np.arange(len(self._long)) + (self.of.bits.width + 1)
+        return lists
+
+    @cached_property
+    def _every(self) -> Bits:
+        return self.of.bits.of(self.cells)
 
     def spread(self, table: Array) -> Array:
         """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
-        if not len(self.short):
-            return np.stack([self.bits.spread(table[:, i]) for i in range(table.shape[1])], 1)
-        found = np.empty((*table.shape[:2], len(self.long) + len(self.short)), table.dtype)
-        filled = np.concatenate([table, np.zeros_like(table[..., :1])], -1)
-        found[..., self.short] = sum(filled.take(slices, -1) for slices in self.lists)
-        for i in range(table.shape[1]):  # one by one, for they differ in which slices are dear
-            found[:, i, self.long] = self.bits.spread(table[:, i])
-        return found
+        flat = _flat(table)
+        found = self._bits.spread(flat)
+        if len(self._long) < len(self.cells):
+            joined = np.concatenate([flat, np.zeros_like(flat[:, :1]), found], -1)
+            found = sum(joined.take(slices, -1) for slices in self._lists)
+        return found.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
-        """Values (..., b) summed per slice: (..., S)."""
-        flat = values.reshape(-1, values.shape[-1]).astype(self.example.dtype, copy=False)
-        if not len(self.short):
-            found = self.bits.total(flat)
+        """Values (..., b), or marks, summed per slice: (..., S)."""
+        flat, size, kind = _flat(values), self.of.bits.width, self.of.example.dtype
+        if values.dtype == bool and self.of.bits.loops:
+            found = self._every.count(flat).astype(kind)
+        elif len(self._long) == len(self.cells):
+            found = self._bits.total(flat.astype(kind, copy=False))
         else:
-            found, few = self.bits.total(flat.take(self.long, 1)), flat.take(self.short, 1)
-            for slices in self.lists:
-                found += tally(few, slices, self.bits.width + 1)[:, :-1]
+            found = self._bits.total(flat.take(self._long, 1).astype(kind, copy=False))
+            for slices in self._lists:
+                found += tally(flat, slices, size + 1 + len(self._long))[:, :size]
         return found.reshape(*values.shape[:-1], -1)
 
     def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
         """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
-        return self.total(np.stack([kinds == kind for kind in range(count)], 1) * weight)
+        marks = np.stack([kinds == kind for kind in range(count)], 1)
+        return self.total(marks if isinstance(weight, float) and weight == 1 else marks * weight)
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""
-        return self.total(np.ones((1, len(self.long) + len(self.short)), self.example.dtype))
+        return self.total(np.ones((1, len(self.cells)), bool))
 
 
 @dataclass(frozen=True)
@@ -178,7 +195,7 @@ class BitPlaces:
     def _unpack(self, rows: slice) -> Array:
         packed = self.packed[rows]
         unpacked = take_rows(self.bits, packed.reshape(-1))
-        return unpacked.reshape(len(packed), -1)[:, : self.size]
+        return unpacked.reshape(len(packed), 8 * packed.shape[1])[:, : self.size]
 
     def _chunks(self) -> Iterator[tuple[slice, Array]]:
         yield slice(0, CHUNK), self._first
@@ -188,14 +205,14 @@ class BitPlaces:
 
     def spread(self, table: Array) -> Array:
         """What a table over slices (..., S) sums to for each row: (..., b)."""
-        flat = table.reshape(-1, self.size)
+        flat = _flat(table)
         parts = [_product(flat, matrix) for _, matrix in self._chunks()]
         joined = parts[0] if len(parts) == 1 else namespace(table).concatenate(parts, -1)
         return joined.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
         """Values (..., b) summed per slice: (..., S)."""
-        flat = values.reshape(-1, values.shape[-1])
+        flat = _flat(values)
         per_slice = sum(flat[:, rows] @ matrix for rows, matrix in self._chunks())
         return per_slice.reshape(*values.shape[:-1], -1)
 
@@ -212,6 +229,11 @@ class BitPlaces:
 
 
 Places = CellPlaces | RowPlaces | BitPlaces
+
+
+def _flat(array: Array) -> Array:
+    """All axes but the last as one, also where the last is empty."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _product(flat: Array, matrix: Array) -> Array:

@@ -82,7 +82,7 @@ class OneScore(Scores):
 
     def total_decided(self, shifted: Array, places: Places, weight: Array | float) -> Array:
         yes = shifted >= 0
-        yes = yes.astype(shifted.dtype) if namespace(yes) is np else yes.to(shifted.dtype)
+        yes = yes if namespace(yes) is np else yes.to(shifted.dtype)
         return places.total(weighed(yes, weight)[:, None])
 
 
