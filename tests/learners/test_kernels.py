@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed, and the plain versions run", allow_module_level=True)
 
-from ratebound.learners import _kernels  # noqa: E402
-from ratebound.learners._interpolation import coefficients, interpolate  # noqa: E402
+from ratebound.learners import _kernels, _loops  # noqa: E402
+from ratebound.learners._interpolation import coefficients  # noqa: E402
 from ratebound.learners._lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 from ratebound.learners._shapes import least_rise, project_lattices, project_line  # noqa: E402
 from ratebound.learners.lattice import random_subsets  # noqa: E402
@@ -51,6 +51,7 @@ def _known():
 
 def both_ways(monkeypatch, compute):
     """What kernels find, and what the plain versions do."""
+    monkeypatch.setattr(_loops, "take", lambda *_: False)
     found = []
     for fits in (True, False):
         monkeypatch.setattr(_kernels, "fit", lambda *_, fits=fits: fits)
@@ -64,89 +65,69 @@ def assert_close(found, plain):
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-@here
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rank", "lattices", "settings"), [(1, 1, 1), (2, 3, 2), (5, 4, 1), (6, 3, 2)])
-def test_interpolation(monkeypatch, rank, lattices, settings, dtype):
+NUMBERS = [Numeric((0.0, 0.3, 1.0)), Numeric((0.0, 0.1, 0.2, 0.5, 1.0))] * 4
+MIXED = [*NUMBERS[:2], Categorical(3), Categorical(20), Numeric(tuple(i / 20 for i in range(21)))]
+
+
+def assert_the_same(monkeypatch, features, subsets, settings, dtype, rows=150):
+    """Scores, with and without gradients to come, and the gradients, where values are missing too."""
     torch.manual_seed(0)
-    features, rows = rank + 2, 150
-    subsets = torch.tensor(random_subsets(features, lattices, rank, 0))
-    subsets = torch.cat([subsets + features * k for k in range(settings)]).to(DEVICE)
-    z = torch.rand(settings * features, rows, dtype=dtype, device=DEVICE).requires_grad_()
-    vertices = torch.randn(settings, 2**rank, lattices, dtype=dtype, device=DEVICE).requires_grad_()
-    gradient = torch.randn(settings, rows, dtype=dtype, device=DEVICE)
+    module = Lattices(features, subsets).to(DEVICE, dtype)
+    table = torch.rand(rows, len(features), dtype=dtype) * 1.4 - 0.2
+    for column, feature in enumerate(features):
+        if isinstance(feature, Categorical):
+            table[:, column] = torch.randint(-1, feature.size + 2, (rows,)).to(dtype)
+    table[torch.rand(table.shape) < 0.1] = torch.nan
+    table[0] = torch.inf
+    table = table.to(DEVICE)
+    state = {
+        name: torch.rand(settings, *p.shape, dtype=dtype, device=DEVICE, requires_grad=True)
+        for name, p in module.named_parameters()
+    }
+    gradient = torch.randn(settings, rows, dtype=dtype, device=DEVICE) / rows
 
     def compute():
-        table = coefficients(vertices)
-        scores = interpolate(2 * z - 1, table, subsets, lattices)
+        scores = module.stacked(state, table)
         with torch.no_grad():
-            alone = interpolate(2 * z - 1, table, subsets, lattices)
-        return table, scores, alone, *torch.autograd.grad(scores, (z, vertices), gradient)
+            alone = module.stacked(state, table)
+        return scores, alone, *torch.autograd.grad(scores, list(state.values()), gradient)
 
     assert_close(*both_ways(monkeypatch, compute))
-
-
-@here
-def test_a_feature_may_come_twice_in_a_lattice(monkeypatch):
-    subsets = torch.tensor([[0, 0, 1], [1, 1, 1]], device=DEVICE)
-    z = torch.rand(2, 40, dtype=torch.double, device=DEVICE).requires_grad_()
-    vertices = torch.randn(1, 8, 2, dtype=torch.double, device=DEVICE)
-
-    def compute():
-        return torch.autograd.grad(interpolate(z, coefficients(vertices), subsets, 2).sum(), [z])
-
-    assert_close(*both_ways(monkeypatch, compute))
-
-
-@here
-def test_a_lattice_flat_along_an_input_has_flat_scores(monkeypatch):
-    monkeypatch.setattr(_kernels, "fit", lambda *_: True)
-    torch.manual_seed(0)
-    half = torch.randn(1, 8, 3, device=DEVICE)
-    vertices = torch.cat([half, half], 1)  # the same at both ends of the fourth input
-    z = torch.rand(4, 64, device=DEVICE)
-    moved = z.clone()
-    moved[3] = torch.rand(64, device=DEVICE)
-    subsets = torch.tensor([[0, 1, 2, 3]] * 3, device=DEVICE)
-    first, second = (interpolate(2 * x - 1, coefficients(vertices), subsets, 3) for x in (z, moved))
-    assert torch.equal(first, second)
 
 
 @here
 @pytest.mark.filterwarnings("ignore:overflow")  # of infinity, in the interpreter
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("settings", [1, 3])
 @pytest.mark.parametrize(
-    "features",
-    [
-        [Numeric((0.0, 0.3, 1.0)), Categorical(3), Numeric((0.0, 0.1, 0.2, 0.5, 1.0)), Categorical(20)],
-        [Categorical(2)],
-        [Numeric(tuple(i / 20 for i in range(21)))],
-    ],
-    ids=["both", "categories", "numbers"],
+    ("rank", "lattices", "settings", "features"),
+    [(1, 1, 1, NUMBERS[:1]), (1, 2, 2, MIXED[2:4]), (3, 4, 2, MIXED), (6, 3, 2, NUMBERS)],
 )
-def test_calibration(monkeypatch, features, settings, dtype):
-    torch.manual_seed(0)
-    module = Lattices(features, [[0]]).to(DEVICE, dtype)
-    rows = torch.rand(600, len(features), dtype=dtype) * 1.4 - 0.2
-    for column, feature in enumerate(features):
-        if isinstance(feature, Categorical):
-            rows[:, column] = torch.randint(-1, feature.size + 2, (600,)).to(dtype)
-    rows[torch.rand(rows.shape) < 0.2] = torch.nan
-    rows[0] = torch.inf
-    rows = rows.to(DEVICE)
-    state = {
-        name: torch.rand(settings, *p.shape, dtype=dtype, device=DEVICE, requires_grad=True)
-        for name, p in module.named_parameters()
-    }
-    values = state["number_values"], state["category_values"]
-    gradient = torch.randn(settings * len(features), 600, dtype=dtype, device=DEVICE) / 600
+def test_scores_and_gradients(monkeypatch, rank, lattices, settings, features, dtype):
+    subsets = random_subsets(len(features), lattices, rank, 0)
+    assert_the_same(monkeypatch, features, subsets, settings, dtype)
 
-    def compute():
-        inputs = module._inputs(state, rows)
-        return inputs, *torch.autograd.grad(inputs, values, gradient)
 
-    assert_close(*both_ways(monkeypatch, compute))
+@here
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_sums_in_parts(monkeypatch):
+    """More rows than a program has: they are dealt out, as lattices are."""
+    assert_the_same(monkeypatch, MIXED[1:3], [[0, 1], [1, 0]], 1, torch.float64, rows=1200)
+
+
+@here
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_feature_may_come_twice_in_a_lattice(monkeypatch):
+    assert_the_same(monkeypatch, NUMBERS[:2], [[0, 0, 1], [1, 1, 1]], 1, torch.float64)
+
+
+@here
+@pytest.mark.parametrize("rank", [1, 4, 6])
+def test_coefficients_to_the_last_bit(rank):
+    """So that where a lattice is flat along an input, its computed scores are."""
+    from ratebound.learners import _interpolation_triton as kernels
+
+    vertices = torch.randn(2, 2**rank, 20, device=DEVICE)
+    assert torch.equal(kernels.coefficients(vertices), coefficients(vertices))
 
 
 @here

@@ -7,75 +7,51 @@ fixed order, without atomic additions, so that results repeat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from ratebound.learners._lattice_loops import Fixed
 
 WARPS = 4
 ROWS = 32 * WARPS  # one for each thread
 SLOTS = 16  # values whose gradient a thread sums up at a time
 PROGRAMS = 1024  # as many as keep a large GPU busy
+VARYING = ["by_row", "by_column", "rows", "count", "keypoints", "values"]  # but not compiled anew
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """What is fixed: which columns there are, where pieces begin, and where categories' values do."""
-
-    columns: Tensor  # (F,), numbers first
-    start: Tensor  # (numbers, k - 1)
-    steepness: Tensor  # (numbers, k - 1)
-    sizes: Tensor  # (categories, 1)
-    offsets: Tensor  # (categories, 1)
-    largest: int  # the most values of any feature, one for missing included
-
-
-def inputs_of(rows: Tensor, numbers: Tensor, categories: Tensor, pieces: Pieces) -> Tensor:
-    """(K·F, b) of rows (b, F), in [-1, 1] once projected; numbers (K, n, k + 1), categories (K, c)."""
-    apply: Any = _Calibration.apply  # torch has no types for it
-    found: Tensor = apply(rows, numbers, categories, pieces)
+def inputs_of(rows: Tensor, numbers: Tensor, categories: Tensor, fixed: Fixed) -> Tensor:
+    """(K, F, b) of rows (b, F), in [-1, 1] once projected; numbers (K, n, k + 1), categories (K, c)."""
+    found = rows.new_empty(len(numbers), len(fixed.columns), len(rows))
+    if len(rows):
+        _forward[triton.cdiv(len(rows), ROWS), len(fixed.columns), len(numbers)](
+            rows, *rows.stride(), numbers.contiguous(), categories.contiguous(), found,
+            *fixed[:-1], len(rows), *_shape(numbers, categories), ROWS=ROWS, num_warps=WARPS,
+        )  # fmt: skip
     return found
 
 
-class _Calibration(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, numbers: Tensor, categories: Tensor, pieces: Pieces) -> Tensor:
-        settings, features = len(numbers), len(pieces.columns)
-        found = numbers.new_empty(settings * features, len(rows))
-        if len(rows):
-            _forward[triton.cdiv(len(rows), ROWS), features, settings](
-                rows, *rows.stride(), numbers.contiguous(), categories.contiguous(), found,
-                *_given(pieces), len(rows), *_shape(numbers, categories), ROWS=ROWS, num_warps=WARPS,
-            )  # fmt: skip
-        ctx.pieces, ctx.shapes = pieces, (numbers.shape, categories.shape)
-        ctx.save_for_backward(rows, numbers, categories)
-        return found
+def values_gradient(
+    rows: Tensor, slopes: Tensor, gradient: Tensor, numbers: Tensor, categories: Tensor,
+    fixed: Fixed, most: int,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """By numbers and categories, whose shapes count; the gradient by inputs is slopes times gradient.
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        rows, numbers, categories = ctx.saved_tensors
-        settings, features = len(numbers), len(ctx.pieces.columns)
-        slots = triton.cdiv(ctx.pieces.largest, SLOTS)
-        parts = max(1, min(PROGRAMS // (settings * features * slots), triton.cdiv(len(rows), 4 * ROWS)))
-        size = triton.cdiv(triton.cdiv(len(rows), parts), ROWS) * ROWS
-        found = numbers.new_empty(parts, numbers.numel() + categories.numel())
-        _backward[settings * features, slots, parts](
-            rows, *rows.stride(), gradients[0].contiguous(), found, found.shape[1], size,
-            *_given(ctx.pieces), len(rows), *_shape(numbers, categories), features,
-            SLOTS=SLOTS, ROWS=ROWS, num_warps=WARPS,
-        )  # fmt: skip
-        summed = found[0] if parts == 1 else found.sum(0)
-        first = summed[: numbers.numel()].view_as(numbers)
-        return None, first, summed[numbers.numel() :].view_as(categories), None
-
-
-def _given(pieces: Pieces) -> tuple[Tensor, ...]:
-    return pieces.columns, pieces.start, pieces.steepness, pieces.sizes, pieces.offsets
+    Slopes are (K, F + 1, b), the last of no account, the gradient (K, b); a feature has at most so many
+    values.
+    """
+    settings, features, slots = len(numbers), len(fixed.columns), triton.cdiv(most, SLOTS)
+    parts = max(1, min(PROGRAMS // (settings * features * slots), triton.cdiv(len(rows), 4 * ROWS)))
+    size = triton.cdiv(triton.cdiv(len(rows), parts), ROWS) * ROWS
+    found = rows.new_empty(parts, numbers.numel() + categories.numel())
+    _backward[settings * features, slots, parts](
+        rows, *rows.stride(), slopes, gradient, found, found.shape[1], size,
+        *fixed[:-1], len(rows), *_shape(numbers, categories), features,
+        SLOTS=SLOTS, ROWS=ROWS, num_warps=WARPS,
+    )  # fmt: skip
+    summed = found[0] if parts == 1 else found.sum(0)
+    first, second = summed.split([numbers.numel(), categories.numel()])
+    return first.view_as(numbers), second.view_as(categories)
 
 
 def _shape(numbers: Tensor, categories: Tensor) -> tuple[int, int, int]:
@@ -96,7 +72,7 @@ def _slot(code, size):
     return tl.where(known, code, size.to(code.dtype)).to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["by_row", "by_column", "rows", "count", "keypoints", "values"])
+@triton.jit(do_not_specialize=VARYING)
 def _forward(
     table, by_row, by_column, numbers, categories, found,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, ROWS: tl.constexpr,
@@ -138,26 +114,21 @@ def _piece(start, steepness, number, pieces):
 
 
 @triton.jit
+def _by_input(slopes, gradient, row, rows):
+    inside = row < rows
+    slope = tl.load(slopes + row, mask=inside, other=0.0)
+    return slope * tl.load(gradient + row, mask=inside, other=0.0)
+
+
+@triton.jit
 def _passed(x, piece):
     """(SLOTS, ROWS) shares of pieces below x: all of what is before the first, none after the last."""
     return tl.minimum(tl.maximum((x[None, :] - piece[0]) * piece[1], piece[2]), 1.0)
 
 
-@triton.jit(
-    do_not_specialize=[
-        "by_row",
-        "by_column",
-        "total",
-        "size",
-        "rows",
-        "count",
-        "keypoints",
-        "values",
-        "features",
-    ]
-)
+@triton.jit(do_not_specialize=[*VARYING, "total", "size", "features"])
 def _backward(
-    table, by_row, by_column, gradient, found, total, size,
+    table, by_row, by_column, slopes, gradient, found, total, size,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, features,
     SLOTS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -166,7 +137,8 @@ def _backward(
     feature, setting = own % features, own // features
     slot = tl.program_id(1) * SLOTS + tl.arange(0, SLOTS)
     table += tl.load(columns + feature) * by_column
-    gradient += own.to(tl.int64) * rows
+    slopes += (own + setting).to(tl.int64) * rows
+    gradient += setting.to(tl.int64) * rows
     end = min(part * size + size, rows)
     summed = tl.zeros((SLOTS, ROWS), found.dtype.element_ty)
     if feature < count:
@@ -180,7 +152,7 @@ def _backward(
         for first in range(part * size, end, ROWS):
             row = first + tl.arange(0, ROWS)
             x = tl.load(table + row.to(tl.int64) * by_row, mask=row < rows, other=0.0)
-            g = tl.load(gradient + row, mask=row < rows, other=0.0)
+            g = _by_input(slopes, gradient, row, rows)
             missing = x != x
             at = _finite(x)
             hat = tl.where(of_missing, 1.0, _passed(at, before) - _passed(at, after))
@@ -192,7 +164,7 @@ def _backward(
         for first in range(part * size, end, ROWS):
             row = first + tl.arange(0, ROWS)
             x = tl.load(table + row.to(tl.int64) * by_row, mask=row < rows, other=0.0)
-            g = tl.load(gradient + row, mask=row < rows, other=0.0)
+            g = _by_input(slopes, gradient, row, rows)
             chosen = _slot(x, slots - 1)[None, :] == slot[:, None]
             summed += tl.where(chosen, g[None, :], 0.0)
     tl.store(found + part.to(tl.int64) * total + place + slot, 2 * tl.sum(summed, 1), mask=slot < slots)

@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ratebound.learners import _kernels
-
 ROWS, NUMBERS = 2**12, 2**19  # rows and products at a time on a CPU, so that they stay in its cache
 ON_DEVICE = 2**16, 2**26  # and elsewhere, where only memory bounds them
 
@@ -34,10 +32,6 @@ def coefficients(vertices: Tensor) -> Tensor:
     """
     settings, corners, lattices = vertices.shape
     rank = corners.bit_length() - 1
-    if _kernels.fit(rank, vertices):
-        from ratebound.learners import _interpolation_triton
-
-        return _interpolation_triton.coefficients(vertices)
     found = vertices
     for d in range(rank):
         # Input by input, so that equal values cancel to the last bit: where a lattice is flat along an
@@ -56,10 +50,6 @@ def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -
     >>> interpolate(z, table, torch.tensor([[0, 1]]), 1)
     tensor([[ 0.0000,  1.0000, 10.5000]])
     """
-    if _kernels.fit(subsets.shape[1], inputs, table):
-        from ratebound.learners import _interpolation_triton
-
-        return _interpolation_triton.interpolate(inputs, table, subsets, lattices)
     apply: Any = _Interpolation.apply  # torch has no types for it
     found: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
     return found

@@ -10,74 +10,77 @@ a round can be recorded as a CUDA graph.
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 WARPS, EACH = 2, 1  # threads of a program, over 32, and rows of a thread
 ACCUMULATED = 64  # coefficients whose gradient a thread sums up at a time
 PROGRAMS = 2048  # as many as keep a large GPU busy
 
 
-def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -> Tensor:
-    """As `_interpolation.interpolate`, for lattices of at most `_kernels.MOST` inputs."""
-    apply: Any = _Interpolation.apply  # torch has no types for it
-    found: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
+def coefficients(vertices: Tensor) -> Tensor:
+    """As `_interpolation.coefficients`, bit for bit."""
+    settings, corners, lattices = vertices.shape
+    low, high = _halves(corners)
+    found = vertices.new_empty(settings * lattices, 2**high, 2**low)
+    _transform(vertices.contiguous(), found, parts=1, back=False)
     return found
 
 
-class _Interpolation(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int, differentiate: bool
-    ) -> Tensor:
-        inputs, table, subsets = (x.contiguous() for x in (inputs, table, subsets))
-        settings, rows = len(table) // lattices, inputs.shape[1]
-        features = len(inputs) // settings
-        block = 32 * WARPS * EACH
-        blocks = triton.cdiv(rows, block)
-        parts = min(lattices, max(1, PROGRAMS // max(1, settings * blocks)))
-        size = triton.cdiv(lattices, parts)
-        parts = triton.cdiv(lattices, size)
-        kept = features if differentiate else 0
-        found = inputs.new_empty(parts, settings, kept + 1, rows)  # slopes, and the sum after them
-        if rows:
-            _forward[blocks, parts, settings](
-                inputs, table, subsets, found, rows, features, lattices, size,
-                SLOPES=differentiate, LOW=_bits(table.shape[2]), HIGH=_bits(table.shape[1]),
-                ROWS=block, num_warps=WARPS,
-            )  # fmt: skip
-        summed = found[0] if parts == 1 else found.sum(0)
-        ctx.lattices = lattices
-        ctx.save_for_backward(inputs, table, subsets, summed)
-        return summed[:, kept]
+def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) -> Tensor:
+    """(K, F + 1, b): slopes by the inputs (K, F, b) of the means over lattices, and the means (K, 1, b).
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, table, subsets, summed = ctx.saved_tensors
-        gradient = gradients[0].contiguous()
-        by_inputs = (summed[:, :-1] * gradient[:, None]).view_as(inputs)
-        high, low = table.shape[1:]
-        rows, alone = inputs.shape[1], 32 * WARPS
-        taken = min(high, max(1, ACCUMULATED // low))  # of the upper products
-        programs = len(table) * (high // taken)
-        parts = max(1, min(PROGRAMS // programs, triton.cdiv(rows, 2 * alone)))
-        size = triton.cdiv(triton.cdiv(rows, parts), alone) * alone
-        found = table.new_empty(parts, *table.shape)
-        _backward[len(table), high // taken, parts](
-            inputs, gradient, subsets, found, rows, ctx.lattices, size,
-            LOW=_bits(low), HIGH=_bits(high), TAKEN=taken, ROWS=alone, num_warps=WARPS,
+    Without slopes the means are alone. Coefficients are (K·L, ...), subsets (L, D).
+    """
+    (settings, features, rows), (lattices, rank) = inputs.shape, subsets.shape
+    low, high = _halves(2**rank)
+    block = 32 * WARPS * EACH
+    blocks = triton.cdiv(rows, block)
+    size = triton.cdiv(lattices, max(1, PROGRAMS // max(1, settings * blocks)))
+    parts = triton.cdiv(lattices, size)
+    found = inputs.new_empty(parts, settings, features * differentiate + 1, rows)
+    if rows:
+        _forward[blocks, parts, settings](
+            inputs, table, subsets, found, rows, features, lattices, size,
+            SLOPES=differentiate, LOW=low, HIGH=high, ROWS=block, num_warps=WARPS,
         )  # fmt: skip
-        return by_inputs, found[0] if parts == 1 else found.sum(0), None, None, None
+    return found[0] if parts == 1 else found.sum(0)
 
 
-def _bits(size: int) -> int:
-    return size.bit_length() - 1
+def vertices_gradient(inputs: Tensor, gradient: Tensor, subsets: Tensor) -> Tensor:
+    """(K, 2^D, L) from inputs (K, F, b) and the gradient by the means (K, b)."""
+    (settings, features, rows), (lattices, rank) = inputs.shape, subsets.shape
+    low, high = _halves(2**rank)
+    block = 32 * WARPS
+    taken = min(2**high, max(1, ACCUMULATED >> low))  # of the upper products
+    programs = settings * lattices * (2**high // taken)
+    parts = max(1, min(PROGRAMS // programs, triton.cdiv(rows, 2 * block)))
+    size = triton.cdiv(triton.cdiv(rows, parts), block) * block
+    table = inputs.new_empty(parts, settings * lattices, 2**high, 2**low)
+    _backward[settings * lattices, 2**high // taken, parts](
+        inputs, gradient, subsets, table, rows, features, lattices, size,
+        LOW=low, HIGH=high, TAKEN=taken, ROWS=block, num_warps=WARPS,
+    )  # fmt: skip
+    found = inputs.new_empty(settings, 2**rank, lattices)
+    _transform(found, table, parts, back=True)
+    return found
+
+
+def _transform(vertices: Tensor, table: Tensor, parts: int, back: bool) -> None:
+    """From vertices to the table, or from gradients by the table, in parts, to that by vertices."""
+    settings, corners, lattices = vertices.shape
+    taken = max(1, min(triton.next_power_of_2(lattices), 1024 // corners))
+    _walsh[triton.cdiv(lattices, taken), settings](
+        vertices, table, lattices, parts,
+        RANK=corners.bit_length() - 1, TAKEN=taken, BACK=back, num_warps=4,
+    )  # fmt: skip
+
+
+def _halves(corners: int) -> tuple[int, int]:
+    """How many inputs of a lattice are in its lower half, and in its upper one."""
+    rank = corners.bit_length() - 1
+    return rank // 2, rank - rank // 2
 
 
 @triton.jit
@@ -155,22 +158,19 @@ def _forward(
     one = tl.full((ROWS,), 1.0, table.dtype.element_ty)
     own = (part * tl.num_programs(2) + setting).to(tl.int64)
     if SLOPES:
-        totals = found + (own * (features + 1) + features) * rows
         found += own * (features + 1) * rows
-        zeroed = found + row
+        place = found + row
         for _ in range(features):
-            tl.store(zeroed, tl.zeros_like(one), mask=inside)
-            zeroed += rows
-        tl.debug_barrier()  # a thread may find another's zeros
-        # Inputs are numbered through all settings, but what is found has one more for each.
-        found -= setting.to(tl.int64) * features * rows
+            tl.store(place, tl.zeros_like(one), mask=inside)
+            place += rows
+        tl.debug_barrier()  # a thread may find another's zeros; the means come after the slopes
     else:
-        totals = found + own * rows
+        place = found + own * rows + row
+    inputs += setting.to(tl.int64) * features * rows
     total, scale = tl.zeros_like(one), one / lattices
     for lattice in range(part * size, min(part * size + size, lattices)):
-        place = setting * lattices + lattice
-        chosen = subsets + place * (LOW + HIGH)
-        entries = table + place.to(tl.int64) * 2 ** (LOW + HIGH)
+        chosen = subsets + lattice * (LOW + HIGH)
+        entries = table + (setting.to(tl.int64) * lattices + lattice) * 2 ** (LOW + HIGH)
         below = _gathered(inputs, chosen, rows, row, inside, 0, LOW)
         above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
         value, by_below, by_above = _lattice(entries, below, above, one, SLOPES, LOW, HIGH)
@@ -178,18 +178,20 @@ def _forward(
         if SLOPES:
             _add_slopes(found, chosen, by_below, scale, rows, row, inside, 0, LOW)
             _add_slopes(found, chosen, by_above, scale, rows, row, inside, LOW, HIGH)
-    tl.store(totals + row, total * scale, mask=inside)
+    tl.store(place, total * scale, mask=inside)
 
 
-@triton.jit(do_not_specialize=["rows", "lattices", "size"])
+@triton.jit(do_not_specialize=["rows", "features", "lattices", "size"])
 def _backward(
-    inputs, gradient, subsets, found, rows, lattices, size,
+    inputs, gradient, subsets, found, rows, features, lattices, size,
     LOW: tl.constexpr, HIGH: tl.constexpr, TAKEN: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The gradient by some coefficients of a lattice over some blocks of rows."""
     place, upper, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    gradient += (place // lattices).to(tl.int64) * rows
-    chosen = subsets + place * (LOW + HIGH)
+    setting = (place // lattices).to(tl.int64)
+    gradient += setting * rows
+    inputs += setting * features * rows
+    chosen = subsets + place % lattices * (LOW + HIGH)
     number = upper * TAKEN + tl.arange(0, TAKEN)[:, None]
     lower = tl.arange(0, 2**LOW)[:, None]
     summed = tl.zeros((TAKEN, 2**LOW, ROWS), found.dtype.element_ty)
@@ -212,42 +214,10 @@ def _backward(
     tl.store(found + entries + across, tl.sum(summed, 2) / lattices)
 
 
-def coefficients(vertices: Tensor) -> Tensor:
-    """As `_interpolation.coefficients`, for lattices of at most `_kernels.MOST` inputs."""
-    apply: Any = _Coefficients.apply
-    found: Tensor = apply(vertices)
-    return found
-
-
-class _Coefficients(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, vertices: Tensor) -> Tensor:
-        settings, corners, lattices = vertices.shape
-        rank = _bits(corners)
-        found = vertices.new_empty(settings * lattices, 2 ** (rank - rank // 2), 2 ** (rank // 2))
-        _transform(vertices.contiguous(), found, back=False)
-        ctx.shape = vertices.shape
-        return found
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        found = gradients[0].new_empty(ctx.shape)
-        _transform(found, gradients[0].contiguous(), back=True)
-        return found
-
-
-def _transform(vertices: Tensor, table: Tensor, back: bool) -> None:
-    """From vertices to the table, or back from the gradient by the table to that by vertices."""
-    settings, corners, lattices = vertices.shape
-    taken = max(1, min(triton.next_power_of_2(lattices), 1024 // corners))
-    _walsh[triton.cdiv(lattices, taken), settings](
-        vertices, table, lattices, RANK=_bits(corners), TAKEN=taken, BACK=back, num_warps=4
-    )
-
-
-@triton.jit(do_not_specialize=["lattices"])
-def _walsh(vertices, table, lattices, RANK: tl.constexpr, TAKEN: tl.constexpr, BACK: tl.constexpr):
+@triton.jit(do_not_specialize=["lattices", "parts"])
+def _walsh(
+    vertices, table, lattices, parts, RANK: tl.constexpr, TAKEN: tl.constexpr, BACK: tl.constexpr
+):
     """Some lattices of a setting: input by input, so that equal values cancel to the last bit."""
     setting = tl.program_id(1).to(tl.int64)
     lattice = tl.program_id(0) * TAKEN + tl.arange(0, TAKEN)[:, None]
@@ -256,6 +226,10 @@ def _walsh(vertices, table, lattices, RANK: tl.constexpr, TAKEN: tl.constexpr, B
     vertices += (setting * 2**RANK + corner) * lattices + lattice
     table += (setting * lattices + lattice) * 2**RANK + corner
     x = tl.load(table if BACK else vertices, mask=inside, other=0.0)
+    if BACK:
+        step = tl.num_programs(1).to(tl.int64) * lattices * 2**RANK
+        for part in range(1, parts):
+            x += tl.load(table + part * step, mask=inside, other=0.0)
     for _ in tl.static_range(RANK):
         # The lowest bit of a corner's number becomes the highest: the next input is the lowest then.
         low, high = tl.split(tl.reshape(x, (TAKEN, 2 ** (RANK - 1), 2)))

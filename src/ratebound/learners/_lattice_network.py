@@ -188,29 +188,21 @@ class Lattices(nn.Module):
         """(K, b) means over lattices."""
         numbers, categories = state["number_values"], state["category_values"]
         vertices, subsets = state["vertices"], self.subsets
-        if (
-            self.rank <= _lattice_loops.HIGHEST
-            and _loops.take(rows, numbers, categories, vertices, self.start)
-            and not rows.requires_grad
-        ):
+        if not rows.requires_grad:
+            given = rows, numbers, categories, vertices, self.start
             kept = self.columns, self.start, self.steepness, self.sizes, self.offsets, subsets
             fixed = _lattice_loops.Fixed(*kept)
-            return _lattice_loops.scores(numbers, categories, vertices, rows, fixed)
+            if self.rank <= _lattice_loops.HIGHEST and _loops.take(*given):
+                return _lattice_loops.scores(numbers, categories, vertices, rows, fixed)
+            if _kernels.fit(self.rank, *given):
+                from ratebound.learners import _lattice_triton as kernels
+
+                return kernels.scores(numbers, categories, vertices, rows, fixed, self.most_values)
         if len(vertices) > 1:
             firsts = len(self.features) * torch.arange(len(vertices), device=rows.device)
             subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
-        inputs, table = self._inputs(state, rows), coefficients(vertices)
-        return interpolate(inputs, table, subsets, len(self.chosen))
-
-    def _inputs(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """(K·F, b) inputs of lattices, in [-1, 1] once projected."""
-        numbers, categories = state["number_values"], state["category_values"]
-        if rows.requires_grad or not _kernels.fit(self.rank, rows, numbers, categories, self.start):
-            return (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
-        from ratebound.learners._calibrators_triton import Pieces, inputs_of
-
-        fixed = self.columns, self.start, self.steepness, self.sizes, self.offsets
-        return inputs_of(rows, numbers, categories, Pieces(*fixed, self.most_values))
+        inputs = (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
+        return interpolate(inputs, coefficients(vertices), subsets, len(self.chosen))
 
     def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         """(K, F, b) of the features, numbers first; in [0, 1] once projected."""

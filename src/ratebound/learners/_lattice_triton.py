@@ -1,0 +1,50 @@
+"""A lattice model as one function of its parameters on a GPU: what `_lattice_loops` is on a CPU.
+
+There are three kernels forward and three back, and a sum or two of what they find in parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ratebound.learners._calibrators_triton import inputs_of, values_gradient
+from ratebound.learners._interpolation_triton import coefficients, totals, vertices_gradient
+from ratebound.learners._lattice_loops import Fixed
+
+
+def scores(
+    numbers: Tensor, categories: Tensor, vertices: Tensor, rows: Tensor, fixed: Fixed, most: int
+) -> Tensor:
+    """(K, b) means over lattices (K, 2^D, L), from calibrators (K, numbers, k + 1) and (K, values).
+
+    A feature has at most so many values, one for missing included.
+    """
+    apply: Any = _Scores.apply  # torch has no types for it
+    found: Tensor = apply(numbers, categories, vertices, rows, fixed, most, torch.is_grad_enabled())
+    return found
+
+
+class _Scores(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, numbers: Tensor, categories: Tensor, vertices: Tensor, rows: Tensor, fixed: Fixed,
+        most: int, differentiate: bool,
+    ) -> Tensor:  # fmt: skip
+        inputs = inputs_of(rows, numbers, categories, fixed)
+        found = totals(inputs, coefficients(vertices), fixed.subsets, differentiate)
+        ctx.fixed, ctx.most = fixed, most
+        ctx.save_for_backward(rows, inputs, found, numbers, categories)
+        return found[:, -1]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        rows, inputs, found, numbers, categories = ctx.saved_tensors
+        gradient = gradients[0].contiguous()
+        by_vertices = vertices_gradient(inputs, gradient, ctx.fixed.subsets)
+        by_values = values_gradient(rows, found, gradient, numbers, categories, ctx.fixed, ctx.most)
+        return *by_values, by_vertices, None, None, None, None
