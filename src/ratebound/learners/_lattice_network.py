@@ -80,6 +80,8 @@ class Lattices(nn.Module):
     sign: Tensor  # (numbers, 1)
     filler: Tensor  # (numbers, k), True beyond a calibrator's last keypoint
     signed: Tensor  # which of the numbers have a sign
+    signs: Tensor  # (signed, 1), their signs
+    fillers: Tensor  # (signed, k), their fillers
     sizes: Tensor  # (categories, 1)
     offsets: Tensor  # (categories, 1), where the values of each begin
     subsets: Tensor  # (L, D) places among the numbers, then the categories
@@ -130,6 +132,8 @@ class Lattices(nn.Module):
         self._fix("sign", [f.sign for f in features], torch.float32)
         self.sign = self.sign[:, None]
         self._fix("signed", [i for i, f in enumerate(features) if f.sign], torch.long)
+        self._fix("signs", self.sign[self.signed], torch.float32)
+        self._fix("fillers", self.filler[self.signed], torch.bool)
 
     def _fix_categories(self, features: Sequence[Categorical]) -> None:
         sizes = [f.size for f in features]
@@ -238,10 +242,10 @@ class Lattices(nn.Module):
         numbers, categories = state["number_values"], state["category_values"]
         vertices = state["vertices"]
         if len(self.signed):
-            values = numbers[:, self.signed, :-1] * self.sign[self.signed]
+            values = numbers[:, self.signed, :-1] * self.signs
             # Values that only fill up the array must not pull at the others: put them at the top.
-            values = torch.where(self.filler[self.signed], values.amax(-1, keepdim=True), values)
-            numbers[:, self.signed, :-1] = project_line(values) * self.sign[self.signed]
+            values = torch.where(self.fillers, values.amax(-1, keepdim=True), values)
+            numbers[:, self.signed, :-1] = project_line(values) * self.signs
         if self.order:
             categories.copy_(project_order(categories, self.order))
         numbers.clamp_(0.0, 1.0)
