@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.base import jit
 from ratebound.learners.lattice import (
     Lattice,
     calibrators,
@@ -67,6 +68,14 @@ def mixture():
     return rb.shrink(played(problem=goal))
 
 
+@pytest.fixture(params=["compiled", "plain"])
+def _way(request, monkeypatch):
+    if request.param == "plain":
+        monkeypatch.setattr(_loops, "take", lambda *_: False)
+    elif not jit.available():
+        pytest.skip("numba is missing, or is to be left alone")
+
+
 def random_module(seed=0, bounds=None, sizes=(4, 7)):
     torch.manual_seed(seed)
     features = [
@@ -120,6 +129,7 @@ def by_definition(module, row):
     return total / len(module.chosen) + state.get("bias", 0.0)
 
 
+@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_scores_are_what_the_definition_says(rank):
     module, rows = random_module(sizes=(rank, 6)), random_rows(40)
@@ -250,6 +260,7 @@ def test_every_kept_iterate_is_monotone_without_tolerance(trace):
     assert module.constraint_count > 0
 
 
+@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("bounds", [None, (-1.0, 2.0)])
 def test_outputs_are_monotone_on_random_pairs(bounds):
     """From outputs alone: a point and one moved in a promised direction, everything else equal."""
@@ -273,6 +284,7 @@ def test_outputs_are_monotone_on_random_pairs(bounds):
             assert bool((scores >= bounds[0] - 1e-12).all() & (scores <= bounds[1] + 1e-12).all())
 
 
+@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 @pytest.mark.parametrize("rank", [3, 4, 6])
 def test_where_lattices_are_flat_so_are_computed_scores(scale, rank):
@@ -294,6 +306,7 @@ def test_where_lattices_are_flat_so_are_computed_scores(scale, rank):
     assert before.std() > 0.01 * scale
 
 
+@pytest.mark.usefixtures("_way")
 def test_where_a_calibrator_is_flat_so_are_computed_scores():
     module = random_module(2)
     with torch.no_grad():
@@ -306,6 +319,7 @@ def test_where_a_calibrator_is_flat_so_are_computed_scores():
         np.testing.assert_array_equal(module(torch.tensor(rows)), module(torch.tensor(moved)))
 
 
+@pytest.mark.usefixtures("_way")
 def test_the_scores_that_decide_do_not_fall_over_any_distance():
     """In single precision, as the module computes by itself, a few would by a rounding."""
     for seed in range(5):

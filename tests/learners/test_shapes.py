@@ -8,6 +8,8 @@ from scipy.optimize import isotonic_regression, nnls
 
 torch = pytest.importorskip("torch")
 
+from ratebound.base import jit  # noqa: E402
+from ratebound.learners import _loops  # noqa: E402
 from ratebound.learners._shapes import (  # noqa: E402
     in_order,
     layers_of,
@@ -16,6 +18,14 @@ from ratebound.learners._shapes import (  # noqa: E402
     project_line,
     project_order,
 )
+
+
+@pytest.fixture(autouse=True, params=["compiled", "plain"])
+def _way(request, monkeypatch):
+    if request.param == "plain":
+        monkeypatch.setattr(_loops, "take", lambda *_: False)
+    elif not jit.available():
+        pytest.skip("numba is missing, or is to be left alone")
 
 
 def nearest(values, pairs):
@@ -138,3 +148,16 @@ def test_values_in_order_stay_as_they_are():
     values = in_order(torch.randn(32, 7, generator=torch.Generator().manual_seed(0)), mask)
     assert torch.equal(in_order(values, mask), values)
     assert torch.equal(project_lattices(values, mask), values)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("lattices", [1, 50, 130])
+def test_compiled_loops_are_the_plain_version_to_the_last_bit(monkeypatch, dtype, lattices):
+    generator = torch.Generator().manual_seed(lattices)
+    values = torch.randn(3, lattices, 2**5, generator=generator, dtype=dtype).transpose(1, 2)
+    mask = torch.rand(5, lattices, generator=generator) < 0.6
+    found = project_lattices(values, mask)
+    line = project_line(values[0])
+    monkeypatch.setattr(_loops, "take", lambda *_: False)
+    assert torch.equal(found, project_lattices(values.contiguous(), mask))
+    torch.testing.assert_close(line, project_line(values[0]))

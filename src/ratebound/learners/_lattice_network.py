@@ -250,9 +250,7 @@ class Lattices(nn.Module):
             categories.copy_(project_order(categories, self.order))
         numbers.clamp_(0.0, 1.0)
         categories.clamp_(0.0, 1.0)
-        # Where a look is cheap, nothing is done if nothing is out of order.
-        look = vertices.device.type == "cpu"
-        if self.has_monotone and not (look and bool(least_rise(vertices, self.monotone) >= 0)):
+        if self.has_monotone:
             vertices.copy_(project_lattices(vertices, self.monotone))
         if self.output_bounds is not None:
             vertices.clamp_(*self.output_bounds)  # clipping the nearest in order keeps it nearest

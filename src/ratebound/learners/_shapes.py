@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ratebound.base.extras import import_torch
+import torch
+
+from ratebound.learners import _kernels, _loops, _shapes_loops
 
 Pair = tuple[int, int]  # (a, b): value a is to be at most value b
 SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py bounds what is left to do
@@ -27,10 +29,9 @@ def project_line(values: Any) -> Any:
     >>> project_line(torch.tensor([1.0, 3.0, 2.0, 2.0, 5.0]))
     tensor([1.0000, 2.3333, 2.3333, 2.3333, 5.0000])
     """
-    from ratebound.learners import _kernels
-
-    torch = import_torch()
     size = values.shape[-1]
+    if _loops.take(values):
+        return _shapes_loops.project_line(values)
     if size <= _kernels.LINE and _kernels.fit(1, values):
         from ratebound.learners import _shapes_triton
 
@@ -72,7 +73,6 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
     >>> project_order(torch.tensor([4.0, 0.0, 1.0]), [(0, 1), (0, 2)])
     tensor([1.6667, 1.6667, 1.6667])
     """
-    torch = import_torch()
     found, sides = values.clone(), _places(tuple(pairs), values.device)
     moved = [torch.zeros_like(found[..., low]) for low, _ in sides]
     for _ in range(sweeps):
@@ -94,7 +94,7 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
 @cache
 def _places(pairs: tuple[Pair, ...], device: Any) -> list[Any]:
     """The lower and upper places of pairs in groups without overlap; copied to a device only once."""
-    return [import_torch().tensor(group, device=device).T for group in layers_of(pairs)]
+    return [torch.tensor(group, device=device).T for group in layers_of(pairs)]
 
 
 def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
@@ -110,13 +110,14 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
     >>> project_lattices(square, torch.tensor([[True], [True]]))[:, 0]
     tensor([0.0000, 1.5000, 1.0000, 1.5000])
     """
-    from ratebound.learners import _kernels
-
-    torch = import_torch()
+    if _loops.take(vertices):
+        return _shapes_loops.project_lattices(vertices, monotone, sweeps)
     if _kernels.fit(len(monotone), vertices):
         from ratebound.learners import _shapes_triton
 
         return _shapes_triton.project_lattices(vertices, monotone, sweeps)
+    if vertices.device.type == "cpu" and bool(least_rise(vertices, monotone) >= 0):
+        return vertices  # a look is cheap there
     found = vertices.clone()
     sides = [_sides(found, d) for d in range(len(monotone))]
     pushed = monotone.to(found.dtype)  # 0 where a lattice's input is free
@@ -140,7 +141,6 @@ def in_order(vertices: Any, monotone: Any) -> Any:
     maxima and minima only, so no rounding is involved, and their mean is in order too, since rounding
     never turns x <= y around.
     """
-    torch = import_torch()
     up, down = vertices.clone(), vertices.clone()
     for d in range(len(monotone)):
         low, high = _sides(up, d)
@@ -152,7 +152,6 @@ def in_order(vertices: Any, monotone: Any) -> Any:
 
 def least_rise(vertices: Any, monotone: Any) -> Any:
     """The least difference along any monotone input, at most 0: it is 0 where all is in order."""
-    torch = import_torch()
     least = torch.zeros((), dtype=vertices.dtype, device=vertices.device)
     for d in range(len(monotone)):
         low, high = _sides(vertices, d)
