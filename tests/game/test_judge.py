@@ -166,9 +166,10 @@ def test_flipped_labels_of_the_judge_move_the_multipliers_first(learner):
         return play(learner, judge=judge, rounds=rounds, keep=rb.Keep(1))
 
     flipped = compiled(OTHER, labels=~Y)
-    one, other = (after(1, judge) for judge in (JUDGE, flipped))
+    rounds = 2 if learner in GROWING else 1  # before there are trees every row says yes, whatever it is
+    one, other = (after(rounds, judge) for judge in (JUDGE, flipped))
     assert same(one, other, ("parameters", "objectives"))
-    assert not same(one, other, ("multipliers",))
+    assert abs(one.multipliers - other.multipliers).max() > 1e-12  # Adam begins with signs alone
 
 
 @pytest.mark.parametrize("learner", GROWING)
