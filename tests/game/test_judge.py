@@ -166,9 +166,11 @@ def test_flipped_labels_of_the_judge_move_the_multipliers_first(learner):
         return play(learner, judge=judge, rounds=rounds, keep=rb.Keep(1))
 
     flipped = compiled(OTHER, labels=~Y)
-    rounds = 2 if learner in GROWING else 1  # before there are trees every row says yes, whatever it is
+    # A model that starts at 0 says yes to every row, whatever its label, so it is asked a round later.
+    rounds = 2 if learner in GROWING or "linear" in learner else 1
     one, other = (after(rounds, judge) for judge in (JUDGE, flipped))
-    assert same(one, other, ("parameters", "objectives"))
+    for field in ("parameters", "objectives"):
+        np.testing.assert_allclose(getattr(one, field), getattr(other, field), rtol=1e-9)
     assert abs(one.multipliers - other.multipliers).max() > 1e-12  # Adam begins with signs alone
 
 
