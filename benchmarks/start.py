@@ -15,7 +15,7 @@ from pathlib import Path
 
 from _common import Aim, machine, markdown, options, tell
 
-PEERS = {"Fairlearn": "fairlearn", "Cooper": "cooper", "AIF360": "aif360"}
+PEERS = {"Fairlearn": "fairlearn.reductions", "Cooper": "cooper"}
 ROWS = "age,sex,label\n" + "40,F,1\n30,M,0\n25,F,0\n60,M,1\n" * 50
 TRAIN = """
 import ratebound as rb
@@ -39,7 +39,7 @@ def codes(folder: Path) -> dict[str, str]:
         "import numpy": "import numpy",
         "import numpy, scipy.sparse": "import numpy, scipy.sparse",
         "import sklearn.linear_model": "import sklearn.linear_model",
-        **{f"import {name}": f"import {name}" for name in PEERS.values() if find_spec(name)},
+        **{f"import {name}": f"import {name}" for name in PEERS.values() if is_there(name)},
         "import ratebound": "import ratebound",
         "ratebound --help": line.format(["--help"]),
         "ratebound train --help": line.format(["train", "--help"]),
@@ -49,6 +49,10 @@ def codes(folder: Path) -> dict[str, str]:
         "compile, play and shrink of 200 rows": train,
         "import rb.RateConstrainedClassifier": "from ratebound import RateConstrainedClassifier",
     }
+
+
+def is_there(module: str) -> bool:
+    return find_spec(module.partition(".")[0]) is not None
 
 
 def raced(run: dict[str, str], repeats: int) -> dict[str, float]:
