@@ -2,7 +2,8 @@
 
 Beside each stands a dense network of two layers with as many multiplications as the lattices have
 vertices, and pytorch-lattice where it is installed (pip install --no-deps pytorch-lattice; it asks for
-NumPy below 2). Times are the best of several, on one thread; a GPU's where there is one.
+NumPy below 2). Times are the best of several, taken in turns, on one thread; a GPU's where there is one.
+RATEBOUND_PLAIN=1 leaves out what is compiled.
 """
 
 import os
@@ -84,20 +85,21 @@ MODELS: dict[str, Callable[..., torch.nn.Module | None]] = {
 }
 
 
-def best_of(action: Callable[[], Any], device: str, seconds: float) -> float:
-    """The shortest time of `action`, which is repeated for some seconds."""
-    times: list[float] = []
-    action()
-    ends = time.perf_counter() + seconds
-    while time.perf_counter() < ends or len(times) < 3:
-        if device != "cpu":
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        action()
-        if device != "cpu":
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def best_of(actions: dict[Any, Callable[[], Any]], device: str, seconds: float) -> dict[Any, float]:
+    """The shortest time of each action; they take turns for so many seconds each."""
+    times: dict[Any, list[float]] = {name: [] for name in actions}
+    ends = time.perf_counter() + seconds * len(actions)
+    while time.perf_counter() < ends or len(min(times.values(), key=len)) < 6:
+        for name, action in actions.items():
+            for _ in range(3):
+                if device != "cpu":
+                    torch.cuda.synchronize()
+                start = time.perf_counter()
+                action()
+                if device != "cpu":
+                    torch.cuda.synchronize()
+                times[name].append(time.perf_counter() - start)
+    return {name: min(each) for name, each in times.items()}
 
 
 def saved_bytes(model: torch.nn.Module, rows: torch.Tensor) -> int:
@@ -120,7 +122,7 @@ def speed(device: str, batches: list[int], seconds: float) -> tuple[list[list[st
     lines, aims = [], []
     for size, shape in SIZES.items():
         for batch in batches:
-            taken: dict[str, float] = {}
+            models, actions = {}, {}
             for name, make in MODELS.items():
                 torch.manual_seed(0)
                 model = make(*shape)
@@ -140,22 +142,22 @@ def speed(device: str, batches: list[int], seconds: float) -> tuple[list[list[st
                     model(rows).backward(gradient)
 
                 try:
-                    ahead, taken[name] = (best_of(f, device, seconds) for f in (forward, both))
-                except (
-                    RuntimeError
-                ) as error:  # pytorch-lattice makes tensors on the CPU whatever it is on
+                    both()
+                except RuntimeError as error:  # pytorch-lattice makes tensors on the CPU wherever it is
                     lines.append([size, f"{batch:,}", name, "fails", str(error)[:40], "", ""])
                     continue
-                kept = saved_bytes(model, rows) / batch
-                ratio = f"{taken[name] / taken['dense']:.2f}" if "dense" in taken else ""
-                lines.append([size, f"{batch:,}", name, f"{batch / ahead:,.0f}",
-                              f"{batch / taken[name]:,.0f}", ratio, f"{kept:,.0f}"])  # fmt: skip
-            times = taken["ratebound"] / taken["dense"]
-            lines[-len(taken)][5] = f"{times:.2f}"
-            other = taken.get("pytorch-lattice")
+                models[name] = saved_bytes(model, rows) / batch
+                actions[name, "forward"], actions[name, "both"] = forward, both
+            taken = best_of(actions, device, seconds)
+            floor = taken["dense", "both"]
+            for name, kept in models.items():
+                ahead, whole = taken[name, "forward"], taken[name, "both"]
+                told = f"{batch / ahead:,.0f}", f"{batch / whole:,.0f}", f"{whole / floor:.2f}"
+                lines.append([size, f"{batch:,}", name, *told, f"{kept:,.0f}"])
+            other = taken.get(("pytorch-lattice", "both"))
             peer = {} if other is None else {"peer": 1000 * other, "who": "pytorch-lattice"}
             words = f"lattices beside a dense network, {size}'s size, batches of {batch:,}, {device}"
-            aims.append(Aim(words, AIM, 1000 * taken["ratebound"], floor=1000 * taken["dense"], **peer))
+            aims.append(Aim(words, AIM, 1000 * taken["ratebound", "both"], floor=1000 * floor, **peer))
     return lines, aims
 
 
@@ -178,14 +180,17 @@ def steps(device: str, batch: int, seconds: float) -> list[list[str]]:
                     copies[name].copy_(values)
                 model.project(copies)
 
-            taken = best_of(project, device, seconds)
-            lines.append([size, str(settings), f"{model.parameter_count:,}",
-                          f"{model.constraint_count:,}", f"{1000 * taken:.2f}"])  # fmt: skip
+            actions = {"ratebound": project}
             other = other_of(*shape) if settings == 1 and device == "cpu" else None
             if other is not None:
-                taken = best_of(other.apply_constraints, device, seconds)
+                actions["other"] = other.apply_constraints
+            taken = best_of(actions, device, seconds)
+            told = {name: f"{1000 * each:.2f}" for name, each in taken.items()}
+            counts = f"{model.parameter_count:,}", f"{model.constraint_count:,}"
+            lines.append([size, str(settings), *counts, told["ratebound"]])
+            if other is not None:
                 count = sum(p.numel() for p in other.parameters())
-                lines.append([f"{size}, pytorch-lattice", "1", f"{count:,}", "", f"{1000 * taken:.2f}"])
+                lines.append([f"{size}, pytorch-lattice", "1", f"{count:,}", "", told["other"]])
     return lines
 
 

@@ -100,7 +100,8 @@ def test_gradients_are_those_of_finite_differences(rank):
     assert torch.autograd.gradcheck(scores, given, fast_mode=True)
 
 
-def test_threads_change_nothing_but_roundings():
+def test_threads_change_nothing_but_roundings(monkeypatch):
+    monkeypatch.setattr(_loops, "WORTH", 100)
     module, state, rows = drawn(6, 2, 1000)
     gradient = torch.randn(2, 1000, dtype=torch.double)
     alone = everything(module, state, rows, gradient)
@@ -110,7 +111,8 @@ def test_threads_change_nothing_but_roundings():
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="nothing forks here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # which is the point
-def test_a_forked_process_has_threads_of_its_own():
+def test_a_forked_process_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(_loops, "WORTH", 1)
     torch.set_num_threads(2)
     found = []
 

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from ratebound.learners import _calibration_loops as calibration
 from ratebound.learners import _interpolation_loops as interpolation
-from ratebound.learners._loops import VECTOR, as_array, in_parts, scratch
+from ratebound.learners._loops import as_array, in_parts, scratch
 
 DENSE = torch.contiguous_format
 HIGHEST = 9  # rank; beyond it the plain version's matrix products are larger and as fast
@@ -55,7 +55,7 @@ class _Scores(torch.autograd.Function):
             room = scratch(rows, count, 1, fixed.start.shape[1])
             calibration.calibrate(*given, *room, first, last)
 
-        in_parts(calibrate, features, 1)
+        in_parts(calibrate, features, 4 * settings * count * fixed.start.shape[1])
         table = rows.new_empty(settings, lattices, high, low).numpy()
         turned = rows.new_empty(settings, lattices, low, high).numpy()
         interpolation.transform(vertices.detach().clone(memory_format=DENSE).numpy(), table, turned)
@@ -66,7 +66,7 @@ class _Scores(torch.autograd.Function):
             room = scratch(rows, last - first, rank, rank, low, high, low, high)
             interpolation.interpolate(*between, *room, first, last)
 
-        in_parts(interpolate, count, 4 * VECTOR)
+        in_parts(interpolate, count, 2 * settings * lattices * low * high)
         ctx.fixed, ctx.shapes = fixed, (numbers.shape, categories.shape, vertices.shape)
         ctx.save_for_backward(rows, inputs, slopes)
         return found
@@ -87,7 +87,7 @@ class _Scores(torch.autograd.Function):
             room = scratch(rows, count, 1, 1, ctx.fixed.start.shape[1])
             calibration.add_by_values(*given, *found, *room, first, last)
 
-        in_parts(by_values, features, 1)
+        in_parts(by_values, features, 4 * settings * count * ctx.fixed.start.shape[1])
         table = rows.new_zeros(settings, lattices, high, low).numpy()
         between = inputs.numpy(), subsets, by_total, table
 
@@ -95,7 +95,7 @@ class _Scores(torch.autograd.Function):
             room = scratch(rows, count, subsets.shape[1], low, high)
             interpolation.add_by_table(*between, *room, first, last)
 
-        in_parts(by_table, settings * lattices, 1)
+        in_parts(by_table, settings * lattices, count * low * high)
         vertices = rows.new_empty(ctx.shapes[2])
         interpolation.turn_back(table, vertices.numpy())
         return numbers, categories, vertices, None, None, None

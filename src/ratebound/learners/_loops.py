@@ -15,6 +15,7 @@ from torch import Tensor
 from ratebound.base import jit
 
 CACHED = 2**17  # bytes of a block
+WORTH = 2**21  # multiplications, some tenths of a millisecond: ten times what it takes to ask a thread
 VECTOR = 16  # rows that may be computed with at once
 # Sums may be taken in any order, but NaN and infinity stay what they are.
 REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
@@ -42,13 +43,14 @@ def scratch(like: Tensor, rows: int, *sizes: int) -> list[Any]:
     return [whole[start:end] for start, end in pairwise(ends)]
 
 
-def in_parts(run: Callable[[int, int], None], total: int, least: int) -> None:
-    """Run `run(first, last)` over 0, ..., total in parts of `least` or more, one a thread.
+def in_parts(run: Callable[[int, int], None], total: int, each: int) -> None:
+    """Run `run(first, last)` over 0, ..., total, each of so many multiplications, in parts.
 
-    There are as many threads as PyTorch's own operations take. What is run is to leave the interpreter
-    to others, as loops compiled with `nogil` do.
+    There are at most as many at a time as PyTorch's own operations have threads, and none smaller than
+    is worth a thread. What is run is to leave the interpreter to others, as loops compiled with `nogil`
+    do.
     """
-    parts = max(1, min(torch.get_num_threads(), total // least))
+    parts = max(1, min(torch.get_num_threads(), total, total * each // WORTH))
     if parts == 1:
         run(0, total)
         return

@@ -15,7 +15,6 @@ from ratebound.base import jit
 from ratebound.learners._loops import as_array, in_parts
 
 TOGETHER = 64  # lattices at most, which go through all sweeps before the next ones do
-SMALL = 2**12  # values that are not worth another thread
 
 
 def project_line(values: Tensor) -> Tensor:
@@ -39,7 +38,7 @@ def project_lattices(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
         moved = found.new_empty(len(pushed), corners // 2, together).numpy()
         _project(stack, pushed, sweeps, *room, moved, first, last)
 
-    in_parts(run, settings * parts, max(1, SMALL // corners // together))
+    in_parts(run, settings * parts, 2 * sweeps * len(pushed) * corners * together)
     return found
 
 
