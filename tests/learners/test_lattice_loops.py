@@ -35,15 +35,15 @@ def drawn(rank, settings, rows, lattices=4):
     """
     torch.manual_seed(rank)
     random = np.random.default_rng(rank)
-    features = [Numeric(tuple(np.sort(random.normal(size=int(k))))) for k in random.integers(2, 9, 6)]
+    features = [Numeric(tuple(np.sort(random.normal(size=int(k))))) for k in random.integers(2, 9, 10)]
     features[2:2] = [Categorical(3), Categorical(1)]
-    module = Lattices(features, random_subsets(8, lattices, rank, seed=rank)).double()
+    module = Lattices(features, random_subsets(12, lattices, rank, seed=rank)).double()
     state = {
         name: torch.randn(settings, *p.shape, dtype=torch.double)
         for name, p in module.named_parameters()
     }
     state["number_values"][0, 0, :-1] = 0.3
-    X = random.normal(size=(rows, 8))
+    X = random.normal(size=(rows, 12))
     X[:, 2:4] = random.integers(-1, 5, (rows, 2))
     X[random.random(X.shape) < 0.1] = np.nan
     X[0, 0] = np.inf
@@ -71,7 +71,7 @@ def assert_alike(found, expected, within):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5, 6, 7, 8, 12])
 @pytest.mark.parametrize(("settings", "rows"), [(1, 1), (3, 37), (2, 3000)])
 def test_loops_say_what_the_plain_version_says(monkeypatch, rank, settings, rows, dtype):
     module, state, X = drawn(rank, settings, rows)
@@ -143,6 +143,8 @@ def test_what_they_do_not_take_is_left_to_the_plain_version(monkeypatch):
     half = {name: values.bfloat16() for name, values in state.items()}
     assert module.stacked(state, rows.requires_grad_()).requires_grad
     assert module.bfloat16().stacked(half, rows.detach().bfloat16()).shape == (1, 4)
+    high = Lattices([Numeric((0.0, 1.0))] * 13, [range(13)])
+    assert high(torch.rand(2, 13)).shape == (2,)
     assert not calls
     assert not _loops.take(rows, rows.float())
     assert not _loops.take(torch.zeros(1, device="meta"))

@@ -17,7 +17,7 @@ from ratebound.learners import _interpolation_loops as interpolation
 from ratebound.learners._loops import as_array, in_parts, scratch
 
 DENSE = torch.contiguous_format
-HIGHEST = 9  # rank; beyond it the plain version's matrix products are larger and as fast
+HIGHEST = 12  # rank; beyond it the plain version's matrix products are large, and faster
 
 
 class Fixed(NamedTuple):
