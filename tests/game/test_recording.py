@@ -101,6 +101,23 @@ def test_the_judge_sees_rows_of_its_own(device, monkeypatch):
         game.recorded(state).__call__(scores, rows, judged=(scores, rows))
 
 
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_scores_may_come_out_of_autocast(device):
+    """Half their digits are gone then; the game computes with the others as it always does."""
+    torch = pytest.importorskip("torch")
+    game = rb.Game(COMPILED, rb.ExternalRegret(0.05), device=device)
+    state = game.start(np.zeros(600))
+    rounds = game.recorded(state)
+    for rows, scores in batches([100] * 3):
+        half = torch.as_tensor(scores).bfloat16()
+        expected, state = game.round(state, half.float(), game.batch(rows))
+        with torch.autocast("cpu", torch.bfloat16):
+            found = rounds(half, rows)
+        assert found.dtype == torch.bfloat16
+        torch.testing.assert_close(found, expected.bfloat16(), rtol=0, atol=0)
+    assert_same(rounds.state, state, EXACTLY)
+
+
 def test_only_some_shapes_are_recorded(monkeypatch):
     torch = pytest.importorskip("torch")
     from .taping import tape_rounds

@@ -134,4 +134,8 @@ def example_of(device: Any, precision: str) -> Array:
     if device is None:
         return np.empty(0, dtype=precision)
     torch = sys.modules["torch"]  # which whoever has a device has imported
-    return torch.empty(0, dtype=getattr(torch, precision), device=device)
+    example = torch.empty(0, dtype=getattr(torch, precision), device=device)
+    if example.is_cuda and torch.is_grad_enabled():
+        # PyTorch's thread for gradients warns if the first thing it does on a device is a product.
+        torch.zeros(1, device=device, requires_grad=True).exp().backward()
+    return example

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -156,8 +157,14 @@ class Rounds:
     def _played(
         self, state: GameState, scores: Array, rows: Any, share: Any, seen: Any = None, at: Any = None
     ) -> tuple[Array, GameState]:
-        judged = None if self.judge is None else self.judge.look(state, seen, self.judge.batch(at))
-        return self.game.round(state, scores, self.game.batch(rows, share), judged)
+        with self._exactly():
+            judged = None if self.judge is None else self.judge.look(state, seen, self.judge.batch(at))
+            return self.game.round(state, scores, self.game.batch(rows, share), judged)
+
+    def _exactly(self) -> AbstractContextManager[Any]:
+        """Without the autocast that a loop may be in: the game counts rows in float32."""
+        xp, example = namespace(self.game.example), self.game.example
+        return nullcontext() if xp is np else xp.autocast(example.device.type, enabled=False)
 
 
 def recordable(example: Array) -> bool:

@@ -58,11 +58,13 @@ class GameState:
     threshold_moments: tuple[Array, Array] | None = None
 
 
-def drawn_share(compiled: Compiled, rows: Array, example: Array) -> Array | float:
-    """For each of these stacked rows, how many rows of its population one drawn row stands for.
+def drawn_share(compiled: Compiled, rows: Array | None, example: Array) -> Array | float:
+    """For each of these stacked rows, how many rows of its population it stands for; 1 if all are drawn.
 
     Computed where the rows are, without waiting for them.
     """
+    if rows is None:
+        return 1.0
     sizes = list(compiled.sizes.values())
     if len(sizes) == 1:
         return float(sizes[0] / total(np.array([len(rows)]))[0])

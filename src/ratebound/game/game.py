@@ -209,8 +209,7 @@ class Game:
         weight: Array | float = 1.0
         if self.row_weights is not None:
             weight = self.row_weights if rows is None else self.row_weights[rows]
-        if share is None:
-            share = 1.0 if rows is None else drawn_share(self.compiled, rows, self.example)
+        share = drawn_share(self.compiled, rows, self.example) if share is None else share
         amounts = (block.amounts for block in self.blocks)
         own = tuple(a if a is None or rows is None else a[rows] for a in amounts)
         return Batch(cells, weight, share, own)
@@ -346,5 +345,6 @@ class Game:
         return replace(moved, thresholds=thresholds, threshold_moments=moments)
 
     def _as_scores(self, scores: Array) -> Array:
-        shares_memory = namespace(self.example) is np and namespace(scores) is not np
-        return as_like(scores.detach().numpy() if shares_memory else scores, self.example)
+        if namespace(self.example) is np and namespace(scores) is not np:  # it shares memory, if it can
+            scores = scores.detach().to(getattr(namespace(scores), str(self.example.dtype))).numpy()
+        return as_like(scores, self.example)
