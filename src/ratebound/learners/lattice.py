@@ -245,7 +245,7 @@ def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
     """
     present = values[~np.isnan(values)].astype(np.float32)
     present = np.sort(np.where(np.abs(present) < SMALLEST, np.float32(0), present))
-    distinct = np.unique(present)
+    distinct = np.append(present[:1], present[1:][present[1:] != present[:-1]])
     if len(distinct) < 2:
         low = float(distinct[0]) if len(distinct) else 0.0
         return low, low + max(1.0, abs(low))
@@ -253,7 +253,7 @@ def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
         return tuple(distinct.tolist())
     places = np.rint(np.linspace(0, len(present) - 1, count)).astype(int)
     chosen = np.unique(present[places])
-    others = np.setdiff1d(distinct, chosen)
+    others = np.delete(distinct, np.searchsorted(distinct, chosen))
     spread = np.rint(np.linspace(0, len(others) - 1, count - len(chosen) + 2)[1:-1]).astype(int)
     return tuple(np.unique([*chosen, *others[spread]]).tolist())
 
