@@ -1,4 +1,4 @@
-"""CSVs that are almost all numbers, read by pyarrow where it is installed, else by NumPy: the same bits."""
+"""CSVs of numbers, read by pyarrow where it is installed and else by NumPy, to the same bits."""
 
 from collections.abc import Mapping
 from importlib import import_module
