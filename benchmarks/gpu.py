@@ -33,7 +33,7 @@ Step = Callable[[], None]
 
 
 def compiled_with(rows: int, m: int, random: np.random.Generator) -> rb.Compiled:
-    """Rows of mostly zeros, a quarter positive, in m groups; the positives of some are easier to find."""
+    """Rows of mostly zeros, a quarter positive, in m groups; positives of some are easier to find."""
     X = (random.random((rows, FEATURES)) < 1 / 9).astype(np.float32)
     scores = X @ random.normal(size=FEATURES)
     noisy = scores + random.logistic(size=rows)
