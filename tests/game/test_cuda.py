@@ -279,3 +279,16 @@ def test_rounds_of_several_classes_are_replayed_as_they_were_recorded(settings, 
     objectives, violations = problem.evaluate(one.scores(problem), one.thresholds)
     np.testing.assert_allclose(one.objectives, objectives, atol=0.005)
     np.testing.assert_allclose(one.violations, violations, atol=0.02)
+
+
+def test_many_constraints_of_several_settings_are_recorded():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 8)).astype(np.float32)
+    people = rb.Population(X, X[:, 0] > 0, columns={"g": rng.integers(250, size=4000)})
+    promises = [rb.positive_rate(g=i) <= 0.4 for i in range(250)]
+    learner = rb.Torch(lambda: torch.nn.Linear(8, 1), learning_rate=[0.01] * 12, device="cuda")
+    problem = rb.compile(rb.Problem(rb.error_rate(), promises), people)
+    trace = rb.play(
+        problem, learner, player=rb.SwapRegret(0.1), rounds=20, batch_size=256, progress=False
+    )
+    np.testing.assert_allclose(trace.multipliers.sum(axis=1), 1, rtol=1e-12)

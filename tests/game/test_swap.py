@@ -13,7 +13,7 @@ import pytest
 import ratebound as rb
 from ratebound.base import jit
 from ratebound.game import _swap_loops
-from ratebound.game._swap import LARGE, LOWEST, eliminated, iterated, stationary_distribution
+from ratebound.game._swap import LARGE, LOWEST, eliminated, iterated, squared, stationary_distribution
 from ratebound.game.players import Ascending
 
 from .swap_matrices import peaked
@@ -86,6 +86,15 @@ def test_on_hard_matrices_iterations_are_as_exact_as_elimination_or_give_up(how_
             if found is not None:
                 np.testing.assert_allclose(found, exact, atol=1e-7)
                 np.testing.assert_allclose(matrix @ found, found, atol=1e-14)
+
+
+@pytest.mark.parametrize("how", ["spread", "identity", "even", "cycle", "floor"])
+def test_powers_are_exact_in_every_entry(how):
+    torch = pytest.importorskip("torch")
+    matrices = np.stack([peaked(SIZE, seed, how).clip(min=LOWEST) for seed in range(2)])
+    for found in (squared(matrices), squared(torch.from_numpy(matrices)).numpy()):
+        for matrix, own in zip(matrices, found, strict=True):
+            np.testing.assert_allclose(own, subtraction_free(matrix), rtol=1e-11)
 
 
 def test_where_iterations_give_up_elimination_takes_over():

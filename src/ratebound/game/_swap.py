@@ -14,6 +14,7 @@ import numpy as np
 from ratebound.base.arrays import Array, diagonal, namespace, solve
 
 LOWEST = math.exp(-20.0)  # entry of the matrix; with far lower ones a direct solve loses precision
+BATCHED = 128  # rows up to which a GPU can record the elimination of several matrices
 LARGE = 160  # rows from which on iterations take less time than elimination
 ITERATIONS = 64  # at most, and no more than would take as long as elimination
 PATIENCE = 16  # iterations that must make the residual ten times smaller
@@ -37,7 +38,9 @@ def stationary_distribution(matrix: Array, near: Array | None = None) -> Array:
     which loses no precision when the matrix is close to the identity. A distribution `near` x may save
     time; x does not depend on it but for rounding.
     """
-    if near is None or matrix.shape[-1] < LARGE or namespace(matrix) is not np:
+    if namespace(matrix) is not np:
+        return squared(matrix) if matrix.is_cuda and matrix.shape[-1] > BATCHED else eliminated(matrix)
+    if near is None or matrix.shape[-1] < LARGE:
         return eliminated(matrix)
     found = np.empty(matrix.shape[:-1])
     for place in np.ndindex(found.shape[:-1]):
@@ -58,6 +61,27 @@ def eliminated(matrix: Array) -> Array:
     right = namespace(matrix).zeros_like(matrix[..., 0])
     right[..., -1] = 1.0
     found = solve(system, right).clip(min=0)
+    return found / found.sum(-1)[..., None]
+
+
+def squared(matrix: Array) -> Array:
+    """The stationary distributions of matrices (..., s, s), by powers: a GPU can record these.
+
+    A walk with the entries of the matrix, that stays with every other step but else never stays, comes
+    from anywhere to any place with at least LOWEST / 2. So any two starts meet with s · LOWEST / 2 in
+    each step, and after 2^`times` steps where it is no longer depends on where it began, to rounding.
+    """
+    size = matrix.shape[-1]
+    flow = 1.0 * matrix
+    diagonal(flow)[...] = 0.0
+    leaving = flow.sum(-2)
+    walk = 0.5 * flow / leaving[..., None, :]
+    diagonal(walk)[...] = 0.5
+    times = math.ceil(math.log2(-math.log(ROUNDING / 64) / (size * LOWEST / 2)))
+    for _ in range(times):
+        walk = walk @ walk
+        walk = walk / walk.sum(-2)[..., None, :]
+    found = walk.mean(-1) / leaving
     return found / found.sum(-1)[..., None]
 
 
