@@ -21,7 +21,12 @@ from ratebound.base.types import Array
 Block = tuple[slice, Array]  # some rows, and their numbers
 AT_ONCE = 2**18  # numbers that are unpacked at a time
 KEPT = 2**21  # numbers up to which they are unpacked once, and kept
+SMALL = 2**16  # numbers up to which looking for zeros takes longer than multiplying with them
 FEW = 4  # vectors up to which products with the bits themselves are faster
+BYTES = {  # a byte's bits (256, 8), as numbers of either precision
+    np.dtype(kind): np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(kind)
+    for kind in ("float32", "float64")
+}
 REORDERED = {"reassoc", "nsz"}  # sums in any order, as in every product; what is infinite stays so
 
 
@@ -49,27 +54,28 @@ class Bits:
 
     def spread(self, table: Array) -> Array:
         """Numbers per column (r, width) summed for each row: (r, rows)."""
-        found = np.zeros((len(table), len(self)), dtype=table.dtype)
         if self.loops and len(table) <= FEW:
+            found = np.zeros((len(table), len(self)), dtype=table.dtype)
             _spread(self._words, np.ascontiguousarray(table), found)
             return found
-        used = np.flatnonzero(table.any(axis=0))  # often few: most rates make only one decision dear
-        if len(used) > self.width // 4:
-            blocks = self._unpacked(table.dtype)
-        else:
-            table, blocks = table[:, used], self._picked(used, table.dtype)
-        for rows, inside in blocks:
-            found[:, rows] = (inside @ table.T).T  # faster than table @ inside.T
-        return found
+        blocks = self._unpacked(table.dtype)
+        if len(table) > FEW and len(self) * self.width > SMALL:
+            used = np.flatnonzero(table.any(axis=0))  # few, where most constraints have no weight
+            if len(used) <= self.width // 4:
+                table, blocks = table[:, used], self._picked(used, table.dtype)
+        parts = [(inside @ table.T).T for _, inside in blocks]  # faster than table @ inside.T
+        return parts[0] if len(parts) == 1 else np.concatenate([table[:, :0], *parts], axis=1)
 
     def total(self, values: Array) -> Array:
         """Numbers per row (r, rows) summed for each column: (r, width)."""
-        found = np.zeros((len(values), self.width), dtype=values.dtype)
         if self.loops and len(values) <= FEW:
+            found = np.empty((len(values), self.width), dtype=values.dtype)
             _total(self._words, np.ascontiguousarray(values), found)
             return found
-        for rows, inside in self._unpacked(values.dtype):
-            found += values[:, rows] @ inside
+        products = (values[:, rows] @ inside for rows, inside in self._unpacked(values.dtype))
+        found = next(products, np.zeros((len(values), self.width), dtype=values.dtype))
+        for each in products:
+            found += each
         return found
 
     def count(self, marks: Array) -> Array:
@@ -98,8 +104,9 @@ class Bits:
 
     def _unpacked(self, dtype: Any) -> Iterable[Block]:
         """Some rows at a time, as numbers (some, width)."""
+        table, bits = BYTES[np.dtype(dtype)], 8 * self.packed.shape[1]
         blocks = (
-            (rows, np.unpackbits(self.packed[rows], axis=1, count=self.width).astype(dtype))
+            (rows, table.take(self.packed[rows], axis=0).reshape(-1, bits)[:, : self.width])
             for rows in self._steps(self.width)
         )
         if len(self) * self.width > KEPT:

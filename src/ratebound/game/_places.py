@@ -119,6 +119,10 @@ class Cells:
     long: Array  # (cells,) bool: whose lists would be too long, and are empty
     example: Array
 
+    @cached_property
+    def all_long(self) -> bool:
+        return bool(self.long.all())
+
 
 @dataclass(frozen=True)
 class RowPlaces:
@@ -128,31 +132,34 @@ class RowPlaces:
     cells: Array  # (b,)
 
     @cached_property
-    def _long(self) -> Array:
-        return np.flatnonzero(self.of.long.take(self.cells))
+    def _long(self) -> Array | None:
+        """The rows whose lists would be too long; None where those of all would."""
+        if self.of.all_long:
+            return None
+        long = np.flatnonzero(self.of.long.take(self.cells))
+        return None if len(long) == len(self.cells) else long
 
     @cached_property
     def _bits(self) -> Bits:
         """Of the rows whose lists would be too long."""
-        every = len(self._long) == len(self.cells)
-        return self.of.bits.of(self.cells if every else self.cells.take(self._long))
-
-    @cached_property
-    def _lists(self) -> Array:
-        """The slices of all rows (w, b); after the last, S, there are the rows with bits."""
-        lists = self.of.lists.take(self.cells, axis=1).astype(np.intp)
-        lists[0, self._long] = np.arange(len(self._long)) + (self.of.bits.width + 1)
-        return lists
+        return self._every if self._long is None else self.of.bits.of(self.cells.take(self._long))
 
     @cached_property
     def _every(self) -> Bits:
         return self.of.bits.of(self.cells)
 
+    @cached_property
+    def _lists(self) -> Array:
+        """The slices of all rows (w, b); after the last, S, there are the rows with bits."""
+        lists = self.of.lists.take(self.cells, axis=1).astype(np.intp)
+        lists[0, self._long] = np.arange(len(self._bits)) + (self.of.bits.width + 1)
+        return lists
+
     def spread(self, table: Array) -> Array:
         """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
         flat = _flat(table)
         found = self._bits.spread(flat)
-        if len(self._long) < len(self.cells):
+        if self._long is not None:
             joined = np.concatenate([flat, np.zeros_like(flat[:, :1]), found], -1)
             found = sum(joined.take(slices, -1) for slices in self._lists)
         return found.reshape(*table.shape[:-1], -1)
@@ -162,12 +169,12 @@ class RowPlaces:
         flat, size, kind = _flat(values), self.of.bits.width, self.of.example.dtype
         if values.dtype == bool and self.of.bits.loops:
             found = self._every.count(flat).astype(kind)
-        elif len(self._long) == len(self.cells):
+        elif self._long is None:
             found = self._bits.total(flat.astype(kind, copy=False))
         else:
             found = self._bits.total(flat.take(self._long, 1).astype(kind, copy=False))
             for slices in self._lists:
-                found += tally(flat, slices, size + 1 + len(self._long))[:, :size]
+                found += tally(flat, slices, size + 1 + len(self._bits))[:, :size]
         return found.reshape(*values.shape[:-1], -1)
 
     def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
