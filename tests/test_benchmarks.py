@@ -35,6 +35,26 @@ def test_what_a_benchmark_takes_of_the_package_is_there(script):
         assert set(re.findall(r"\brb\.([A-Za-z]\w*)", text)) <= {*rb.__all__, "solution"}
 
 
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+def test_what_benchmarks_take_of_each_other_is_there(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        beside = path.with_name(f"{getattr(node, 'module', '')}.py")
+        other = beside if beside.exists() else FOLDER / beside.name
+        if isinstance(node, ast.ImportFrom) and other.exists():
+            assert {alias.name for alias in node.names} <= defined(other)
+
+
+def defined(path):
+    """The names that a module gives to others."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
 def test_the_page_is_of_scripts_that_are_there(common):
     page = importlib.import_module("page")
     for script in (*page.SCRIPTS, *page.GPU_SCRIPTS):

@@ -29,8 +29,8 @@ from step import (
     make_learner,
     pytorch_step,
     race,
-    recall_violations,
     sum_by_group,
+    violations,
 )
 
 import ratebound as rb
@@ -60,8 +60,8 @@ def humancompatible_step(
         inputs, labels, members = chosen(next(batches), X, y, of_row)
         scores = model(inputs)[:, 0]
         positives = sum_by_group(labels, members, groups.m)
-        violations = recall_violations(torch.sigmoid(scores) * labels, labels, members, positives)
-        multipliers.forward_update(loss(scores, labels), violations).backward()
+        below = violations(torch.sigmoid(scores) * labels, labels, members, positives)
+        multipliers.forward_update(loss(scores, labels), below).backward()
         optimizer.step()
         optimizer.zero_grad()
 
