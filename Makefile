@@ -21,12 +21,11 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
 # Without any extra: NumPy, SciPy and scikit-learn are enough for all that is tested here. Tests skip what
-# they lack by themselves, and two modules cannot even be read. Only rooms that meet other libraries are
-# tested again, without what runs long and asks no more of these than it does with all of them.
+# they lack by themselves. Only rooms that meet other libraries are tested again, without what runs long and
+# asks no more of these than it does with all of them.
 bare: .venv-bare/.ready
 	.venv-bare/bin/python -m pytest -n 2 src tests/problem tests/tables tests/learners tests/solution \
 		tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
-		--ignore src/ratebound/learners/_interpolation.py --ignore src/ratebound/learners/_lattice_network.py \
 		-k "$(SHORT) and not whole_program and not explaining_"
 
 # With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
