@@ -15,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 WARPS, EACH = 2, 1  # threads of a program, over 32, and rows of a thread
+WRITTEN_OUT, UPPER = 4, 3  # inputs whose products are, and of the others as many as are looped over
 ACCUMULATED = 64  # coefficients whose gradient a thread sums up at a time
 PROGRAMS = 2048  # as many as keep a large GPU busy
 
@@ -34,7 +35,7 @@ def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) 
     Without slopes the means are alone. Coefficients are (K·L, ...), subsets (L, D).
     """
     (settings, features, rows), (lattices, rank) = inputs.shape, subsets.shape
-    low, high = _halves(2**rank)
+    high = min(UPPER, max(0, rank - WRITTEN_OUT))
     block = 32 * WARPS * EACH
     blocks = triton.cdiv(rows, block)
     size = triton.cdiv(lattices, max(1, PROGRAMS // max(1, settings * blocks)))
@@ -43,7 +44,7 @@ def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) 
     if rows:
         _forward[blocks, parts, settings](
             inputs, table, subsets, found, rows, features, lattices, size,
-            SLOPES=differentiate, LOW=low, HIGH=high, ROWS=block, num_warps=WARPS,
+            SLOPES=differentiate, LOW=rank - high, HIGH=high, ROWS=block, num_warps=WARPS,
         )  # fmt: skip
     return found[0] if parts == 1 else found.sum(0)
 
@@ -117,19 +118,44 @@ def _folded(by_products, z, products, COUNT: tl.constexpr):
 
 
 @triton.jit
+def _upper(number, above, one, COUNT: tl.constexpr):
+    """A product of upper inputs, given by its number, and its slopes by them."""
+    product, slopes = one, ()
+    for d in tl.static_range(COUNT):
+        slope = tl.where(((number >> d) & 1) != 0, one, 0.0)
+        for e in tl.static_range(COUNT):
+            if e != d:
+                slope *= tl.where(((number >> e) & 1) != 0, above[e], one)
+        slopes = slopes + (slope,)
+        product *= tl.where(((number >> d) & 1) != 0, above[d], one)
+    return product, slopes
+
+
+@triton.jit
 def _lattice(entries, below, above, one, SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr):
-    """The value of a lattice, and its slopes by the lower and the upper inputs."""
-    low, high = _products(below, one, LOW), _products(above, one, HIGH)
-    by_high, by_low = (), ()
-    for p in tl.static_range(2**HIGH):
-        across, down = tl.zeros_like(one), ()
+    """The value of a lattice, and its slopes by the lower and the upper inputs.
+
+    One product of upper inputs after the other: written out for all of them, as for the lower ones, it
+    would take minutes to compile.
+    """
+    low, value = _products(below, one, LOW), tl.zeros_like(one)
+    by_low, by_above = (), ()
+    for _ in tl.static_range(2**LOW if SLOPES else 0):
+        by_low = by_low + (tl.zeros_like(one),)
+    for _ in tl.static_range(HIGH):
+        by_above = by_above + (tl.zeros_like(one),)
+    for number in range(2**HIGH):
+        product, slopes = _upper(number, above, one, HIGH)
+        across, down, beside = tl.zeros_like(one), (), ()
         for q in tl.static_range(2**LOW):
-            entry = tl.load(entries + (p * 2**LOW + q))
+            entry = tl.load(entries + (number * 2**LOW + q))
             across += entry * low[q]
             if SLOPES:
-                down = down + ((by_low[q] if p > 0 else 0.0) + entry * high[p],)
-        by_high, by_low = by_high + (across,), down
-    value, by_above = _folded(by_high, above, high, HIGH)
+                down = down + (by_low[q] + entry * product,)
+        for d in tl.static_range(HIGH):
+            beside = beside + (by_above[d] + across * slopes[d],)
+        value += across * product
+        by_low, by_above = down, beside
     by_below = ()
     if SLOPES:
         _, by_below = _folded(by_low, below, low, LOW)
