@@ -16,6 +16,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -38,11 +39,11 @@ class Script:
 
 SCRIPTS = (
     Script("What a constraint costs", "step", "--seconds 2"),
-    Script("What the players cost", "players", "--seconds 2"),
-    Script("Ten classes", "several_classes", "--seconds 3"),
+    Script("What the players cost", "players", "--seconds 2 --repeats 10"),
+    Script("Ten classes", "several_classes", "--seconds 3 --repeats 100"),
     Script("Lattices", "lattice", "--only speed --seconds 0.3"),
     Script("Adult's whole table", "adult"),
-    Script("Boosted trees", "boosted", "--seeds 1"),
+    Script("Boosted trees", "boosted", "--seeds 1 --repeats 5"),
     Script("Any classifier", "oracle"),
     Script("Thresholds", "thresholds"),
     Script("Peers", "peers"),
@@ -115,7 +116,7 @@ def page(parts: list[Part], command: str, gpu: str) -> str:
     verdict = f"{met} of {len(aims)} are met" + (f"; failed: {', '.join(failed)}" if failed else "")
     lines = [
         "# Performance" + (" on a GPU" if gpu else ""),
-        f"{about}",
+        *(textwrap.fill(paragraph, 120) for paragraph in about.split("\n\n")),
         f"## Aims\n\n{aims_table(aims)}\n\n{verdict}.",
         *map(section, parts),
     ]

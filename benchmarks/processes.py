@@ -103,7 +103,7 @@ def main():
         for count, (found, _) in measures.items():
             own, passed, sent = found[name]
             lines.append([name, str(count), f"{own:.2f}", f"{passed:.2f}", f"{sent:,}"])
-    print(machine())
+    print(f"{machine()}\n")
     print(markdown(["model", "processes", "own, ms", "passed, ms", "sent, bytes"], lines))
     print(f"\nA kilobyte is summed over two processes in {measures[2][1]:.2f} ms.")
     tell({f"{line[0]}, {line[1]} processes": float(line[2]) for line in lines}, [], given.json)

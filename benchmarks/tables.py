@@ -185,7 +185,7 @@ def main() -> None:
         warm_up()
         print(json.dumps(case(rows)))
         return
-    print(machine())
+    print(f"{machine()}\n")
     table, cells, aims = [], {}, []
     for name in given.cases:
         command = [sys.executable, __file__, name, "--here"]
@@ -193,7 +193,7 @@ def main() -> None:
         for each in json.loads(done.stdout):
             unit, per = ("ms", 1e3) if name == "one" else ("s", 1.0)
             most, of = AIMS[name]
-            what, beside = f"{name}: {each['what']}", {"floor": each["floor"] * per}
+            what, beside = f"tables, {name}: {each['what']}", {"floor": each["floor"] * per}
             cells[what] = each["seconds"] * per
             if of == "GB":
                 cells[f"{what}, GB"] = each["peak"] / 1e9
