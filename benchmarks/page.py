@@ -39,7 +39,7 @@ class Script:
 
 SCRIPTS = (
     Script("What a constraint costs", "step", "--seconds 2"),
-    Script("What the players cost", "players", "--seconds 2 --repeats 10"),
+    Script("What the players cost", "players", "--seconds 2"),
     Script("Ten classes", "several_classes", "--seconds 3 --repeats 100"),
     Script("Lattices", "lattice", "--only speed --seconds 0.3"),
     Script("Adult's whole table", "adult"),
