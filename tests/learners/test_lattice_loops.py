@@ -10,7 +10,12 @@ from ratebound.learners.lattice import random_subsets
 
 torch = pytest.importorskip("torch")
 
-from ratebound.learners import _interpolation_loops, _lattice_loops, _loops  # noqa: E402
+from ratebound.learners import (  # noqa: E402
+    _interpolation_loops,
+    _lattice_loops,
+    _lattice_network,
+    _loops,
+)
 from ratebound.learners._interpolation import coefficients  # noqa: E402
 from ratebound.learners._lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
@@ -26,6 +31,11 @@ def _one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_too(monkeypatch):
+    monkeypatch.setattr(_lattice_network, "FEW", 0)
 
 
 def drawn(rank, settings, rows, lattices=4):

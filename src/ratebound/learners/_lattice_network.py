@@ -23,6 +23,7 @@ from ratebound.learners import _kernels, _lattice_loops, _loops
 from ratebound.learners._interpolation import coefficients, interpolate
 from ratebound.learners._shapes import Pair, least_rise, project_lattices, project_line, project_order
 
+FEW = 64  # rows
 MOST = 20  # inputs of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first
 
@@ -196,7 +197,9 @@ class Lattices(nn.Module):
             given = rows, numbers, categories, vertices, self.start
             kept = self.columns, self.start, self.steepness, self.sizes, self.offsets, subsets
             fixed = _lattice_loops.Fixed(*kept)
-            if self.rank <= _lattice_loops.HIGHEST and _loops.take(*given):
+            # A few rows to decide on, as in production, are not worth loading numba for.
+            some = torch.is_grad_enabled() or len(rows) > FEW
+            if some and self.rank <= _lattice_loops.HIGHEST and _loops.take(*given):
                 return _lattice_loops.scores(numbers, categories, vertices, rows, fixed)
             if _kernels.fit(self.rank, *given):
                 from ratebound.learners import _lattice_triton as kernels
