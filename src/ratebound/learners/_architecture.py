@@ -17,7 +17,7 @@ import numpy as np
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-from ratebound.learners._lattice_graph import lattice_scores
+from ratebound.learners.lattices.graph import lattice_scores
 
 Entry = dict[str, Any]  # a layer's name, "layer", and its options
 
@@ -130,7 +130,7 @@ def _linear_nodes(graph: Graph, layer: Any, rows: str, parameters: Array) -> str
 
 
 def _lattice_network() -> Any:
-    return import_module("ratebound.learners._lattice_network")  # which needs PyTorch
+    return import_module("ratebound.learners.lattices.network")  # which needs PyTorch
 
 
 def _lattice_options(layer: Any) -> Entry | None:

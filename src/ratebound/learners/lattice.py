@@ -19,7 +19,7 @@ from ratebound.learners._torch_scorer import TorchScorer, as_tensor, unflatten
 from ratebound.learners.torch import Network
 
 if TYPE_CHECKING:
-    from ratebound.learners._lattice_network import Feature, Lattices
+    from ratebound.learners.lattices.network import Feature, Lattices
 
 Pair = tuple[int, int]
 LARGEST = 1e38  # differences of values up to this fit into single precision
@@ -118,7 +118,7 @@ class Lattice(Network):
 
     def network(self, features: Array, outputs: int = 1) -> Lattices:
         """The module that is trained, its keypoints placed by these rows."""
-        from ratebound.learners._lattice_network import Lattices
+        from ratebound.learners.lattices.network import Lattices
 
         if outputs > 1 and (any(self.monotone.values()) or any(self.orders.values())):
             raise ValueError(
@@ -146,7 +146,7 @@ class Lattice(Network):
         return Lattices(own, subsets, self.output_bounds, outputs)
 
     def _feature(self, index: int, values: Array) -> Feature:
-        from ratebound.learners._lattice_network import Categorical, Numeric
+        from ratebound.learners.lattices.network import Categorical, Numeric
 
         if index not in self.categorical:
             if np.nanmax(np.abs(values), initial=0.0) > LARGEST:

@@ -1,4 +1,4 @@
-"""Projections onto shapes on a GPU, a kernel each, written in Triton: `_shapes` says what they are.
+"""Projections onto shapes on a GPU, a kernel each, written in Triton: `shapes` says what they are.
 
 In PyTorch's operations the projection of lattices is hundreds of kernels with next to nothing to do.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def project_line(values: Tensor) -> Tensor:
-    """As `_shapes.project_line`, for at most `_kernels.LINE` values."""
+    """As `shapes.project_line`, for at most `kernels.LINE` values."""
     values = values.contiguous()
     found, size = torch.empty_like(values), values.shape[-1]
     square = triton.next_power_of_2(size)
@@ -54,7 +54,7 @@ def _line(values, found, size, SIZE: tl.constexpr):
 
 
 def project_lattices(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
-    """As `_shapes.project_lattices`, for lattices of at most `_kernels.MOST` inputs."""
+    """As `shapes.project_lattices`, for lattices of at most `kernels.MOST` inputs."""
     vertices = vertices.contiguous()
     found = torch.empty_like(vertices)
     corners, lattices = vertices.shape[-2:]

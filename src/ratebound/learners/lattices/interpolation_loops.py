@@ -1,4 +1,4 @@
-"""Interpolation in many small lattices as compiled loops; `_lattice_loops.py` calls them.
+"""Interpolation in many small lattices as compiled loops; `model_loops.py` calls them.
 
 A block of rows goes through one lattice at a time: its products, sums and slopes stay in the cache next
 to the processor, where the plain version writes those of many lattices to memory in every pass. Rows
@@ -12,7 +12,7 @@ rows into vectors and keep the coefficients in registers. Arrays are z (K, F, b)
 from __future__ import annotations
 
 from ratebound.base import jit
-from ratebound.learners._loops import REORDERED
+from ratebound.learners.lattices.loops import REORDERED
 
 
 @jit.loop(nogil=True)

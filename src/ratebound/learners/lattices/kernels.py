@@ -31,6 +31,6 @@ def _run() -> bool:
     """Whether kernels run here. Triton comes with PyTorch, but the C compiler it asks for does not."""
     if os.environ.get(jit.PLAIN, "0") not in ("", "0") or find_spec("triton") is None:
         return False
-    from ratebound.learners._kernels_triton import try_one
+    from ratebound.learners.lattices.kernels_triton import try_one
 
     return try_one()

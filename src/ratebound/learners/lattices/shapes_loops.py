@@ -1,4 +1,4 @@
-"""Projections onto shapes as compiled loops on a CPU; `_shapes.py` says what they mean and calls them.
+"""Projections onto shapes as compiled loops on a CPU; `shapes.py` says what they mean and calls them.
 
 Some lattices go through all sweeps before the next ones do, so that these stay in the cache.
 """
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ratebound.base import jit
-from ratebound.learners._loops import as_array, in_parts
+from ratebound.learners.lattices.loops import as_array, in_parts
 
 TOGETHER = 64  # lattices at most, which go through all sweeps before the next ones do
 

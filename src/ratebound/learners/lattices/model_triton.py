@@ -1,4 +1,4 @@
-"""A lattice model as one function of its parameters on a GPU: what `_lattice_loops` is on a CPU.
+"""A lattice model as one function of its parameters on a GPU: what `model_loops` is on a CPU.
 
 There are three kernels forward and three back, and a sum or two of what they find in parts.
 """
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ratebound.learners._calibrators_triton import inputs_of, values_gradient
-from ratebound.learners._interpolation_triton import coefficients, totals, vertices_gradient
-from ratebound.learners._lattice_loops import Fixed
+from ratebound.learners.lattices.calibrators_triton import inputs_of, values_gradient
+from ratebound.learners.lattices.interpolation_triton import coefficients, totals, vertices_gradient
+from ratebound.learners.lattices.model_loops import Fixed
 
 
 def scores(

@@ -1,6 +1,6 @@
 """Lattice models as nodes of an ONNX graph, all members of a mixture at once.
 
-The graph computes what `learners/_lattice_network.py` computes, in the same order: calibrators, products
+The graph computes what `learners/lattices/network.py` computes, in the same order: calibrators, products
 of the lower half of each lattice's inputs, one matrix product, and Horner's rule for the upper half.
 """
 
@@ -16,8 +16,8 @@ from ratebound.game.scorer import Graph
 
 def lattice_scores(graph: Graph, module: Any, features: str, parameters: Array) -> str:
     """Scores (M, n, outputs) of M models (M, P) on `features` (n, d)."""
-    from ratebound.learners._interpolation import coefficients
     from ratebound.learners._torch_scorer import as_tensor, unflatten
+    from ratebound.learners.lattices.interpolation import coefficients
 
     members = len(parameters) * module.outputs  # each output is computed like a member of its own
     shapes = {name: p.shape for name, p in module.named_parameters()}

@@ -19,9 +19,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ratebound.learners import _kernels, _lattice_loops, _loops
-from ratebound.learners._interpolation import coefficients, interpolate
-from ratebound.learners._shapes import Pair, least_rise, project_lattices, project_line, project_order
+from ratebound.learners.lattices import kernels, loops, model_loops
+from ratebound.learners.lattices.interpolation import coefficients, interpolate
+from ratebound.learners.lattices.shapes import (
+    Pair,
+    least_rise,
+    project_lattices,
+    project_line,
+    project_order,
+)
 
 FEW = 64  # rows
 MOST = 20  # inputs of a lattice, which has 2^20 values then
@@ -196,15 +202,15 @@ class Lattices(nn.Module):
         if not rows.requires_grad:
             given = rows, numbers, categories, vertices, self.start
             kept = self.columns, self.start, self.steepness, self.sizes, self.offsets, subsets
-            fixed = _lattice_loops.Fixed(*kept)
+            fixed = model_loops.Fixed(*kept)
             # A few rows to decide on, as in production, are not worth loading numba for.
             some = torch.is_grad_enabled() or len(rows) > FEW
-            if some and self.rank <= _lattice_loops.HIGHEST and _loops.take(*given):
-                return _lattice_loops.scores(numbers, categories, vertices, rows, fixed)
-            if _kernels.fit(self.rank, *given):
-                from ratebound.learners import _lattice_triton as kernels
+            if some and self.rank <= model_loops.HIGHEST and loops.take(*given):
+                return model_loops.scores(numbers, categories, vertices, rows, fixed)
+            if kernels.fit(self.rank, *given):
+                from ratebound.learners.lattices import model_triton
 
-                return kernels.scores(numbers, categories, vertices, rows, fixed, self.most_values)
+                return model_triton.scores(numbers, categories, vertices, rows, fixed, self.most_values)
         if len(vertices) > 1:
             firsts = len(self.features) * torch.arange(len(vertices), device=rows.device)
             subsets = (subsets + firsts[:, None, None]).flatten(0, 1)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ratebound.learners import _calibration_loops as calibration
-from ratebound.learners import _interpolation_loops as interpolation
-from ratebound.learners._loops import as_array, in_parts, scratch
+from ratebound.learners.lattices import calibration_loops as calibration
+from ratebound.learners.lattices import interpolation_loops as interpolation
+from ratebound.learners.lattices.loops import as_array, in_parts, scratch
 
 DENSE = torch.contiguous_format
 HIGHEST = 12  # rank; beyond it the plain version's matrix products are large, and faster

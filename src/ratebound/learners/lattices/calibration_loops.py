@@ -1,4 +1,4 @@
-"""Calibrators of lattice models as compiled loops; `_lattice_loops.py` calls them.
+"""Calibrators of lattice models as compiled loops; `model_loops.py` calls them.
 
 A block of rows goes through one feature's calibrator at a time, forward and backward alike, so that the
 shares of its pieces that lie below each row are never written to memory, nor kept.
@@ -9,7 +9,7 @@ shares of its pieces that lie below each row are never written to memory, nor ke
 from __future__ import annotations
 
 from ratebound.base import jit
-from ratebound.learners._loops import REORDERED
+from ratebound.learners.lattices.loops import REORDERED
 
 
 @jit.loop(**REORDERED)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ratebound.learners import _kernels, _loops, _shapes_loops
+from ratebound.learners.lattices import kernels, loops, shapes_loops
 
 Pair = tuple[int, int]  # (a, b): value a is to be at most value b
 SWEEPS = 8  # of alternating projections; tests/learners/test_shapes.py bounds what is left to do
@@ -30,12 +30,12 @@ def project_line(values: Any) -> Any:
     tensor([1.0000, 2.3333, 2.3333, 2.3333, 5.0000])
     """
     size = values.shape[-1]
-    if _loops.take(values):
-        return _shapes_loops.project_line(values)
-    if size <= _kernels.LINE and _kernels.fit(1, values):
-        from ratebound.learners import _shapes_triton
+    if loops.take(values):
+        return shapes_loops.project_line(values)
+    if size <= kernels.LINE and kernels.fit(1, values):
+        from ratebound.learners.lattices import shapes_triton
 
-        return _shapes_triton.project_line(values)
+        return shapes_triton.project_line(values)
     place = torch.arange(size, device=values.device)
     first, last = place[:, None], place[None, :]
     # Sums are of differences from the first value, which keeps them short where values are alike.
@@ -110,12 +110,12 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
     >>> project_lattices(square, torch.tensor([[True], [True]]))[:, 0]
     tensor([0.0000, 1.5000, 1.0000, 1.5000])
     """
-    if _loops.take(vertices):
-        return _shapes_loops.project_lattices(vertices, monotone, sweeps)
-    if _kernels.fit(len(monotone), vertices):
-        from ratebound.learners import _shapes_triton
+    if loops.take(vertices):
+        return shapes_loops.project_lattices(vertices, monotone, sweeps)
+    if kernels.fit(len(monotone), vertices):
+        from ratebound.learners.lattices import shapes_triton
 
-        return _shapes_triton.project_lattices(vertices, monotone, sweeps)
+        return shapes_triton.project_lattices(vertices, monotone, sweeps)
     if vertices.device.type == "cpu" and bool(least_rise(vertices, monotone) >= 0):
         return vertices  # a look is cheap there
     found = vertices.clone()

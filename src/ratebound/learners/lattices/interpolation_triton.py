@@ -1,6 +1,6 @@
 """Interpolation in small lattices on a GPU, one kernel forward and one back, written in Triton.
 
-The arithmetic is that of `_interpolation`, which says what it is and runs where Triton is missing. A
+The arithmetic is that of `interpolation`, which says what it is and runs where Triton is missing. A
 thread has a row, or a few, and all products of its inputs in registers; the coefficients are the same
 for all rows. Sums are taken in a fixed order, without atomic additions, so that results repeat: where
 there are too few rows to fill the device, lattices are dealt out to several programs (forward), or rows
@@ -21,7 +21,7 @@ PROGRAMS = 2048  # as many as keep a large GPU busy
 
 
 def coefficients(vertices: Tensor) -> Tensor:
-    """As `_interpolation.coefficients`, bit for bit."""
+    """As `interpolation.coefficients`, bit for bit."""
     settings, corners, lattices = vertices.shape
     low, high = _halves(corners)
     found = vertices.new_empty(settings * lattices, 2**high, 2**low)
@@ -106,7 +106,7 @@ def _products(z, one, COUNT: tl.constexpr):
 
 @triton.jit
 def _folded(by_products, z, products, COUNT: tl.constexpr):
-    """The sum of coefficients times products, and its slopes by the inputs, as in `_interpolation`."""
+    """The sum of coefficients times products, and its slopes by the inputs, as in `interpolation`."""
     slopes = ()
     for d in tl.static_range(COUNT - 1, -1, -1):
         slope, kept = tl.zeros_like(z[0]), ()
