@@ -28,6 +28,9 @@ BYTES = {  # a byte's bits (256, 8), as numbers of either precision
     for kind in ("float32", "float64")
 }
 REORDERED = {"reassoc", "nsz"}  # sums in any order, as in every product; what is infinite stays so
+ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
+    axis=1, dtype=np.uint8
+)  # a byte's
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally, tally_kinds
-from ratebound.base.bits import Bits
-from ratebound.problem.compiled import CHUNK, ONES, Compiled
+from ratebound.base.bits import ONES, Bits
+from ratebound.problem.compiled import CHUNK, Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.bits import Bits
+from ratebound.base.bits import ONES, Bits
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
@@ -33,9 +33,6 @@ CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is 
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
 EVERY = slice(None)  # row
 SPARSE = 1 / 16  # share of ones up to which a sparse one is
-ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
-    axis=1, dtype=np.uint8
-)  # a byte's
 
 
 @dataclass(frozen=True, eq=False)
