@@ -160,3 +160,24 @@ def test_what_is_pickled_is_read_where_nothing_was_imported_yet():
         " rb.Population([[1], [2], [3], [4]], [0, 0, 1, 1], columns={'sex': ['Female', 'Male'] * 2}))"
     )
     subprocess.run([sys.executable, "-c", code], input=pickle.dumps(promises), check=True)
+
+
+def test_threads_may_ask_for_their_first_names_at_once():
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+import ratebound as rb
+names = ["column", "recall", "parse", "where", "largest", "churn", "minimum_recall", "equal"] * 2
+failed = []
+def ask(name):
+    try:
+        getattr(rb, name)
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=ask, args=(name,)) for name in names]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(failed)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,6 +1,7 @@
 """Train classifiers to keep promises: goals as rate constraints, on any model."""
 
 from importlib import import_module
+from threading import RLock
 
 __version__ = "0.1.0"
 
@@ -76,15 +77,21 @@ _NAMES = {
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 
+_ONE_AT_A_TIME = RLock()
+
 __all__ = sorted([*_PLACES, "datasets"])
 
 
 def __getattr__(name: str) -> object:
     if name in _PLACES:
-        globals()[name] = found = getattr(import_module(f"ratebound.{_PLACES[name]}"), name)
+        room = _PLACES[name].partition(".")[0]
+        with _ONE_AT_A_TIME:  # or two threads wait for each other's modules
+            import_module(f"ratebound.{room}")
+            globals()[name] = found = getattr(import_module(f"ratebound.{_PLACES[name]}"), name)
         return found
     if name in _ROOMS:
-        return import_module(f"ratebound.{name}")
+        with _ONE_AT_A_TIME:
+            return import_module(f"ratebound.{name}")
     meant = ""
     if not name.startswith("_"):
         from ratebound.base.spelling import nearest

@@ -39,3 +39,37 @@ def test_numba_is_imported_with_the_first_call_only_and_can_be_left_alone():
         check=True,
     )
     assert found.stdout.split() == ["False", "False"]
+
+
+def ran(code, path, **environment):
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, "PYTHONPATH": ":".join([*path, *sys.path])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return found.stdout.split()
+
+
+def test_a_numba_that_cannot_be_imported_is_done_without(tmp_path):
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('needs an older NumPy')")
+    code = """
+import warnings
+from ratebound.base import jit
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print(jit.available(), jit.available(), len(said), "older" in str(said[0].message))
+"""
+    assert ran(code, [str(tmp_path)]) == ["False", "False", "1", "True"]
+
+
+def test_where_nothing_can_be_kept_on_disk_loops_are_compiled_all_the_same(monkeypatch):
+    numba = pytest.importorskip("numba")
+    from numba.core.dispatcher import Dispatcher
+
+    def nowhere(self):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(Dispatcher, "enable_caching", nowhere)
+    assert numba is not None
+    assert jit.Loop(_sum_of_squares.function, {})(np.arange(4.0)) == 14.0

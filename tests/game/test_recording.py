@@ -175,3 +175,21 @@ def test_rounds_of_play_are_replayed_with_the_model_in_them(precision, settings,
     assert len(tapes) == 1
     for one, other in zip(*ends, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_no_state_or_pair_is_said():
+    people = rb.Population(np.eye(4), [0, 1, 0, 1])
+    game, other = (
+        rb.Game(rb.compile(rb.Problem(rb.error_rate(), promises), people))
+        for promises in ([rb.positive_rate() <= 0.5], [rb.recall() >= 0.5])
+    )
+    state = game.start(np.zeros(4))
+    with pytest.raises(TypeError, match=r"as game.start\(scores\) gives"):
+        game.recorded(np.zeros(4))
+    with pytest.raises(ValueError, match="judge: its constraints"):
+        game.recorded(state, judge=other)
+    with pytest.raises(TypeError, match="a pair"):
+        game.recorded(state, judge=game)(np.zeros(4), None, judged=np.zeros(4))
+    assert (
+        game.recorded(state)([-1, 0, 1, 2], [0, 1, 2, 3]).dtype == np.float32
+    )  # never rounded to integers

@@ -97,6 +97,17 @@ def test_powers_are_exact_in_every_entry(how):
             np.testing.assert_allclose(own, subtraction_free(matrix), rtol=1e-11)
 
 
+@pytest.mark.parametrize("rate", [3.0, 5.0, 10.0])
+def test_large_steps_leave_a_distribution(how_fast, rate):
+    """The equation holds for any multiple of the solution, also for negative ones."""
+    player, rng = rb.SwapRegret(learning_rate=rate), np.random.default_rng(18)
+    multipliers = player.start(306)
+    for _ in range(25):
+        multipliers = player.step(multipliers, 0.1 * rng.normal(size=306))
+        assert multipliers.weights.min() >= 0
+        assert math.isclose(multipliers.weights.sum(), 1, rel_tol=1e-12)
+
+
 def test_where_iterations_give_up_elimination_takes_over():
     matrix, uniform = peaked(SIZE, 0, "floor"), np.full(SIZE, 1 / SIZE)
     assert iterated(*without_diagonal(matrix), uniform) is None

@@ -136,3 +136,31 @@ def test_wrong_precisions_are_refused():
         rb.Torch(MODULES["chain"], precision="tf32")
     with pytest.raises(TypeError, match="precision"):
         rb.Lattice(precision="bf16")
+
+
+def test_rates_and_decisions_stay_exact_inside_an_autocast_around_all():
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = torch.nn.Linear(3, 1)
+
+        def forward(self, rows):
+            return self.out(rows * 1.0).squeeze(-1)
+
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 3))
+    people = rb.Population(X, X[:, 0] > 0)
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.4]), people)
+    with torch.autocast("cpu", torch.bfloat16):
+        trace = rb.play(compiled, rb.Torch(Own), epochs=2, progress=False)
+        inside = trace.scorer.scores(trace.parameters, X)
+    scores = trace.scorer.scores(trace.parameters, X)
+    np.testing.assert_array_equal(inside, scores)
+    np.testing.assert_array_equal(compiled.evaluate(scores)[1], trace.violations)
+
+
+def test_modules_of_another_precision_are_refused():
+    people = rb.Population(np.eye(4), [0, 1, 0, 1])
+    compiled = rb.compile(rb.Problem(rb.error_rate()), people)
+    with pytest.raises(ValueError, match=r"weight is torch.float64, .* module.float\(\)"):
+        rb.play(compiled, rb.Torch(torch.nn.Linear(4, 1).double()), rounds=1)

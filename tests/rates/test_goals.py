@@ -8,7 +8,7 @@ import pytest
 import ratebound as rb
 from ratebound.rates import grouping
 
-NAMES = {**vars(rb), "sex": {"sex": ("F", "M")}}
+NAMES = {**{name: getattr(rb, name) for name in rb.__all__}, "sex": {"sex": ("F", "M")}}
 
 GOALS = {
     "statistical_parity(sex, slack=0.25)": [

@@ -119,14 +119,16 @@ def solve(matrices: Array, right: Array) -> Array:
 
 
 def as_given(values: Array, given: Array) -> Array:
-    """Values of either kind in the shape, kind and precision of an array that was given."""
+    """Values of either kind in the shape, kind and precision of an array that was given.
+
+    Of integers only the shape and the kind: nothing is rounded to one.
+    """
     xp = namespace(given)
     if xp is np:
-        values = values if namespace(values) is np else values.cpu().numpy()
-        return values.reshape(given.shape).astype(given.dtype, copy=False)
-    if namespace(values) is np:
-        values = xp.from_numpy(values)
-    return values.reshape(given.shape).to(given.dtype)
+        values = as_numpy(values).reshape(given.shape)
+        return values.astype(given.dtype, copy=False) if given.dtype.kind == "f" else values
+    values = xp.as_tensor(values).reshape(given.shape)
+    return values.to(given.dtype) if given.is_floating_point() else values
 
 
 def example_of(device: Any, precision: str) -> Array:

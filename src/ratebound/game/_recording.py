@@ -124,6 +124,10 @@ class Rounds:
     """The rounds of a game in a loop of one's own; see `Game.recorded`."""
 
     def __init__(self, game: Game, state: GameState, judge: Game | None = None) -> None:
+        if not isinstance(state, GameState):
+            raise TypeError(f"recorded takes a state, as game.start(scores) gives, got {state!r}")
+        if judge is not None and judge.compiled.constraints != game.compiled.constraints:
+            raise ValueError("judge: its constraints are not those of the game that is played")
         self.game, self.judge, self._state = game, judge, state
         self._recorder = Recorder(game.example) if recordable(game.example) else None
 
@@ -146,7 +150,9 @@ class Rounds:
                 "judged= takes the scores and rows that the judge sees, in every round of a game that "
                 "has one: game.recorded(state, judge=another_game)"
             )
-        own = scores.detach() if hasattr(scores, "detach") else scores
+        if judged is not None and not (isinstance(judged, tuple) and len(judged) == 2):
+            raise TypeError("judged= takes a pair, the scores and the rows that the judge sees")
+        own = scores.detach() if hasattr(scores, "detach") else np.asarray(scores)
         given = (own, rows, share, *(judged or ()))
         if self._recorder is None:
             gradient, self._state = self._played(self._state, *given)

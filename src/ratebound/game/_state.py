@@ -67,7 +67,7 @@ def drawn_share(compiled: Compiled, rows: Array | None, example: Array) -> Array
         return 1.0
     sizes = list(compiled.sizes.values())
     if len(sizes) == 1:
-        return float(sizes[0] / total(np.array([len(rows)]))[0])
+        return float(sizes[0] / max(1, total(np.array([len(rows)]))[0]))
     index = np.asarray(rows) if namespace(rows) is np else rows
     shares: Array | float = 0.0
     for size, where in zip(sizes, compiled.rows.values(), strict=True):

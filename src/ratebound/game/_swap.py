@@ -130,6 +130,10 @@ def iterated(
             return None
         correction, done = _correction(flow, slow, residual, enough / 4, iterations, extend)
         guess += correction
+        whole = guess.sum()
+        if not whole > 0.5:  # the equation holds for any multiple of the solution
+            return None
+        guess /= whole
         before, iterations = size, iterations - done
 
 

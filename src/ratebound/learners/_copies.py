@@ -1,4 +1,4 @@
-"""Copies of a module in several processes, and its random numbers: what keeps them in step."""
+"""What a module must be like to be trained; its copies in several processes, and random numbers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def check_alike(module: torch.nn.Module) -> None:
             "modules with running statistics, such as BatchNorm, would differ between processes: use "
             "LayerNorm, which keeps none, or train in one process"
         )
+
+
+def check_kinds(trained: dict[str, Any]) -> None:
+    """Raise where parameters are not float32, as the rows and the game are."""
+    for name, parameter in trained.items():
+        if parameter.dtype != import_torch().float32:
+            raise ValueError(
+                f"the module's {name} is {parameter.dtype}, and rows come as float32: give "
+                "module.float() (precision='bf16' trains in half the bytes)"
+            )
 
 
 def chance(device: Any) -> tuple[Array, ...]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ratebound.base.extras import import_torch
+from ratebound.learners._precision import exactly
 from ratebound.learners._stacking import Stacked, stacked_forward
 from ratebound.learners._torch_scorer import (
     CHUNK,
@@ -52,9 +53,10 @@ class OnDevice:
         flat: Any = as_tensor(parameters).to(self.device)
         width = max((max(shape, default=1) for shape in self.scorer.shapes.values()), default=1)
         models = max(1, NUMBERS // (min(len(X), CHUNK) * width)) if self.together else 1
-        with torch.no_grad():
-            for rows in X.split(CHUNK):
-                yield torch.cat([self._scores(some, rows) for some in flat.split(models)])
+        for rows in X.split(CHUNK):
+            with torch.no_grad(), exactly(self.device):
+                found = torch.cat([self._scores(some, rows) for some in flat.split(models)])
+            yield found
 
     def _scores(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Scores of some models, all at once."""

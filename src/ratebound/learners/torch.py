@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
-from ratebound.learners._copies import chance, check_alike, set_chance
+from ratebound.learners._copies import chance, check_alike, check_kinds, set_chance
 from ratebound.learners._descent import Descent
 from ratebound.learners._on_device import OnDevice
 from ratebound.learners._precision import backward_in, check_precision, forward_in
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import torch
 
     from ratebound.problem.compiled import Compiled
+
+
+SEEDED = Lock()  # PyTorch's random numbers are those of all threads
 
 
 class Network(Stepping):
@@ -72,7 +76,7 @@ class Network(Stepping):
         torch, features = import_torch(), as_dense(rows.features, type(self).__name__)
         self.check_settings(settings)
         outputs = score_count(rows.decisions)
-        with torch.random.fork_rng(devices=[]):
+        with SEEDED, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             module = self.network(features, outputs)
         if not isinstance(module, torch.nn.Module):
@@ -157,6 +161,7 @@ class TorchFit(Descending):
         self.rows_there: dict[int, tuple[Rows, Any]] = {}  # of problems, on the device
         self.module = module.to(self.target).train()
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        check_kinds(trained)
         self.shapes = {name: p.shape for name, p in trained.items()}
         start = torch.cat([p.detach().reshape(-1) for p in trained.values()])
         self.flat = start.repeat(settings, 1)

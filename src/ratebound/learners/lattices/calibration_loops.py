@@ -9,10 +9,10 @@ shares of its pieces that lie below each row are never written to memory, nor ke
 from __future__ import annotations
 
 from ratebound.base import jit
-from ratebound.learners.lattices.loops import REORDERED
+from ratebound.learners.lattices.loops import EACH, SUMS
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def calibrate(
     rows, columns, start, steepness, sizes, offsets, numbers, categories, found, x, shares, first, last
 ):  # fmt: skip
@@ -46,7 +46,7 @@ def calibrate(
                     out[row] = out[row] if x[0, row] == x[0, row] else missing
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**SUMS)
 def add_by_values(
     rows, columns, start, steepness, sizes, offsets, slopes, gradient, by_numbers, by_categories,
     x, own, shares, first, last,
@@ -89,7 +89,7 @@ def add_by_values(
                     by_values[piece] -= by_rise
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def _pass(rows, column, start, steepness, x, shares, count):
     """The share of each piece of a calibrator that lies below a row's value, all 0 where it is NaN."""
     zero, one = rows.dtype.type(0), rows.dtype.type(1)

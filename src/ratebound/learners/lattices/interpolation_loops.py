@@ -12,7 +12,7 @@ rows into vectors and keep the coefficients in registers. Arrays are z (K, F, b)
 from __future__ import annotations
 
 from ratebound.base import jit
-from ratebound.learners.lattices.loops import REORDERED
+from ratebound.learners.lattices.loops import EACH, SUMS
 
 
 @jit.loop(nogil=True)
@@ -63,7 +63,7 @@ def turn_back(by_table, found):
             step *= 2
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def interpolate(
     inputs, table, turned, subsets, slopes, means, z, slope, low, high, by_low, by_high, first, last
 ):
@@ -99,7 +99,7 @@ def interpolate(
                 mean[row] *= share
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**SUMS)
 def add_by_table(inputs, subsets, gradient, found, z, low, high, first, last):
     """Add the gradients of tables from `first` to before `last`, from that by totals (K, b)."""
     lattices, rank = subsets.shape
@@ -118,7 +118,7 @@ def add_by_table(inputs, subsets, gradient, found, z, low, high, first, last):
             _add_products(high, low, found[setting, lattice], count)
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def _gather(inputs, subset, start, z, count):
     """The inputs (D, count) of one lattice."""
     for place in range(len(subset)):
@@ -127,7 +127,7 @@ def _gather(inputs, subset, start, z, count):
             z[place, row] = chosen[row]
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def _multiply(z, start, end, products, count):
     """The products of the subsets of inputs from `start` to before `end`.
 
@@ -141,7 +141,7 @@ def _multiply(z, start, end, products, count):
                 products[(1 << d) + i, row] = products[i, row] * z[start + d, row]
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def _combine(table, products, found, count):
     """The table (p, q) times products (q, count), four products for two sums at a time."""
     sums, terms = table.shape
@@ -172,7 +172,7 @@ def _combine(table, products, found, count):
                     found[k, row] += b0 * p0 + b1 * p1 + b2 * p2 + b3 * p3
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**EACH)
 def _fold(sums, z, start, end, products, slope, count):
     """Sums times products of inputs from `start` to before `end`, added up into the first; and slopes.
 
@@ -218,7 +218,7 @@ def _fold(sums, z, start, end, products, slope, count):
             sums[0, row] += sums[1, row] * z[start, row]
 
 
-@jit.loop(**REORDERED)
+@jit.loop(**SUMS)
 def _add_products(high, low, found, count):
     """Add to `found` (p, q) the sums over rows of `high` (p, count) times `low` (q, count)."""
     if len(high) < 4 or len(low) < 4:

@@ -17,8 +17,10 @@ from ratebound.base import jit
 CACHED = 2**17  # bytes of a block
 WORTH = 2**21  # multiplications, some tenths of a millisecond: ten times what it takes to ask a thread
 VECTOR = 16  # rows that may be computed with at once
-# Sums may be taken in any order, but NaN and infinity stay what they are.
-REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
+# Sums over rows may be taken in any order. No product may be fused with a sum: which are then depends on
+# whether a loop was compiled in this process or read from disk, and with it the last bits.
+SUMS: dict[str, Any] = {"fastmath": {"reassoc", "nsz"}, "nogil": True}
+EACH: dict[str, Any] = {"fastmath": {"nsz"}, "nogil": True}
 
 
 def take(*given: Tensor) -> bool:
