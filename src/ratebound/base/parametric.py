@@ -90,7 +90,7 @@ class Program:
         rises = np.append(-moves, moves @ H[:, loose])
         left = np.append(found.weights[members], TOLERANCE / 2 - found.weights[members] @ H[:, loose])
         left = np.maximum(left, 0.0)
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             ahead = np.where(rises > 0, left / rises, np.inf).min()
             back = np.where(rises < 0, left / rises, -np.inf).max()
         if not np.isfinite([ahead, back]).all():
