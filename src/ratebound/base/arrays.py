@@ -126,9 +126,11 @@ def as_given(values: Array, given: Array) -> Array:
     xp = namespace(given)
     if xp is np:
         values = as_numpy(values).reshape(given.shape)
-        return values.astype(given.dtype, copy=False) if given.dtype.kind == "f" else values
-    values = xp.as_tensor(values).reshape(given.shape)
-    return values.to(given.dtype) if given.is_floating_point() else values
+        same = values.dtype == given.dtype or given.dtype.kind != "f"
+        return values if same else values.astype(given.dtype)
+    values = (xp.from_numpy(values) if namespace(values) is np else values).reshape(given.shape)
+    same = values.dtype == given.dtype or not given.is_floating_point()
+    return values if same else values.to(given.dtype)
 
 
 def example_of(device: Any, precision: str) -> Array:

@@ -346,5 +346,5 @@ class Game:
 
     def _as_scores(self, scores: Array) -> Array:
         if namespace(self.example) is np and namespace(scores) is not np:  # it shares memory, if it can
-            scores = scores.detach().to(getattr(namespace(scores), str(self.example.dtype))).numpy()
+            scores = (scores.float() if scores.element_size() < 4 else scores).detach().numpy()
         return as_like(scores, self.example)
