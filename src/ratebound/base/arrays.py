@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -131,6 +132,12 @@ def as_given(values: Array, given: Array) -> Array:
     values = (xp.from_numpy(values) if namespace(values) is np else values).reshape(given.shape)
     same = values.dtype == given.dtype or not given.is_floating_point()
     return values if same else values.to(given.dtype)
+
+
+def exactly(array: Array) -> AbstractContextManager[Any]:
+    """Where numbers of this kind are computed as they are, whatever autocast the caller is in."""
+    xp = namespace(array)
+    return nullcontext() if xp is np else xp.autocast(array.device.type, enabled=False)
 
 
 def example_of(device: Any, precision: str) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.arrays import Array, namespace
+from ratebound.base.arrays import Array, exactly, namespace
 from ratebound.game._state import GameState
 
 if TYPE_CHECKING:
@@ -163,14 +162,9 @@ class Rounds:
     def _played(
         self, state: GameState, scores: Array, rows: Any, share: Any, seen: Any = None, at: Any = None
     ) -> tuple[Array, GameState]:
-        with self._exactly():
+        with exactly(self.game.example):  # the game counts rows in float32
             judged = None if self.judge is None else self.judge.look(state, seen, self.judge.batch(at))
             return self.game.round(state, scores, self.game.batch(rows, share), judged)
-
-    def _exactly(self) -> AbstractContextManager[Any]:
-        """Without the autocast that a loop may be in: the game counts rows in float32."""
-        xp, example = namespace(self.game.example), self.game.example
-        return nullcontext() if xp is np else xp.autocast(example.device.type, enabled=False)
 
 
 def recordable(example: Array) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ratebound.base.arrays import exactly
 from ratebound.base.extras import import_torch
-from ratebound.learners._precision import exactly
 from ratebound.learners._stacking import Stacked, stacked_forward
 from ratebound.learners._torch_scorer import (
     CHUNK,
@@ -54,7 +54,7 @@ class OnDevice:
         width = max((max(shape, default=1) for shape in self.scorer.shapes.values()), default=1)
         models = max(1, NUMBERS // (min(len(X), CHUNK) * width)) if self.together else 1
         for rows in X.split(CHUNK):
-            with torch.no_grad(), exactly(self.device):
+            with torch.no_grad(), exactly(flat):
                 found = torch.cat([self._scores(some, rows) for some in flat.split(models)])
             yield found
 

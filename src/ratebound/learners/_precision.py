@@ -39,11 +39,6 @@ def forward_in(precision: str, device: torch.device) -> AbstractContextManager[A
     return backward_in(precision)
 
 
-def exactly(device: torch.device) -> AbstractContextManager[Any]:
-    """Where scores are computed that are kept or decide: without an autocast around the caller."""
-    return import_torch().autocast(device.type, enabled=False)
-
-
 def backward_in(precision: str) -> AbstractContextManager[None]:
     """Where their gradient is; types follow from the scores, so that only TF32 is to be said again."""
     return _tf32() if precision == "tf32" else nullcontext()

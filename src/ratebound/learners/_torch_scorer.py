@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ratebound.base.arrays import exactly
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.learners._architecture import build, chain_nodes, describe, measured
-from ratebound.learners._precision import exactly
 from ratebound.problem.matrices import as_dense
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TorchScorer(Scorer):
         torch = import_torch()
         rows, flat = as_tensor(X), as_tensor(parameters)
         score = self._in_blocks if self.in_double is None else self._in_double
-        with torch.no_grad(), exactly(torch.device("cpu")):
+        with torch.no_grad(), exactly(flat):
             found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
         return found
 
