@@ -83,7 +83,7 @@ environments: $(ENVIRONMENTS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python $(INSTALL) --editable '.[torch,dev]'
+	$(BIN)/python $(INSTALL) --editable '.[torch,dev,docs]'
 	touch $@
 
 .venv-bare/.ready: pyproject.toml

@@ -9,6 +9,8 @@ import pytest
 EXTRAS = ("pandas", "torch", "lightgbm", "xgboost", "matplotlib")
 LACKING = [name for name in EXTRAS if find_spec(name) is None]
 
+collect_ignore = ["docs/conf.py"]  # it is of the site, and imports what only that needs
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:

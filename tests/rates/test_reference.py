@@ -44,23 +44,6 @@ def test_the_reference_lists_nothing_else():
     assert len(re.findall(r"^\| `", PAGE, flags=re.M)) == len(ROWS)
 
 
-@pytest.mark.parametrize("page", ["rates.md", "costs.md", "multiclass.md"])
-def test_the_examples_of_the_reference_run(page):
-    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
-    text = text[
-        max(text.find("## Saying it"), 0) :
-    ]  # what stands before it, on one page, trains for a while
-    found = doctest.DocTestParser().get_doctest(text, {"rb": rb}, page, f"docs/{page}", 0)
-    flags = doctest.NORMALIZE_WHITESPACE
-    before = [(table, dict(table)) for table in (KINDS, GOALS)]
-    try:
-        assert doctest.DocTestRunner(optionflags=flags).run(found).failed == 0
-    finally:
-        for table, kept in before:
-            table.clear()
-            table.update(kept)
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_a_rates_own_example_runs_and_its_signature_names_its_options(name):
     function = getattr(rb, name)
