@@ -52,3 +52,27 @@ def test_what_is_no_row_of_snapshots_raises():
         rb.trace_of(TRAIN, [])
     with pytest.raises(ValueError, match="do not all have the same architecture"):
         rb.trace_of(TRAIN, [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1, bias=False)])
+    with pytest.raises(TypeError, match="scorer="):
+        rb.trace_of(TRAIN, [np.zeros(4)])
+    for wrong in ([np.zeros((2, 2))], [np.zeros(4), np.zeros(3)]):
+        with pytest.raises(ValueError, match="one flat array"):
+            rb.trace_of(TRAIN, wrong, scorer=Weighing())
+
+
+@rb.register_scorer
+class Weighing(rb.Scorer):
+    kind = "weights and a constant, of the tests of snapshots"
+
+    def scores(self, parameters, X):
+        return parameters[:, :-1] @ X.T + parameters[:, -1:]
+
+
+def test_parameters_with_a_scorer_are_snapshots_too(tmp_path):
+    flat = RNG.normal(size=(4, 4)).astype(np.float32)
+    trace = rb.trace_of(TRAIN, list(flat), scorer=Weighing())
+    said = flat[:, :3].astype(float) @ X.T + flat[:, 3:] >= 0  # by hand: decisions and their rates
+    np.testing.assert_allclose(trace.objectives, (said != (X[:, 0] > 0)).mean(1))
+    np.testing.assert_allclose(trace.violations[:, 0], said.mean(1) - 0.4)
+    mixture = rb.shrink(trace)
+    loaded = rb.load(mixture.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(X), mixture.predict(X))
