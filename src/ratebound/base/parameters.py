@@ -14,7 +14,18 @@ class Adjustable:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep` also those of its parts, as in ``estimator__C``."""
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to list those of its parts too, as in ``estimator__C``; searches look for them there.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         own: Any = self
         found = {each.name: getattr(self, each.name) for each in fields(own) if each.init}
         if deep:
@@ -24,7 +35,23 @@ class Adjustable:
         return found
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change these parameters in place; values that make no sense are an error."""
+        """Change these parameters in place; values that make no sense are an error.
+
+        Parameters
+        ----------
+        **parameters : object
+            Values by name, those of parts as in ``estimator__C``.
+
+        Returns
+        -------
+        object
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or it cannot take such a value. Then nothing has changed.
+        """
         known = self.get_params(deep=False)
         plain: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}

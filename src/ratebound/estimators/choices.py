@@ -43,22 +43,49 @@ BOOSTING = {"lightgbm", "xgboost"}
 class Training(Adjustable):
     """How `RateConstrainedClassifier` trains, and for how long.
 
-    epochs, batch_size : passes over the rows, and rows per round. The default is 40 passes, or more if
-        needed for 1,000 rounds, or fewer if those would be more than 5,000 rounds. Up to 2,000 rows,
-        every round uses all of them. For boosted trees a pass is one tree, and by default there are as
-        many trees as the model says. For scikit-learn classifiers a pass is one fit, and by default
-        there are at most 50 fits.
-    loss, proxy : smooth stand-ins for the objective and the constraints, which the model minimizes.
-    validation_fraction : share of the rows held out to choose a setting, the same in every cell. Of rows
-        on disk it is a sample in memory, of at most 200,000 rows, on which thresholds move too.
-    patience : stop after this many kept iterates without a better mixture; None never stops early.
-    max_time : seconds after which training ends with the best result so far.
-    warm_start : start from the previously fitted model.
-    folder : where games are written while they are played. After an interruption, the same call goes on
-        from there, see `rb.Keep`.
+    Parameters
+    ----------
+    epochs : int, default=None
+        Passes over the rows. By default 40, more where those are fewer than 1,000 rounds, fewer where
+        they are more than 5,000: the multipliers need rounds, whatever the size of the table. For
+        boosted trees a pass is one tree, and by default there are as many as the model says. For
+        scikit-learn classifiers a pass is one fit, and by default there are at most 50.
+    batch_size : int, default=512
+        Rows per round. Up to 2,000 rows, every round uses all of them.
+    loss : {"logistic", "hinge", "sigmoid"}, default="logistic"
+        Smooth stand-in for the objective, which the model minimizes. The default is convex, so that a
+        linear model without promises is a logistic regression.
+    proxy : {"sigmoid", "hinge", "logistic"}, default="sigmoid"
+        Smooth stand-in for the constraints. The default stays nearest to the step that a rate counts.
+        It is no upper bound of it; the others are.
+    validation_fraction : float, default=0.1
+        Share of the rows held out to choose a setting, the same in every cell. 0 chooses on the training
+        rows. Of rows on disk it is a sample in memory, of at most 200,000 rows, on which thresholds move
+        too.
+    patience : int, default=None
+        Stop after this many kept iterates without a better mixture. None, the default, never stops
+        early: a promise may be reached late.
+    max_time : float, default=None
+        Seconds after which training ends with the best result so far. None, the default, sets no limit.
+    warm_start : bool, default=False
+        Start from the previously fitted model. Off by default, so that `fit` forgets, as scikit-learn
+        expects.
+    folder : str or path, default=None
+        Where games are written while they are played. After an interruption, the same call goes on from
+        there, see `rb.Keep`. None, the default, writes nothing.
 
-    >>> Training(epochs=10).batch_size
-    512
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> short = rb.Training(epochs=10, max_time=60)
+    >>> short.batch_size, short.patience
+    (512, None)
+
+    Pass it to the estimator; scikit-learn's searches reach its parts:
+
+    >>> model = rb.RateConstrainedClassifier("recall() >= 0.9", training=short)
+    >>> model.set_params(training__epochs=20).training.epochs
+    20
     """
 
     epochs: int | None = None

@@ -45,70 +45,131 @@ from ratebound.tables.features import Features, as_features
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     """Trains a model to keep rate constraints at the least cost, and says whether it does.
 
+    It is a scikit-learn classifier: it works in `Pipeline`, `GridSearchCV` and `cross_validate`.
+
     Parameters
     ----------
-    constraints : constraints or texts, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. A count
-        refers to all rows given to `fit`, including held-out ones, unless it has ``per=``. In
-        cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
-    objective : what to minimize; a text may say "maximize f_score()", and a `rb.Problem` has its own,
-        whose promises count too.
-    model : "linear", "mlp", "lattice", "lightgbm" or "xgboost", each short for a learner with several
-        learning rates to choose from; a learner with your own settings, such as ``rb.Linear(...)``,
-        ``rb.MLP(hidden=(64,))`` or ``rb.Lattice(monotone={"income": 1})``; an `LGBMClassifier` or
-        `XGBClassifier`; any scikit-learn classifier whose fit takes sample_weight; a `torch.nn.Module`,
-        or a function from the number of features to one. Estimators are cloned, never changed. A
-        Pipeline receives the table unchanged; other models receive texts encoded as numbers.
-    player : the player of the multipliers: "swap", "external", "lagrangian", or a player such as
-        ``rb.SwapRegret(...)``. "auto" is cutting planes for scikit-learn classifiers, "external" for
-        linear models, networks and lattices with more than 100 constraints, and otherwise "swap". A
-        named player tries several learning rates with each of the model's, and the paper's heuristic
-        chooses among them on held-out rows. "swap" starts with a weight of .9 on the objective.
-        (`rb.SwapRegret` starts uniform, and with many constraints spends most rounds on raising that
-        weight.)
-    solution : "shrink", "best", "average", "last", or a function such as `rb.shrink`. "shrink" and
-        "best" choose among the iterates, and the same model trained without promises, each at any
-        threshold. So a bound on a single rate can always be kept, and never costs more than the best
-        threshold of the plain model. "average" and "last" use the iterates as they were played.
-    features : columns of a table that the model may see; all by default. Constraints may use others.
+    constraints : constraint, str, or list of them, default=()
+        The promises, such as ``'recall(sex == "Female") >= 0.95 * recall()'``. Without any, the plain
+        model is trained. A count refers to all rows given to `fit`, including held-out ones, unless it
+        has ``per=``. In cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
+    objective : expression, str or Problem, default="error_rate()"
+        What to minimize. A text may say ``"maximize f_score()"``. A `rb.Problem` has its own objective,
+        and its promises count too. The default asks for few errors, whichever kind they are.
+    model : str, learner, estimator, module or callable, default="linear"
+        What is trained:
+
+        - "linear", "mlp", "lattice", "lightgbm" or "xgboost": each short for a learner with several
+          learning rates to choose from;
+        - a learner with your own settings, such as ``rb.Linear(...)``, ``rb.MLP(hidden=(64,))`` or
+          ``rb.Lattice(monotone={"income": 1})``;
+        - an `LGBMClassifier` or `XGBClassifier`, or any scikit-learn classifier whose fit takes
+          sample_weight;
+        - a `torch.nn.Module`, or a function from the number of features to one.
+
+        Estimators are cloned, never changed. A Pipeline receives the table unchanged; other models
+        receive texts encoded as numbers. The default is the fastest, the easiest to read, and needs no
+        extra.
+    player : str or player, default="auto"
+        The player of the multipliers: "swap", "external", "lagrangian", or one such as
+        ``rb.SwapRegret(...)``. "auto" is cutting planes for scikit-learn classifiers, which need the
+        fewest fits; "external" for linear models, networks and lattices with more than 100 constraints,
+        where swap regret takes too long; and otherwise "swap". A named player tries several learning
+        rates with each of the model's, and the paper's heuristic chooses among them on held-out rows.
+        "swap" starts with a weight of .9 on the objective, where `rb.SwapRegret` starts uniform, and
+        with many constraints spends most rounds on raising that weight.
+    solution : {"shrink", "best", "average", "last"} or callable, default="shrink"
+        What is made of the iterates; a function such as `rb.shrink` is called with the trace. "shrink"
+        mixes as few models as keep the promises at the least cost; "best" is a single model. Both choose
+        among the iterates, and the same model trained without promises, each at any threshold. So a
+        bound on a single rate can always be kept, and never costs more than the best threshold of the
+        plain model. "average" and "last" use the iterates as they were played.
+    features : Features or list of str, default=None
+        Columns of a table that the model may see; all by default. Constraints may use others.
         ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is
         done with each column. Missing values are filled and flagged for models that take none.
-    known : columns that may be used to decide, besides the model's score. Each combination of their
-        values gets its own thresholds. `predict` needs these columns, in `X` or in `columns`.
-    positive_label : of two labels the one that means yes; by default the last in sorted order. With more
-        classes rates say which they speak of: ``recall(of="cat")``.
-    confidence : the probability with which all constraints should hold together on new rows of the same
-        kind, such as 0.9. Constraints are then tightened as far as their rows call for, and judged
-        out of fold. Where the margins cannot be kept, or would cost more than deciding alike for
-        everyone, the largest share of them is, and `status_` says which probability is left. None
-        asks only for these rows. ``docs/new_rows.md`` has what it costs.
-    certify : the share of the rows, such as 0.3, to keep for a certificate and nothing else. The
-        cheapest model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`,
-        or 0.95 if that is None. If none passes, it says how many rows it would take.
-    training : how to train and for how long, ``rb.Training(epochs=..., max_time=...)``.
-    verbose : whether to show progress: a bar on a terminal, and lines elsewhere.
-    random_state : seed; the same seed gives the same bits on the same machine.
+    known : list of str, default=None
+        Columns that may be used to decide, besides the model's score. Each combination of their values
+        gets its own thresholds. `predict` needs these columns, in `X` or in `columns`. None by default:
+        whether a group may be looked at is yours to say, and often the law's.
+    positive_label : label, default=None
+        Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
+        With more classes rates say which they speak of: ``recall(of="cat")``.
+    confidence : float, default=None
+        The probability with which all constraints should hold together on new rows of the same kind,
+        such as 0.9. Constraints are then tightened as far as their rows call for, and judged out of
+        fold. Where the margins cannot be kept, or would cost more than deciding alike for everyone, the
+        largest share of them is, and `status_` says which probability is left. None, the default, asks
+        only for these rows and takes about half the time. ``docs/new_rows.md`` has what it costs.
+    certify : float, default=None
+        The share of the rows, such as 0.3, to keep for a certificate and nothing else. The cheapest
+        model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or 0.95
+        if that is None. If none passes, it says how many rows it would take. None, the default, trains
+        on all rows.
+    training : Training, default=None
+        How to train and for how long, ``rb.Training(epochs=..., max_time=...)``. None, the default, is
+        ``rb.Training()``.
+    verbose : bool, default=False
+        Whether to show progress: a bar on a terminal, and lines elsewhere.
+    random_state : int or RandomState, default=None
+        Seed; the same seed gives the same bits on the same machine. By default it is drawn from NumPy's
+        global one, as in scikit-learn.
 
     Attributes
     ----------
-    solution_ : the `Policy` that decides; `status_` says whether it keeps the constraints, and
-        ``status_.confidence`` how likely all hold on new rows, if that was asked for.
-    constraints_ : each constraint with its violation on the training rows, feasible where <= 0.
-    prices_ : for each constraint, how much the objective on the training rows would fall per unit of
+    solution_ : Policy
+        What decides, audits, and is saved.
+    status_ : Status
+        Whether the solution keeps the constraints, and if not which are at odds; print it.
+        ``status_.confidence`` is how likely all hold on new rows, if that was asked for.
+    constraints_ : dict of str to float
+        Each constraint with its violation on the training rows, feasible where <= 0.
+    prices_ : dict of str to float
+        For each constraint, how much the objective on the training rows would fall per unit of
         relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
         `rb.price` says what other bounds would cost.
-    multipliers_ : the same, by its other name: the Lagrange multipliers of the solution's program. The
-        weights that steered training are in ``trace_.multipliers``, and are no prices.
-    trace_ : all iterates kept; with `confidence`, their values are out of fold.
-    certificate_ : what the rows set aside by `certify` show.
+    multipliers_ : dict of str to float
+        The same, by its other name: the Lagrange multipliers of the solution's program. The weights that
+        steered training are in ``trace_.multipliers``, and are no prices.
+    trace_ : Trace
+        All iterates kept; with `confidence`, their values are out of fold.
+    certificate_ : Certificate
+        What the rows set aside by `certify` show; there only with `certify`.
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order.
+    n_features_in_ : int
+        The number of columns of `X`; not for rows on disk.
+    feature_names_in_ : array of str
+        The names of these columns, where `X` has names.
+
+    See Also
+    --------
+    thresholds : Where a score exists already and the groups are known when deciding.
+    plan : Measures whether thresholds, training or both do best.
+    explain : Whether the promises can be kept at all, before training.
 
     Examples
     --------
-    >>> import pandas
-    >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50, "group": ["a", "b"] * 100})
-    >>> y = [False, False, True, True] * 50
-    >>> model = RateConstrainedClassifier('recall(group == "a") >= 0.9', features=["score"])
-    >>> model.fit(people, y).predict(people[:4])
-    array([False, False,  True,  True])
+    Women and men who repay should be accepted about equally often. The model sees the income alone:
+
+    >>> import numpy as np, pandas, ratebound as rb
+    >>> rng = np.random.default_rng(0)
+    >>> people = pandas.DataFrame({"sex": rng.choice(["f", "m"], 300), "income": rng.normal(3, 1, 300)})
+    >>> enough = np.where(people["sex"] == "f", 2.6, 3.2)
+    >>> repays = people["income"] + rng.normal(0, 0.7, 300) > enough
+    >>> promise = 'recall(sex == "f") >= 0.95 * recall()'
+    >>> model = rb.RateConstrainedClassifier(promise, features=["income"], random_state=0)
+    >>> print(model.fit(people, repays).status_)
+    feasible: every constraint is kept on the training rows
+    >>> model.predict(pandas.DataFrame({"income": [1.0, 5.0]}))
+    array([False,  True])
+    >>> model.constraints_[promise] <= 1e-9
+    True
+
+    What a little more, or less, would cost on these rows:
+
+    >>> print(rb.price(model, promise).sentence)
+    Raising the bound by 0.01 would cost 0.0... of error_rate(); lowering it as much would gain 0.0...
     """
 
     solution_: Policy
@@ -155,14 +216,36 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
     ) -> Any:
-        """Train on rows `X`, a table, an array or a sparse matrix, with labels `y`.
+        """Train on rows `X` with labels `y`.
 
-        `columns` (a DataFrame or mapping) holds columns that constraints use and the model must not
-        see. If `X` is a DataFrame, constraints can use its columns directly. `others` are further
-        populations, under the names that constraints give them, as tables like `X`: ``pool=frame`` for
-        rates that need no labels, ``steering=(frame, y)`` or ``steering=(frame, y, columns)`` with
-        labels spelled as `y` is. A `rb.Population` may be weighted too. Rows larger than memory are a
-        population that has its own labels, `X` alone: ``fit(rb.Parquet("rows/*.parquet", label="y"))``.
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows. If it is a table, constraints can use its columns directly. Rows larger than memory
+            are a population that has its own labels, `X` alone: ``fit(rb.Parquet("rows/*.parquet",
+            label="y"))``.
+        y : array of shape (n,), default=None
+            The labels; only a population has its own.
+        columns : DataFrame or mapping, default=None
+            Columns that constraints use and the model must not see. By default there are only those of
+            `X`.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        **others : table, tuple or Population
+            Further populations, under the names that constraints give them, as tables like `X`:
+            ``pool=frame`` for rates that need no labels, ``steering=(frame, y)`` or ``steering=(frame,
+            y, columns)`` with labels spelled as `y` is. A `rb.Population` may be weighted too.
+
+        Returns
+        -------
+        RateConstrainedClassifier
+            Itself, fitted. That it was fitted does not mean that it keeps the promises: see `status_`.
+
+        Raises
+        ------
+        ValueError
+            If a constraint speaks of columns, values or groups that are not in the rows, or a parameter
+            makes no sense. Promises that cannot be kept are no error.
         """
         learner, solve, training = self._checked_parameters()
         first, classes = given_rows(self, X, y, columns, sample_weight)
@@ -240,35 +323,96 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
         """A decision for each row, always the same for the same row or the same `key`.
 
-        `columns` holds the `known` columns that are not in `X`.
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows, with the columns that it was fitted on.
+        columns : DataFrame or mapping, default=None
+            The `known` columns that are not in `X`.
+        key : array of shape (n,), default=None
+            An entity's id for each row. Where models are mixed, its hash chooses the one that decides.
+            By default the features themselves are hashed.
+
+        Returns
+        -------
+        array of shape (n,)
+            The decisions, spelled as the labels were.
         """
         rows = self._rows(X)
         return self.solution_.predict(rows, columns=columns, key=key)
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, (n, D) as in ``classes_``, whatever is decided.
+        """The probability of each label, whatever is decided.
 
         ``solution_.calibration`` says on which rows it was calibrated: out of fold with `confidence`,
         otherwise on held-out rows, and where there are none on the training rows.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            A column for each of `classes_`.
         """
         rows = self._rows(X)
         return self.solution_.predict_proba(rows)
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The probability of each decision, (n, D); 0 or 1 if a single model decides."""
+        """The probability of each decision; 0 or 1 if a single model decides.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The `known` columns that are not in `X`.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            A column for each of `classes_`.
+        """
         rows = self._rows(X)
         return self.solution_.decision_proba(rows, columns=columns)
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score (n,), for ranking; positive favours ``classes_[1]``.
+        """The members' mean score, for ranking; positive favours ``classes_[1]``.
 
-        With more than two classes it is the mean score of each, (n, D) as in ``classes_``.
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The `known` columns that are not in `X`.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+            With more than two classes, the mean score of each, as in `classes_`.
         """
         rows = self._rows(X)
         return self.solution_.decision_function(rows, columns=columns)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy on rows with labels `y`, or on a population that has its own."""
+        """The accuracy on rows with labels `y`, or on a population that has its own.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+        y : array of shape (n,), default=None
+            The labels; only a population has its own.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+
+        Returns
+        -------
+        float
+            The share of right decisions, whatever the objective was.
+        """
         if isinstance(X, Population):
             check_whole_population(X, y=y, sample_weight=sample_weight)
             labels = np.asarray(X.classes)[np.asarray(X.y).astype(np.intp)]
@@ -280,23 +424,75 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
-        `columns` and `others` are as in `fit`.
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+        y : array of shape (n,), default=None
+            The labels; only a population has its own.
+        columns : DataFrame or mapping, default=None
+            Columns that constraints use, as in `fit`.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        **others : table, tuple or Population
+            Further populations by name, as in `fit`.
+
+        Returns
+        -------
+        Audit
+            Print it, or take it as a frame, JSON or a page.
         """
         rows = self._rows(X)
         return self.solution_.audit(rows, y, columns, sample_weight, **others)
 
     def save(self, path: str | Path) -> Path:
-        """Write the fitted model to a file or folder that `rb.load` reads."""
+        """Write the fitted model to a file or folder that `rb.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            A name that ends in ``.safetensors`` is a file; any other is a folder.
+
+        Returns
+        -------
+        Path
+            Where it is.
+        """
         check_is_fitted(self)
         return self.solution_.save(path)
 
     def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
-        """Write the fitted model with its encoding to an ONNX file, as ``docs/onnx.md`` says."""
+        """Write the fitted model with its encoding to an ONNX file, as ``docs/onnx.md`` says.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        choose : {"key", "uniform"}, default="key"
+            What the file takes where models are mixed, to choose the one that decides: an entity's
+            whole-number id, which it hashes as `predict` does, or a number in [0, 1).
+
+        Returns
+        -------
+        Path
+            Where it is.
+        """
         check_is_fitted(self)
         return self.solution_.to_onnx(path, choose=choose)
 
     def set_params(self, **parameters: Any) -> Any:
-        """Set parameters, those of parts too, also where a part is only named: ``model__l2``."""
+        """Set parameters, those of parts too, also where a part is only named: ``model__l2``.
+
+        Parameters
+        ----------
+        **parameters : any
+            Values by name.
+
+        Returns
+        -------
+        RateConstrainedClassifier
+            Itself.
+        """
         parts = {name.partition("__")[0] for name in parameters if "__" in name}
         if "training" in parts and self.training is None:
             self.training = Training()

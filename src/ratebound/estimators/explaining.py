@@ -57,13 +57,37 @@ def explain(
     Linear programs show what no classifier can do, not even one that saw the labels. Three kinds of
     classifier show what can be done: a few simple ones, a `model` trained without promises on the
     `features`, and thresholds on its score for each combination of the `known` columns. The model is
-    trained once, and left out if rows have no features or labels. `others` are the populations that
-    rates name with ``on=``. `rb.plan` takes longer and measures the best way to keep the promises.
+    trained once, and left out if rows have no features or labels. `rb.plan` takes longer and measures
+    the best way to keep the promises.
 
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the promises.
+    population : Population
+        The rows; features and labels may be missing.
+    known : list of str, default=()
+        Columns that may be used to decide. By default none: one threshold for everyone.
+    model : str, learner, estimator or module, default="linear"
+        What `RateConstrainedClassifier` takes; the default is the fastest.
+    features : Features or list of str, default=None
+        Columns that the model may see; all by default.
+    seed : int, default=0
+        Of the training.
+    **others : Population
+        The populations that rates name with ``on=``.
+
+    Returns
+    -------
+    Explanation
+        Fields for programs; it prints as a text.
+
+    Examples
+    --------
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 1, 1, 0])
     >>> promises = [rb.positive_rate() <= 0.25, rb.recall() >= 0.9]
-    >>> found = explain(rb.Problem(rb.error_rate(), promises), people)
+    >>> found = rb.explain(rb.Problem(rb.error_rate(), promises), people)
     >>> found.possible, found.conflict
     (False, (positive_rate() <= 0.25, recall() >= 0.9))
     >>> [(str(constraint), amount) for constraint, amount in found.relax]

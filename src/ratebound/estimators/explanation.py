@@ -60,19 +60,61 @@ class TotalPrice:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether promises can be kept, which of them conflict, and at what price; prints as a text."""
+    """Whether promises can be kept, which of them conflict, and at what price; prints as a text.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, spelled out on these rows.
+    rows : dict of str to int
+        Rows of each population.
+    positive : dict of str to int or None
+        Those with a positive label; None without labels, or with more than two classes.
+    classes : tuple
+        What may be decided; of two, no and then yes.
+    promises : tuple of Explained
+        Each promise on its own: the rows behind its rates, what simple classifiers make of it, whether
+        any classifier keeps it, and its price.
+    possible : bool
+        False if no classifier at all keeps every promise.
+    conflict : tuple of Constraint
+        The constraints that cannot be kept together.
+    relax : tuple of (Constraint, float)
+        How far to relax each of them to make it possible.
+    exact : bool
+        Whether `possible` proves that some classifier keeps them. Populations that share people may keep
+        it from being a proof.
+    price : TotalPrice or None
+        What keeping all of them costs in the objective; None if they cannot be kept or the solver
+        failed.
+    needed : RowsNeeded
+        The rows that certify each promise, were it kept with some margins to spare.
+
+    See Also
+    --------
+    explain : Makes it.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 1, 1, 0])
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
+    >>> found = rb.explain(problem, people)
+    >>> found.possible, round(found.price.at_least, 6)
+    (True, 0.25)
+    """
 
     problem: Problem
-    rows: dict[str, int]  # of each population
-    positive: dict[str, int | None]  # of those; None without labels, or with more than two classes
-    classes: tuple[Value, ...]  # what may be decided; of two, no and then yes
+    rows: dict[str, int]
+    positive: dict[str, int | None]
+    classes: tuple[Value, ...]
     promises: tuple[Explained, ...]
-    possible: bool  # False if no classifier at all keeps every promise
-    conflict: tuple[Constraint, ...]  # the constraints that cannot be kept together
-    relax: tuple[tuple[Constraint, float], ...]  # how far to relax each of them to make it possible
-    exact: bool  # whether `possible` proves that some classifier keeps them
-    price: TotalPrice | None  # None if they cannot be kept or the solver failed
-    needed: RowsNeeded  # to certify each promise, were it kept with some margins to spare
+    possible: bool
+    conflict: tuple[Constraint, ...]
+    relax: tuple[tuple[Constraint, float], ...]
+    exact: bool
+    price: TotalPrice | None
+    needed: RowsNeeded
 
     def __str__(self) -> str:
         lines = [_rows_text(self)]
@@ -94,7 +136,13 @@ class Explanation:
         return "\n".join([*lines, *(["", "; ".join(notes) + "."] if notes else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only: texts, truth values, finite numbers and None."""
+        """The same as plain types: texts, truth values, finite numbers and None.
+
+        Returns
+        -------
+        dict
+            The fields by name; constraints are texts.
+        """
         own = {name: value for name, value in vars(self).items() if name != "problem"}
         own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
         found: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})

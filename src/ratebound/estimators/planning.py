@@ -88,7 +88,39 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How each option does on held-out rows, and which one to use; prints as a table and a sentence."""
+    """How each option does on held-out rows, and which one to use; prints as a table and a sentence.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was asked for.
+    known : tuple of str
+        The columns that may be used to decide.
+    options : dict of str to Option
+        "as it is", "thresholds", "training" and "hybrid", from the simplest to deploy to the least
+        simple. Each has its `objectives` and worst `violations`, one for every split.
+    recommended : str
+        The name of the option to use.
+    reason : str
+        Why, in words.
+
+    See Also
+    --------
+    plan : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> people = rb.Population(X, X[:, 0] > 0)
+    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
+    >>> found = rb.plan(problem, people, model=LogisticRegression(), splits=1)
+    >>> list(found.options)
+    ['as it is', 'thresholds', 'training', 'hybrid']
+    >>> found.recommended in found.reason
+    True
+    """
 
     problem: Problem
     known: tuple[str, ...]
@@ -107,7 +139,13 @@ class Plan:
         return "\n".join([title, *aligned(rows, right=[1, 2, 3], ruled=False), "", self.reason])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only: texts, truth values, numbers and lists of them."""
+        """The same as plain types: texts, truth values, numbers and lists of them.
+
+        Returns
+        -------
+        dict
+            What was asked for, the options, and which is recommended and why.
+        """
         return {
             "objective": str(self.problem.objective),
             "known": list(self.known),
@@ -139,23 +177,55 @@ def plan(
 ) -> Plan:
     """Measure on held-out rows whether to use thresholds, training or both.
 
-    `known` are the columns that may be used to decide; without any there is one threshold for everyone.
-    `model` and `features` are what `RateConstrainedClassifier` takes. In each of `splits` splits, a
-    `share` of the rows is held out and every option is trained on the rest. Results vary from split to
-    split, so differences between options are compared with their standard errors over the splits. Among
-    options that do equally well, the simplest is recommended. `others` are the populations that rates
-    name with ``on=``; the same share of each is held out.
+    In each split a share of the rows is held out and every option is trained on the rest. Results vary
+    from split to split, so differences between options are compared with their standard errors over the
+    splits. Among options that do equally well, the simplest is recommended.
 
-    >>> import ratebound as rb
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the promises.
+    population : Population
+        Rows with features and labels, in memory.
+    known : list of str, default=()
+        Columns that may be used to decide. Without any there is one threshold for everyone.
+    model : str, learner, estimator or module, default="linear"
+        What `RateConstrainedClassifier` takes; the default is the fastest.
+    features : Features or list of str, default=None
+        Columns that the model may see; all by default.
+    splits : int, default=3
+        How often rows are split and every option trained. Three are the fewest that tell chance from a
+        difference with any use; more are slower and surer.
+    share : float, default=0.25
+        Share of the rows of each population that is held out.
+    seed : int, default=0
+        Of the splits and the training.
+    progress : bool, default=None
+        Whether to show a bar. By default it is shown on a terminal.
+    **others : Population
+        The populations that rates name with ``on=``.
+
+    Returns
+    -------
+    Plan
+        What was measured, and what is recommended. No model: train the one that you choose on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> from sklearn.linear_model import LogisticRegression
     >>> random = np.random.default_rng(0)
     >>> group = random.choice(["a", "b"], 1200)
     >>> X = random.normal(size=(1200, 1)) + (group == "a")[:, None]
     >>> y = X[:, 0] + random.normal(size=1200) > 0.5
     >>> people = rb.Population(X, y, columns={"group": group})
     >>> goals = rb.statistical_parity(groups={"group": ("a", "b")}, ratio=0.9)
-    >>> found = plan(rb.Problem(rb.error_rate(), goals), people, known=["group"], splits=2)
+    >>> problem = rb.Problem(rb.error_rate(), goals)
+    >>> found = rb.plan(problem, people, known=["group"], model=LogisticRegression(), splits=2)
     >>> found.recommended
     'thresholds'
+    >>> found.options["thresholds"].kept
+    '1 of 2'
     """
     if not isinstance(problem, Problem) or not isinstance(population, Population):
         raise TypeError(

@@ -34,9 +34,27 @@ if TYPE_CHECKING:
 class Policy(Mixture):
     """A mixture that takes tables and labels as the classifier does, before and after it is saved.
 
-    `predict`, `predict_proba`, `decision_proba` and `decision_function` are those of a mixture; rows may
-    also be a population, on disk or in memory, of which some are decided at a time.
+    `RateConstrainedClassifier` has one as `solution_`, and `rb.load` gives one. Rows may also be a
+    population, on disk or in memory, of which some are decided at a time. Beside what stands here it has
+    all of `rb.Mixture`.
 
+    Parameters
+    ----------
+    members : Members
+        The models' parameters, and how often each is used.
+    decider : Decider
+        How the members' scores become one decision.
+    record : Record
+        Where it came from: problem, status, seed, digest of the rows, versions.
+    classes : tuple, default=(False, True)
+        What decisions are called; of two, no and then yes.
+    encoding : Encoding, default=None
+        How the rows of a table become the features that the models were trained on; None for arrays.
+    calibration : Calibration, default=None
+        From mean scores to the probability of the label.
+
+    Examples
+    --------
     >>> import pandas, tempfile, ratebound as rb
     >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50, "group": ["a", "b"] * 100})
     >>> y = ["no", "no", "yes", "yes"] * 50
@@ -89,8 +107,23 @@ class Policy(Mixture):
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
-        `X` and `y` are a table and its labels, or `X` is a population that has both.
-        `others` are further populations by name: tables, ``(table, labels)`` or `rb.Population`.
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            The rows.
+        y : array of shape (n,), default=None
+            The labels, spelled as in training; only a population has its own.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use and `X` does not have.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        **others : table, tuple or Population
+            Further populations by name: tables, ``(table, labels)`` or `rb.Population`.
+
+        Returns
+        -------
+        Audit
+            Print it, or take it as a frame, JSON or a page.
         """
         from ratebound.auditing.auditing import audit  # deciding needs none of it
 
@@ -108,7 +141,31 @@ class Policy(Mixture):
         in_expectation: bool = False,
         **others: Any,
     ) -> Certificate:
-        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`."""
+        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            Rows that it was neither trained nor chosen on.
+        y : array of shape (n,), default=None
+            The labels, spelled as in training; only a population has its own.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use and `X` does not have.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        confidence : float, default=0.95
+            A certificate that should not hold does so with a probability of at most one minus this.
+        in_expectation : bool, default=False
+            Whether to certify a mixture's expectation over its members. By default the decisions that it
+            makes are certified, since those are what people get.
+        **others : table, tuple or Population
+            Further populations by name: tables, ``(table, labels)`` or `rb.Population`.
+
+        Returns
+        -------
+        Certificate
+            What holds, by which test, and how many rows it would take.
+        """
         from ratebound.certifying.certify import certify
 
         people = self._people(X, y, columns, sample_weight)
@@ -139,9 +196,37 @@ def load(
 ) -> Policy:
     """Read a model that `save` wrote, from its file or folder; it decides as it did before.
 
-    `module` is needed for models of a PyTorch module of your own: the module, or a function making it,
-    since a file holds its parameters but never its code. `trusted` names types that a scikit-learn
-    estimator in the file may hold, beyond those skops trusts; the error for one that is not trusted
-    says what to write.
+    Parameters
+    ----------
+    path : str or path
+        The file or folder.
+    module : module or callable, default=None
+        For models of a PyTorch module of your own: the module, or a function making it, since a file
+        holds its parameters but never its code. Other models need none.
+    trusted : list of str, default=()
+        Types that a scikit-learn estimator in the file may hold, beyond those skops trusts; the error
+        for one that is not trusted says what to write. By default none: a file may come from anyone.
+
+    Returns
+    -------
+    Policy
+        It predicts, audits and certifies.
+
+    Raises
+    ------
+    ValueError
+        If the file is not as it was written, or names types that are not trusted.
+
+    Examples
+    --------
+    >>> import pandas, tempfile, ratebound as rb
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50})
+    >>> model = rb.RateConstrainedClassifier("recall() >= 0.9", model=LogisticRegression())
+    >>> _ = model.fit(people, [0, 0, 1, 1] * 50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     policy = rb.load(model.save(folder))
+    >>> policy.predict(people[:4])
+    array([0, 0, 1, 1])
     """
     return as_policy(files.load(path, module, trusted=trusted))
