@@ -138,7 +138,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
     n_features_in_ : int
-        The number of columns of `X`; not for rows on disk.
+        The number of columns of `X`.
     feature_names_in_ : array of str
         The names of these columns, where `X` has names.
 
@@ -451,12 +451,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
-            A name that ends in ``.safetensors`` is a file; any other is a folder.
+            The file, where the name ends in ``.safetensors``; otherwise a folder, which gets a file of
+            that kind.
 
         Returns
         -------
         Path
-            Where it is.
+            The file.
         """
         check_is_fitted(self)
         return self.solution_.save(path)

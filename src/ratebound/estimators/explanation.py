@@ -82,8 +82,8 @@ class Explanation:
     relax : tuple of (Constraint, float)
         How far to relax each of them to make it possible.
     exact : bool
-        Whether `possible` proves that some classifier keeps them. Populations that share people may keep
-        it from being a proof.
+        Whether `possible` proves that some classifier keeps them; not where rates are taken at several
+        thresholds.
     price : TotalPrice or None
         What keeping all of them costs in the objective; None if they cannot be kept or the solver
         failed.

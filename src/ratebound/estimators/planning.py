@@ -201,7 +201,8 @@ def plan(
     seed : int, default=0
         Of the splits and the training.
     progress : bool, default=None
-        Whether to show a bar. By default it is shown on a terminal.
+        Whether to show progress: a bar on a terminal, lines elsewhere. None shows the bar alone, so that
+        scripts stay silent.
     **others : Population
         The populations that rates name with ``on=``.
 

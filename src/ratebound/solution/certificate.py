@@ -50,12 +50,31 @@ class Certified:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was certified. It holds where all promises do, together, at its confidence; prints as a text.
+    """What was certified: it holds where all promises do, together, at its confidence; prints as a text.
 
+    `rb.certify` makes one, and a saved model carries it.
+
+    Parameters
+    ----------
+    confidence : float
+        The certificate of a model that breaks a promise holds with a probability of at most one minus
+        this.
+    model : str
+        What was certified, in words.
+    populations : dict of str to int
+        Rows of each, first of those certified on.
+    promises : tuple of Certified
+        Each with its `constraint`, the `value` and `bound` measured, its `p_value`, whether it `holds`,
+        its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, where it could
+        not.
+
+    Examples
+    --------
     >>> import ratebound as rb
+    >>> from ratebound.solution.certificate import Certified
     >>> measured = {"value": 0.95, "bound": 0.9, "rows": 400, "rows_needed": 250, "method": "binomial"}
     >>> promise = Certified(rb.recall() >= 0.9, p_value=0.0002, holds=True, **measured)
-    >>> print(Certificate(0.95, "one model", {"certified": 1000}, (promise,)))
+    >>> print(rb.Certificate(0.95, "one model", {"certified": 1000}, (promise,)))
     Certificate of one model on 1,000 rows
     <BLANKLINE>
     promise           value      bound  p-value  rows  rows needed
@@ -67,8 +86,8 @@ class Certificate:
     """
 
     confidence: float
-    model: str  # what was certified, in words
-    populations: dict[str, int]  # rows of each, first of those certified on
+    model: str
+    populations: dict[str, int]
     promises: tuple[Certified, ...]
 
     @property
@@ -123,7 +142,13 @@ class Certificate:
         return f'<div class="ratebound-certificate">{said}{table}{why}</div>'
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only; `from_dict` is the way back."""
+        """The same as plain types; `from_dict` is the way back.
+
+        Returns
+        -------
+        dict
+            The fields by name, with the verdict and its words; numbers are finite or None.
+        """
         return {
             "summary": self.summary,
             "holds": self.holds,
@@ -134,12 +159,39 @@ class Certificate:
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The same as JSON."""
+        """The same as JSON.
+
+        Parameters
+        ----------
+        indent : int, default=2
+            Spaces per level, for people; None writes one line.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` wrote, checked: it must say of itself what its numbers say."""
+        """The certificate that `to_dict` wrote, checked: it must say of itself what its numbers say.
+
+        Parameters
+        ----------
+        data : dict
+            What `to_dict` gave.
+
+        Returns
+        -------
+        Certificate
+            The same.
+
+        Raises
+        ------
+        ValueError
+            If it is not what `to_dict` gave.
+        """
         populations = data["populations"]
         if not isinstance(populations, dict) or not populations:
             raise ValueError("its certificate names no rows")

@@ -25,12 +25,39 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Determined:
-    """A model without chance, and how it compares with the mixture it stands in for."""
+    """A model without chance, and how it compares with the mixture it stands in for; prints as a table.
 
-    model: Mixture  # of one member, or a vote
-    before: Outcome  # of the mixture
-    after: Outcome  # of the model
-    scale: Array | float = 1.0  # (m,) the constraints' units
+    Parameters
+    ----------
+    model : Mixture
+        One member, or all of them voting.
+    before : Outcome
+        The `objective` and the `violations` (m,) of the mixture, in expectation.
+    after : Outcome
+        The same of the model.
+    scale : array of shape (m,) or float, default=1.0
+        The constraints' units: 1 for rates, rows for counts.
+
+    See Also
+    --------
+    determinize : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> scores = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> people = rb.Population(scores, [0, 0, 1, 1])
+    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
+    >>> drawn = rb.thresholds(problem, scores[:, 0], people, known=[])
+    >>> found = rb.determinize(drawn, rb.compile(problem, people))
+    >>> round(found.before.objective, 4), round(found.after.objective, 4)
+    (0.125, 0.5)
+    """
+
+    model: Mixture
+    before: Outcome
+    after: Outcome
+    scale: Array | float = 1.0  # (m,)
 
     def __str__(self) -> str:
         kind = "one model" if len(self.model) == 1 else self.model.decider.how
@@ -53,12 +80,28 @@ def determinize(
 ) -> Determined:
     """One model that decides without chance in place of `mixture`, judged on the rows of `compiled`.
 
-    "best" is the member with the lowest objective among those that keep every constraint there, and
-    where none does, the one `best_iterate` would rank first; "vote" says yes where the mixture's
-    probability of yes is at least one half, and of several classes decides the likeliest. Either may
-    break promises that the mixture keeps: print what comes back to see which. The areas of `roc_auc`
-    are taken at the thresholds their budgets allow on these rows.
+    Either method may break promises that the mixture keeps: print what comes back to see which. The
+    areas of `roc_auc` are taken at the thresholds their budgets allow on these rows.
 
+    Parameters
+    ----------
+    mixture : Mixture
+        What a solution, `rb.thresholds` or a fitted estimator (its `solution_`) gives.
+    compiled : Compiled
+        The problem on the rows to judge by, as `rb.compile` gives it.
+    method : {"best", "vote"}, default="best"
+        "best" is the member with the lowest objective among those that keep every constraint there, and
+        where none does, the one `best_iterate` would rank first. "vote" says yes where the mixture's
+        probability of yes is at least one half, and of several classes decides the likeliest. The
+        default is the simpler to deploy and to explain: one model.
+
+    Returns
+    -------
+    Determined
+        The model, and objective and violations before and after.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import ratebound as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
@@ -66,7 +109,7 @@ def determinize(
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, people)
     >>> mixture = rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None))
-    >>> determined = determinize(mixture, compiled, "vote")
+    >>> determined = rb.determinize(mixture, compiled, "vote")
     >>> print(determined)
     the members' vote in place of the mixture; constraints are kept where <= 0
                               before     after

@@ -47,13 +47,31 @@ def duality_gap(trace: Trace) -> DualityGap:
     By weak duality, each λ >= 0 gives a bound that no mixture which keeps the constraints goes below:
     the least value of objective + λ · violations over all models. An exact oracle's answer to λ attains
     it; with others, such as logistic regression, it is the least over the iterates, and the bound is
-    only as good as they are. `lower` is the best of these bounds, `upper` the objective of `rb.shrink`.
+    only as good as they are.
 
-    Where no mixture of the iterates keeps the constraints, both are of the objective with the worst
-    violation (of counts, per row) fined by the largest sum of multipliers that was played. A trace
-    thinned to its frontier has lost some multipliers, so its gap may be larger. One setting alone, of
-    several, has forgotten the answers of the others, and its gap may be too small: give the whole trace.
+    Parameters
+    ----------
+    trace : Trace
+        Of a scikit-learn classifier, `rb.Oracle`. Give the whole of it: one setting alone, of several,
+        has forgotten the answers of the others, and its gap may be too small. A trace thinned to its
+        frontier has lost some multipliers, so its gap may be larger.
 
+    Returns
+    -------
+    DualityGap
+        Its `lower` is the best of these bounds, its `upper` the objective of `rb.shrink`, and its `gap`
+        the difference. Where no mixture of the iterates keeps the constraints, `feasible` is False, and
+        both are of the objective with the worst violation (of counts, per row) fined by the largest sum
+        of multipliers that was played. It prints what it means.
+
+    Raises
+    ------
+    ValueError
+        If the models were not answers to multipliers, as those trained by gradients are not, or the
+        objective is no sum of rates.
+
+    Examples
+    --------
     >>> import ratebound as rb
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> people = rb.Population([[0], [1]] * 2, [0, 1, 1, 1], columns={"side": [0, 1] * 2})

@@ -42,13 +42,34 @@ def at_levels(
 ) -> Problem:
     """The problem with every comparison of two ratios as two promises, at the best level found.
 
-    The level is the best of those tried for thresholds on `scores`, by the `known` columns if any, as in
-    `rb.thresholds`; the other arguments are as there. What comes back can be compiled.
+    A promise such as ``precision(sex == "F") >= precision(sex == "M")`` is not linear in the decisions.
+    With a level between the two it is two promises that are. `RateConstrainedClassifier` and
+    `rb.thresholds` do this themselves; `rb.compile` asks for it.
 
-    >>> import ratebound as rb
+    Parameters
+    ----------
+    problem : Problem
+        A problem that compares ratios.
+    scores : array of shape (n,) or (B, n), Trace or Mixture
+        The level is the best of those tried for thresholds on these, as in `rb.thresholds`.
+    train : Population
+        The rows.
+    known : list of str, default=()
+        Columns that the thresholds may differ by; by default one threshold for everyone.
+    **others : Population
+        The populations that rates name with ``on=``.
+
+    Returns
+    -------
+    Problem
+        It can be compiled, and remembers what was asked for.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
     >>> people = rb.Population(None, [0, 1, 0, 1, 1, 1], columns={"sex": ["F", "M"] * 3})
     >>> fair = rb.precision(sex="F") >= rb.precision(sex="M")
-    >>> print(at_levels(rb.Problem("error_rate()", [fair]), np.arange(6.0), people))
+    >>> print(rb.at_levels(rb.Problem("error_rate()", [fair]), np.arange(6.0), people))
     minimize error_rate()
     subject to
       precision(sex == "M") <= 1.0

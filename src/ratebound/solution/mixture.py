@@ -47,17 +47,41 @@ class Members:
 class Mixture:
     """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
-    `decider` says how the members' scores become one decision: one of them is drawn by a hash of the
-    row, or they vote; either may be by thresholds for known groups, which `rule` puts into words.
-    `encoding`, where there is one, turns the rows of a table into the features the models were trained
-    on. `calibration` is for the probability of the label. `record` says where all this came from; its
-    main parts can be read off the mixture itself.
+    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. The main parts of its
+    `record` can be read off the mixture itself.
+
+    Parameters
+    ----------
+    members : Members
+        The models' parameters, and how often each is used.
+    decider : Decider
+        How the members' scores become one decision: one of them is drawn by a hash of the row, or they
+        vote; either may be by thresholds for known groups, which `rule` puts into words.
+    record : Record
+        Where all this came from: problem, status, seed, digest of the rows, versions.
+    classes : tuple, default=(False, True)
+        What decisions are called; of two, no and then yes.
+    encoding : Encoding, default=None
+        How the rows of a table become the features that the models were trained on; None for arrays.
+    calibration : Calibration, default=None
+        From mean scores to the probability of the label; without it there is no `predict_proba`.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> people = rb.Population(None, [0, 0, 1, 1])
+    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
+    >>> mixture = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[])
+    >>> len(mixture), mixture.weights
+    (2, array([0.75, 0.25]))
+    >>> mixture.decision_proba(np.array([1.0, 3.0, 4.0]))[:, 1]
+    array([0.  , 0.75, 0.75])
     """
 
     members: Members
     decider: Decider
     record: Record
-    classes: tuple[Any, ...] = (False, True)  # (D,) what decisions are called; of two, no and yes
+    classes: tuple[Any, ...] = (False, True)  # (D,)
     encoding: Encoding | None = None
     calibration: Calibration | None = None
 
@@ -123,7 +147,11 @@ class Mixture:
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """What its promises cost, as `rb.price` says; none of ratios, nor of what `rb.shrink` gives."""
+        """What its promises cost, as `rb.price` says.
+
+        There are none where the objective is no sum of rates, nor in what `rb.shrink` gives: ask a
+        fitted estimator, or `rb.price` with the trace.
+        """
         return self.record.priced
 
     @property
@@ -151,7 +179,18 @@ class Mixture:
         return np.unique(np.asarray(self.classes))
 
     def features(self, X: Any) -> Any:
-        """What the models see of these rows: an array or, where they read tables, a table."""
+        """What the models see of these rows.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows, with the columns it was trained on.
+
+        Returns
+        -------
+        array or DataFrame
+            The features (n, d); a table where the models read tables.
+        """
         if isinstance(X, Population):
             raise TypeError("give a mixture the X of each of population.pieces(inputs=True)")
         if self.encoding is not None:
@@ -159,18 +198,37 @@ class Mixture:
         return X if self.scorer.tables and frame_columns(X) else as_array(X)
 
     def member_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """Scores (n, M) of every member; a member says yes where its score is at least 0.
+        """Scores of every member; a member says yes where its score is at least 0.
 
-        With D > 2 classes they are (n, D, M), and a member decides the class of its largest score.
-        `columns` holds the columns of known groups, where `X` does not.
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        array of shape (n, M) or (n, D, M)
+            With D > 2 classes a member decides the class of its largest score.
         """
         return self._scores(X, self.features(X), columns).T
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score (n,), or for a vote their median, for ranking.
+        """The members' mean score, or for a vote their median, for ranking.
 
-        Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, (n, D) as
-        in `classes_`, or for a vote the share of it.
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        array of shape (n,) or (n, D)
+            Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, as in
+            `classes_`, or for a vote the share of it.
         """
         found = mean_score(*self._choices(X, self.features(X), columns))
         if found.ndim == 2:
@@ -178,15 +236,43 @@ class Mixture:
         return found if self.classes_[1] == self.classes[1] else -found
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, (n, D) as in `classes_`, whatever is decided.
+        """The probability of each label, whatever is decided.
 
         It is the `calibration` of the models' mean score, which knows neither thresholds nor known
         groups. For the probability with which the mixture decides, ask `decision_proba`.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, D)
+            A column for each of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the mixture is not calibrated; `calibrated` makes it so.
         """
         return self._by_class(each_class(self.label_probability(X)))
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
-        """The probability of each decision, (n, D) as in `classes_`; 0 and 1 for one model or a vote."""
+        """The probability of each decision; 0 and 1 for one model or a vote.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        array of shape (n, D)
+            A column for each of `classes_`.
+        """
         return self._by_class(decision_shares(*self._choices(X, self.features(X), columns)))
 
     def calibrated(
@@ -194,9 +280,23 @@ class Mixture:
     ) -> Mixture:
         """The same mixture with `predict_proba` calibrated on a population with labels.
 
-        Rows that the models were trained on flatter them. `on` is what the calibration calls the rows.
-        Mean `scores` (n,) or (D, n) may be given, of models like these that have not seen the rows.
-        Where nothing but errors counts, the likelier label is decided, so a score of 0 is a half.
+        Rows that the models were trained on flatter them. Where nothing but errors counts, the likelier
+        label is decided, so a score of 0 is a half.
+
+        Parameters
+        ----------
+        population : Population
+            Rows with labels.
+        on : str, default="rows given"
+            What the calibration calls the rows.
+        scores : array of shape (n,) or (D, n), default=None
+            Mean scores of models like these that have not seen the rows. By default those of these
+            models.
+
+        Returns
+        -------
+        Mixture
+            A copy; what it decides is the same.
         """
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
@@ -207,11 +307,33 @@ class Mixture:
         return replace(self, calibration=found)
 
     def mean_scores(self, X: Any) -> Array:
-        """The models' mean score (n,) or (D, n), each counted as often as used, without thresholds."""
+        """The models' mean score, each counted as often as used, without thresholds.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) or (D, n)
+            What the calibration takes.
+        """
         return mean_score(self.model_weights, self._model_scores(self.features(X)))
 
     def label_probability(self, X: Any) -> Array:
-        """The probability that the label is yes, (n,), or with D > 2 of each of `classes`, (D, n)."""
+        """The probability that the label is yes, or with D > 2 that it is each of `classes`.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) or (D, n)
+            `predict_proba` has the same, in scikit-learn's order.
+        """
         if self.calibration is None:
             raise ValueError(
                 "this mixture is not calibrated, so it has no probability of a label: decision_proba "
@@ -223,10 +345,26 @@ class Mixture:
     def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
         """A decision for each row, the same one for the same row every time.
 
-        A hash chooses the member that decides: of `key`, an entity's id per row, where given, else of
-        the features, rounded to a small part of what they usually differ by. `seed` draws
-        members afresh instead. A vote needs neither. Thresholds on bare scores have only these to hash,
-        so rows with equal scores are decided alike: give ids.
+        Where members are drawn, a hash chooses the one that decides a row. A vote draws none.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+        key : array of shape (n,), default=None
+            An entity's id per row, to hash. By default the features are hashed, rounded to a small part
+            of what they usually differ by. Thresholds on bare scores have only these to hash, so rows
+            with equal scores are decided alike: give ids.
+        seed : int or Generator, default=None
+            Draws members afresh instead. By default nothing is left to the moment: the same row gets the
+            same answer tomorrow.
+
+        Returns
+        -------
+        array of shape (n,)
+            The decisions, spelled as `classes` are.
         """
         decisive, weights, chosen, uniform = self._decisive(X, columns, key, seed)
         if key is None and seed is None:
@@ -234,28 +372,93 @@ class Mixture:
         return np.asarray(self.classes)[decided(decisive[None])[0]]
 
     def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """The score that decides each row in `predict`, (n,) or (D, n): that of the member drawn."""
+        """The score that decides each row in `predict`: that of the member drawn.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        array of shape (n,) or (D, n)
+            Yes is decided from 0 on; of D > 2 classes that with the largest score.
+        """
         return self._decisive(X, columns, None, None)[0]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
-        """The number in [0, 1) that chooses each row's member in `predict`, (n,)."""
+        """The number in [0, 1) that chooses each row's member in `predict`.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        key : array of shape (n,), default=None
+            As in `predict`; by default the features are hashed.
+
+        Returns
+        -------
+        array of shape (n,)
+            What a file written by ``to_onnx(..., choose="uniform")`` takes.
+        """
         return self.decider.uniform(self.features(X), key, None)
 
     def recorded(self, **changes: Any) -> Mixture:
-        """The same mixture with these parts of its record changed."""
+        """The same mixture with these parts of its record changed.
+
+        Parameters
+        ----------
+        **changes : object
+            Fields of the record by name, such as ``date="2026-01-31"``.
+
+        Returns
+        -------
+        Mixture
+            A copy.
+        """
         return replace(self, record=replace(self.record, **changes))
 
     def save(self, path: str | Path, *, date: datetime.date | None = None) -> Path:
-        """Write the mixture to a ``.safetensors`` file, or into a folder; `rb.load` reads it back.
+        """Write the mixture to a file, whole or not at all; `rb.load` reads it back.
 
-        `date` goes into its record. Without one, equal mixtures are equal files.
+        It is safetensors and JSON, never pickle: reading it runs no code.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, where the name ends in ``.safetensors``; otherwise a folder, which gets a file of
+            that kind.
+        date : date, default=None
+            Goes into its record. None by default, so that equal mixtures are equal files.
+
+        Returns
+        -------
+        Path
+            The file.
         """
         from ratebound.solution.files import save
 
         return save(self if date is None else self.recorded(date=date.isoformat()), path)
 
     def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
-        """Write the mixture to an ONNX file, as `ratebound.solution.onnx.to_onnx` says."""
+        """Write the mixture to an ONNX file, as ``docs/onnx.md`` says.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        choose : {"key", "uniform"}, default="key"
+            What the file takes to choose the member that decides: an entity's whole-number id, which it
+            hashes as `predict` does, or a number in [0, 1), as `uniform` gives it. The default needs no
+            Python beside the file.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         from ratebound.solution.onnx import to_onnx
 
         return to_onnx(self, path, choose=choose)

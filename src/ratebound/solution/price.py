@@ -28,11 +28,37 @@ class Price:
     The bound is the number on the promise's right side. Where that has rates, as in
     ``recall(sex == "Female") >= 0.95 * recall()``, it is what is added to them: 0 as written here.
     The objective is straight between two of `bounds`. Beyond the loosest it stays the same; a bound
-    tighter than the tightest cannot be kept together with the other promises.
+    tighter than the tightest cannot be kept together with the other promises. It prints as a table.
 
-    >>> import ratebound as rb
-    >>> price = Price(rb.recall() >= 0.9, "error_rate()", np.array([0.8, 1.0]), np.array([0.1, 0.3]),
-    ...               here=(0.9, 0.2), slope=1.0)
+    Parameters
+    ----------
+    constraint : Constraint
+        The promise.
+    objective : str
+        What is minimised, in words.
+    bounds : array of shape (B,)
+        Bounds, ascending; empty where no bound can be kept with the other promises.
+    objectives : array of shape (B,)
+        The best objective at each.
+    here : tuple of (float, float)
+        The present bound, and the best objective there; infinite where it cannot be kept.
+    slope : float
+        Of the objective at the present bound, towards looser bounds; NaN where it cannot be kept.
+    judged : dict of str to array, default={}
+        The objective (B,) of the same mixtures on other rows, by their name.
+    exact : bool, default=True
+        Whether the objective bends nowhere but at `bounds`; otherwise it lies at or below.
+
+    See Also
+    --------
+    price : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> bounds, objectives = np.array([0.8, 1.0]), np.array([0.1, 0.3])
+    >>> promise, here = rb.recall() >= 0.9, (0.9, 0.2)
+    >>> price = rb.Price(promise, "error_rate()", bounds, objectives, here, slope=1.0)
     >>> print(price.sentence)
     Raising the bound from 0.9 to 0.91 would cost 0.0100 of error_rate(); 0.89 would gain 0.0100.
     >>> round(price.at(0.95), 6), price.at(0.5), price.at(1.1)
@@ -40,13 +66,13 @@ class Price:
     """
 
     constraint: Constraint
-    objective: str  # what is minimised, in words
-    bounds: Array  # (B,) ascending; empty where no bound can be kept with the other promises
-    objectives: Array  # (B,) the best at each
-    here: tuple[float, float]  # the present bound, and the best objective there; inf where infeasible
-    slope: float  # of the objective at the present bound, towards looser bounds; NaN where infeasible
-    judged: dict[str, Array] = field(default_factory=dict)  # (B,) of the same mixtures on other rows
-    exact: bool = True  # whether it bends nowhere but at `bounds`; otherwise it lies at or below
+    objective: str
+    bounds: Array  # (B,)
+    objectives: Array  # (B,)
+    here: tuple[float, float]
+    slope: float
+    judged: dict[str, Array] = field(default_factory=dict)  # (B,)
+    exact: bool = True
 
     @property
     def price(self) -> float:
@@ -59,12 +85,36 @@ class Price:
         return float(self.bounds[-1 if self._rises else 0]) if len(self.bounds) else math.nan
 
     def at(self, bound: float) -> float:
-        """The best objective at another bound; infinite where it cannot be kept with the others."""
+        """The best objective at another bound.
+
+        Parameters
+        ----------
+        bound : float
+            The number on the right side.
+
+        Returns
+        -------
+        float
+            Infinite where the bound cannot be kept with the other promises.
+        """
         check_number("bound", bound)
         return self._read(self.objectives, bound)
 
     def judged_at(self, bound: float, on: str) -> float:
-        """The objective on the rows called `on` of the mixture that is the best at this bound."""
+        """The objective on other rows of the mixture that is the best at this bound.
+
+        Parameters
+        ----------
+        bound : float
+            The number on the right side.
+        on : str
+            The name of the rows, one of `judged`.
+
+        Returns
+        -------
+        float
+            Infinite where the bound cannot be kept with the other promises.
+        """
         check_number("bound", bound)
         check_word("on", on, self.judged)
         return self._read(self.judged[on], bound)
@@ -158,7 +208,13 @@ class Price:
         return [b for b in around if b not in past or b == last]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only; `from_dict` is the way back."""
+        """The same as plain types; `from_dict` is the way back.
+
+        Returns
+        -------
+        dict
+            The fields by name; None stands for what is not finite.
+        """
         return {
             "constraint": constraint_to_plain(self.constraint),
             "objective": self.objective,
@@ -172,7 +228,23 @@ class Price:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Price:
-        """The price that `to_dict` wrote, checked."""
+        """The price that `to_dict` wrote, checked.
+
+        Parameters
+        ----------
+        data : dict
+            What `to_dict` gave.
+
+        Returns
+        -------
+        Price
+            The same.
+
+        Raises
+        ------
+        ValueError
+            If it is not what `to_dict` gave.
+        """
         size = (len(data["bounds"]),)
         bounds = numbers(data["bounds"], size, "bounds of a price")
         if (np.diff(bounds) < 0).any():

@@ -23,19 +23,37 @@ EXACT = 500  # programs for the price of a trace, more than a curve ever took
 def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Price:
     """What a promise costs: the best objective as a function of its bound, all other promises kept.
 
-    `model` is a trace, a fitted estimator, or a model that an estimator has saved. `constraint` is one
-    of its promises, in words or by its name. For a trace, `on` names the rows that the program is about:
-    "train", or a watched population. The same mixtures are then judged on all the others.
-
     An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
     its `prices_` are about all of these; a trace has the iterates as they were kept.
 
+    Parameters
+    ----------
+    model : Trace, RateConstrainedClassifier or Mixture
+        A trace, a fitted estimator, or a model that an estimator has saved.
+    constraint : Constraint or str
+        One of its promises, in words or by its name.
+    on : str, default="train"
+        For a trace, the rows that the program is about: "train", those that bounds are kept on, or a
+        watched population. The same mixtures are then judged on all the others.
+
+    Returns
+    -------
+    Price
+        It prints as a table and a sentence.
+
+    Raises
+    ------
+    ValueError
+        If there is no such promise, or the objective is no sum of rates.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
-    >>> import ratebound as rb
     >>> people = rb.Population(X, X[:, 0] > 0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=100, batch_size=None)
-    >>> found = price(trace, "positive_rate() <= 0.3")
+    >>> found = rb.price(trace, "positive_rate() <= 0.3")
     >>> print(found.sentence)
     Lowering the bound from 0.3 to 0.29 would cost 0.0100 of error_rate(); 0.31 would gain 0.0100.
     >>> round(found.price, 6), round(found.at(0.4), 6)

@@ -15,7 +15,35 @@ from ratebound.solution.mixture import Mixture, mixture
 
 
 def last_iterate(trace: Trace) -> Mixture:
-    """The model training ended with."""
+    """The model training ended with.
+
+    It may break promises that an iterate before it kept: the multipliers go to and fro. It is what most
+    training loops deploy, and stands here to compare with.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of one setting, such as ``trace.of_setting(0)``.
+
+    Returns
+    -------
+    Mixture
+        Of one model.
+
+    See Also
+    --------
+    shrink : What `RateConstrainedClassifier` uses, and why.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> len(rb.last_iterate(trace))
+    1
+    """
     _one_setting(trace, "last_iterate")
     trace = trace.iterates
     return mixture(trace, np.arange(len(trace)) == np.argmax(trace.round))
@@ -27,7 +55,30 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
     Of the candidates that keep every constraint, the one with the lowest objective. Where none does,
     the paper's rank heuristic: the ranks of objective and worst violation are taken among all
     candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
-    With ``ranking="literal"`` ranks decide always, and reward room to spare, as the paper has it.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of any number of settings.
+    ranking : {"clipped", "literal"}, default="clipped"
+        With "literal" ranks decide always, and reward room to spare, as the paper has it. By default
+        room to spare counts for nothing: a promise is kept or it is not.
+
+    Returns
+    -------
+    Mixture
+        Of one model.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> print(rb.best_iterate(trace))
+    one model: feasible: every constraint is kept on the training rows
+      train: objective 0.2500, worst violation -0.0500
     """
     check_trace("best_iterate", trace)
     best = best_by_rank(trace.objectives, trace.worst, ranking)
@@ -35,10 +86,30 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
 
 
 def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem") -> Mixture:
-    """All iterates mixed: the T-stochastic solution.
+    """All iterates mixed: the T-stochastic solution, of which the theorems speak.
 
-    Theorem 2 weighs the iterates of a swap-regret game by the objective's multiplier; "uniform" is
-    what the paper's tables show. For the other games both are uniform.
+    Parameters
+    ----------
+    trace : Trace
+        Of one setting, with all its iterates: ``keep=rb.Keep()``.
+    weighting : {"theorem", "uniform"}, default="theorem"
+        Theorem 2 weighs the iterates of a swap-regret game by the objective's multiplier; "uniform" is
+        what the paper's tables show. For the other games both are uniform.
+
+    Returns
+    -------
+    Mixture
+        Of as many models as there are iterates; `rb.shrink` needs few, and is as good or better.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None, keep=rb.Keep(every=10))
+    >>> len(rb.average(trace, weighting="uniform"))
+    10
     """
     _one_setting(trace, "average")
     trace = trace.iterates
@@ -59,8 +130,32 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
 def shrink(trace: Trace) -> Mixture:
     """The best mixture of at most m+1 candidates: the m-stochastic solution.
 
-    Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one. By an objective
-    that is no sum of rates it is the best mixture too, and the status says how sure that is.
+    Of all mixtures of the candidates, none keeps the constraints at a lower objective on the training
+    rows. That is a linear program, whose solution needs at most one model more than there are
+    constraints. By an objective that is no sum of rates it is the best mixture too, and the status says
+    how sure that is.
+
+    Parameters
+    ----------
+    trace : Trace
+        Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one.
+
+    Returns
+    -------
+    Mixture
+        Where no mixture keeps every constraint, the one whose worst violation is least; its `status`
+        says which are at odds.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> print(rb.shrink(trace))
+    a mixture of 2 models: feasible: every constraint is kept on the training rows
+      train: objective 0.2000, worst violation +0.0000
     """
     check_trace("shrink", trace)
     if trace.goal is not None:
@@ -78,11 +173,40 @@ def select(
     on: str = "validation",
     ranking: Literal["clipped", "literal"] = "clipped",
 ) -> Mixture:
-    """The solution of the setting that does best on the watched population `on`.
+    """The solution of the setting that does best on a watched population.
 
     Settings whose solution keeps every constraint there come before those whose solution does not. In
     either group, those that keep the constraints on the training rows come first. The rest is as for
     `best_iterate`.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of several settings, with ``watch={"validation": compiled}``.
+    solution : callable, default=rb.shrink
+        From a trace to a mixture, such as `rb.best_iterate`. The default keeps what can be kept, at the
+        least cost.
+    on : str, default="validation"
+        The watched population, or "train".
+    ranking : {"clipped", "literal"}, default="clipped"
+        As in `best_iterate`.
+
+    Returns
+    -------
+    Mixture
+        Its `setting` says which it was.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> halves = [rb.Population(X[k::2], X[k::2, 0] > 0) for k in (0, 1)]
+    >>> compiled, validation = (rb.compile(problem, half) for half in halves)
+    >>> how = {"rounds": 100, "batch_size": None, "watch": {"validation": validation}}
+    >>> chosen = rb.select(rb.play(compiled, rb.Linear([0.03, 0.1]), **how))
+    >>> {name: round(value, 4) for name, value in chosen.objectives.items()}
+    {'train': 0.2, 'validation': 0.2}
     """
     check_trace("select", trace)
     scale = values_on(trace, on).scale

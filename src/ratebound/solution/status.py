@@ -20,15 +20,42 @@ KEPT = "feasible: every constraint is kept on the training rows"
 
 @dataclass(frozen=True)
 class Status:
-    """An answer a person can act on; prints as one."""
+    """Whether promises are kept, and what to do where they are not.
 
-    feasible: bool  # on the training rows, to rounding
-    violation: float  # the worst broken constraint's, in its own units; 0 where feasible
-    broken: tuple[Constraint, ...]  # by this solution, the worst first
-    conflict: tuple[Constraint, ...]  # that no mixture of the candidates can keep together
+    Parameters
+    ----------
+    feasible : bool
+        Whether every constraint is kept on the training rows, to rounding.
+    violation : float
+        The worst broken constraint's, in its own units; 0 where feasible.
+    broken : tuple of Constraint
+        Those that this solution breaks, the worst first.
+    conflict : tuple of Constraint
+        Those that no mixture of the candidates can keep together.
+    message : str
+        All this in words, with how far to relax what.
+    confidence : float, default=None
+        The probability that all hold on new rows, about; None where that was not asked.
+    reached : str, default=""
+        What is reached of a goal that is no sum of rates, and how far from the best.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> people = rb.Population(None, [0, 1, 0, 1])
+    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.25", "recall() >= 0.9"])
+    >>> status = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[]).status
+    >>> status.feasible, [str(promise) for promise in status.conflict]
+    (False, ['positive_rate() <= 0.25', 'recall() >= 0.9'])
+    """
+
+    feasible: bool
+    violation: float
+    broken: tuple[Constraint, ...]
+    conflict: tuple[Constraint, ...]
     message: str
-    confidence: float | None = None  # that all hold on new rows, about; None where that was not asked
-    reached: str = ""  # what is reached of a goal that is no sum of rates, and how far from the best
+    confidence: float | None = None
+    reached: str = ""
 
     def __str__(self) -> str:
         return f"{self.message.removesuffix('.')}. {self.reached}" if self.reached else self.message

@@ -59,31 +59,53 @@ def thresholds(
 ) -> Mixture:
     """The best thresholds for `problem`, one for each combination of the `known` columns.
 
-    `known` names what may be looked at when deciding, besides the score: groups, say, or the decision of
-    the model in use; with none there is one threshold for everyone. `scores` are any model's on the rows
-    of `train`, (n,), or (B, n) of several models to choose among in every group; or a `Trace` or
-    `Mixture`, for thresholds on its models. Of all policies that choose thresholds by group, where need
-    be at random, none keeps the constraints at a lower objective: this is one linear program, solved
-    exactly. At most m groups leave anything to chance.
+    Of all policies that choose thresholds by group, where need be at random, none keeps the constraints
+    at a lower objective: this is one linear program, solved exactly. At most m groups leave anything to
+    chance.
 
-    With D > 2 classes `scores` are (D, n) or (B, D, n), and there is an offset for each class: decided
-    is the class whose score exceeds its offset most. The offsets are searched for, and
-    ``policy.record.gap`` is by how much the objective of the best ones may be lower, 0 where that is
-    proven to be none. Of a trace a few iterates are searched, and of more than four models nothing is
-    proven: then the gap is infinite.
+    With D > 2 classes there is an offset for each class: decided is the class whose score exceeds its
+    offset most. The offsets are searched for, and ``policy.record.gap`` is by how much the objective of
+    the best ones may be lower, 0 where that is proven to be none. Of a trace a few iterates are
+    searched, and of more than four models nothing is proven: then the gap is infinite.
 
-    What comes back decides on what it was made from: ``policy.predict(scores, columns=people)`` for
-    scores, where several models' are (n, B), and those of several classes (n, D) or (n, B, D);
-    ``policy.predict(X, columns=people)`` for a trace's or mixture's models. ``print(policy.rule)`` shows
-    the rule. Where the problem speaks of several populations (``on=``), the `others` are keywords as in
-    `rb.compile`, and `scores` a mapping from their names and "train".
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the promises.
+    scores : array, Trace, Mixture or mapping
+        Any model's scores on the rows of `train`, (n,), or (B, n) of several models to choose among in
+        every group; with D > 2 classes (D, n) or (B, D, n). Or a `Trace` or `Mixture`, for thresholds on
+        its models. Where the problem speaks of several populations, a mapping from their names and
+        "train".
+    train : Population
+        The rows, with labels and the columns that promises speak of.
+    known : list of str
+        What may be looked at when deciding, besides the score: groups, say, or the decision of the model
+        in use. It has no default, as that is yours to say; with ``[]`` there is one threshold for
+        everyone.
+    **others : Population
+        The populations that rates name with ``on=``, as in `rb.compile`.
 
-    >>> import ratebound as rb
+    Returns
+    -------
+    Mixture
+        It decides on what it was made from: ``policy.predict(scores, columns=people)`` for scores, where
+        several models' are (n, B), and those of several classes (n, D) or (n, B, D); ``policy.predict(X,
+        columns=people)`` for a trace's or mixture's models. ``print(policy.rule)`` shows the rule.
+
+    Raises
+    ------
+    ValueError
+        If a known column is not in the rows, or a promise speaks of a group that is not.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
     >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M"]
     >>> people = rb.Population(None, [0, 1, 0, 1, 0, 1, 1, 1], columns={"sex": sex})
     >>> scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate(sex=s) <= 0.5 for s in ("F", "M")])
-    >>> policy = thresholds(problem, scores, people, known=["sex"])
+    >>> policy = rb.thresholds(problem, scores, people, known=["sex"])
     >>> print(policy.rule)
     sex == "F": yes from 0.35
     sex == "M": yes from 0.65
