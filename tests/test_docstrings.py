@@ -1,5 +1,6 @@
 """Every public name says what it takes, in numpydoc's form: its own parser and validator read it."""
 
+import doctest
 import inspect
 import re
 from functools import cached_property
@@ -7,11 +8,18 @@ from functools import cached_property
 import pytest
 
 import ratebound as rb
+from ratebound.rates.grouping import BUILT_IN, GOALS
 
 validate = pytest.importorskip("numpydoc.validate")
 from numpydoc.docscrape import get_doc_object  # noqa: E402  # it may be missing
 
-DONE = {"estimators", "solution"}  # the rooms that are so documented
+# fmt: off
+DONE = {  # the rooms that are so documented
+    "rates",
+
+    "estimators", "solution",
+}
+# fmt: on
 
 # What is asked of each docstring, by numpydoc's codes (numpydoc.validate.ERROR_MSGS says them).
 FORM = {"GL02", "GL03", "GL06", "GL07", "GL08", "GL10", "SS01", "SS02", "SS03", "SS04", "SS06"}
@@ -77,6 +85,14 @@ def test_a_public_name_says_all_that_it_takes(name):
         plain = isinstance(member, property | cached_property)
         problems[where] = wrong(member, FORM if plain else FORM | PARAMETERS | RETURNS)
     assert {where: said for where, said in problems.items() if said} == {}
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN & GOALS.keys()))
+def test_a_goals_own_examples_run(name):
+    """They are wrapped by another module's function, so the doctests of modules pass them by."""
+    (examples,) = doctest.DocTestFinder().find(GOALS[name], name)
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples)
+    assert (failed, tried >= 2) == (0, True)
 
 
 def test_all_that_is_public_is_looked_at():

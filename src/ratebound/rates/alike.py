@@ -17,10 +17,32 @@ Against = Literal["overall", "pairwise"]
 
 
 def equal(left: Expression, right: Expression | float, *, slack: float) -> list[Constraint]:
-    """Equality as two bounds with `slack` between them; a little slack steadies training.
+    """Promise that two sums of rates are equal, up to `slack`.
 
-    >>> from ratebound import positive_rate
-    >>> equal(positive_rate(), 0.5, slack=0.25)
+    Parameters
+    ----------
+    left : Expression
+        A rate, or a sum of rates.
+    right : Expression or float
+        What it is to be equal to.
+    slack : float
+        How far the two may be apart, both ways. There is no default, since how much is allowed is for
+        people to say; a little steadies training.
+
+    Returns
+    -------
+    list of Constraint
+        The two bounds.
+
+    Raises
+    ------
+    ValueError
+        If `slack` is negative.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.equal(rb.positive_rate(), 0.5, slack=0.25)
     [positive_rate() <= 0.75, positive_rate() >= 0.25]
     """
     if as_number(slack, "a slack") < 0:

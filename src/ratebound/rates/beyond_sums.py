@@ -98,8 +98,20 @@ class Curve(SingleMetric):
 def smallest(*parts: Metric | Iterable[Metric]) -> Extreme:
     """The smallest of several rates, sums or ratios, to be maximised: the worst group at its best.
 
-    >>> from ratebound import Problem, precision, recall
-    >>> print(Problem(maximize=smallest(recall(race=r) for r in ("Black", "White"))))
+    Parameters
+    ----------
+    *parts : Expression or Ratio
+        Rates, sums of rates and ratios; or one iterable of them.
+
+    Returns
+    -------
+    Extreme
+        For ``maximize=`` of a `Problem`. It takes no bound: as a promise, bound each part.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> print(rb.Problem(maximize=rb.smallest(rb.recall(race=r) for r in ("Black", "White"))))
     maximize smallest(recall(race == "Black"), recall(race == "White"))
     """
     return _extreme("smallest", parts)
@@ -108,8 +120,21 @@ def smallest(*parts: Metric | Iterable[Metric]) -> Extreme:
 def largest(*parts: Metric | Iterable[Metric]) -> Extreme:
     """The largest of several rates, sums or ratios, to be minimised: the worst group at its best.
 
-    >>> from ratebound import Problem, error_rate
-    >>> print(Problem(minimize=largest(error_rate(sex="Female"), error_rate(sex="Male"))))
+    Parameters
+    ----------
+    *parts : Expression or Ratio
+        Rates, sums of rates and ratios; or one iterable of them.
+
+    Returns
+    -------
+    Extreme
+        For ``minimize=`` of a `Problem`. It takes no bound: as a promise, bound each part.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> worst = rb.largest(rb.error_rate(sex="Female"), rb.error_rate(sex="Male"))
+    >>> print(rb.Problem(minimize=worst))
     minimize largest(error_rate(sex == "Female"), error_rate(sex == "Male"))
     """
     return _extreme("largest", parts)
@@ -133,10 +158,25 @@ def _extreme(kind: Literal["smallest", "largest"], given: Any) -> Extreme:
 def g_mean(*subset: Subset, **words: Any) -> Curve:
     """The geometric mean of the recall of every class, to be maximised: no class may be given up.
 
-    Of two classes that is the root of recall times true negative rate. With ``of=`` it is that of one
-    class against all others. Takes conditions, ``on=`` and ``at=`` as rates do.
+    Of two classes that is the root of recall times true negative rate.
 
-    >>> g_mean(sex="Female")
+    Parameters
+    ----------
+    *subset : Subset
+        Conditions on rows, as rates take them. Without any, all rows count.
+    **words : object
+        Columns with their values, ``sex="Female"``, and the options of rates: ``of=`` for one class
+        against all others, ``on=`` for another population, ``at=`` for another threshold.
+
+    Returns
+    -------
+    Curve
+        For ``maximize=`` of a `Problem`. It takes no bound: bound the recalls themselves.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.g_mean(sex="Female")
     g_mean(sex == "Female")
     """
     return _curve("g_mean", subset, words)
@@ -145,9 +185,22 @@ def g_mean(*subset: Subset, **words: Any) -> Curve:
 def h_mean(*subset: Subset, **words: Any) -> Curve:
     """The harmonic mean of the recall of every class, to be maximised: a low one counts most.
 
-    It takes what `g_mean` takes.
+    Parameters
+    ----------
+    *subset : Subset
+        Conditions on rows, as rates take them. Without any, all rows count.
+    **words : object
+        Columns with their values, and the options of rates, as for `g_mean`.
 
-    >>> h_mean(on="pool")
+    Returns
+    -------
+    Curve
+        For ``maximize=`` of a `Problem`. It takes no bound: bound the recalls themselves.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.h_mean(on="pool")
     h_mean(on="pool")
     """
     return _curve("h_mean", subset, words)
@@ -156,10 +209,30 @@ def h_mean(*subset: Subset, **words: Any) -> Curve:
 def kl_divergence(*subset: Subset, target: float | None = None, **words: Any) -> Curve:
     """How far the share of yeses is from a target, to be minimised: Kullback and Leibler's divergence.
 
-    ``target`` is the share of yeses aimed at. Without it the shares of the labels are, of every class
-    where there are more than two. Takes conditions, ``of=``, ``on=`` and ``at=`` as rates do.
+    Parameters
+    ----------
+    *subset : Subset
+        Conditions on rows, as rates take them. Without any, all rows count.
+    target : float, default=None
+        The share of yeses aimed at, between 0 and 1. By default that of the labels; of every class where
+        there are more than two. So a model that decides as often as the labels do has 0.
+    **words : object
+        Columns with their values, and the options of rates, as for `g_mean`.
 
-    >>> kl_divergence(sex="Female", target=0.3)
+    Returns
+    -------
+    Curve
+        For ``minimize=`` of a `Problem`. It takes no bound: bound the rates themselves.
+
+    Raises
+    ------
+    ValueError
+        If `target` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.kl_divergence(sex="Female", target=0.3)
     kl_divergence(sex == "Female", target=0.3)
     """
     if target is not None:

@@ -53,8 +53,20 @@ class Metric(Said, ABC):
 class Expression(Metric):
     """A sum of rates with coefficients, plus a constant; equal whatever the order of its terms.
 
-    >>> from ratebound import accuracy, recall
-    >>> 0.5 * recall(sex="Female") - accuracy() / 4 + 1
+    Rates are such sums, and give others by ``+``, ``-`` and ``*`` or ``/`` with numbers. Compared with
+    ``<=`` or ``>=`` they give a `Constraint`; one divided by another is a `Ratio`.
+
+    Parameters
+    ----------
+    terms : tuple of (Rate, float), default=()
+        The rates, each once, with their coefficients. By default none: a sum starts so.
+    constant : float, default=0.0
+        What is added to them. By default nothing.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> 0.5 * rb.recall(sex="Female") - rb.accuracy() / 4 + 1
     0.5 * recall(sex == "Female") - 0.25 * accuracy() + 1.0
     """
 
@@ -122,7 +134,18 @@ class Expression(Metric):
         return Absolute(self)
 
     def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
-        """The same sum of other rates; adding merges those that became one."""
+        """The same sum of other rates; adding merges those that became one.
+
+        Parameters
+        ----------
+        changed : callable
+            From each `Rate` to the one in its place.
+
+        Returns
+        -------
+        Expression
+            The new sum.
+        """
         terms = tuple((changed(rate), coefficient) for rate, coefficient in self.terms)
         return Expression() + Expression(terms, self.constant)
 
@@ -175,19 +198,38 @@ class Ratio(SingleMetric):
 
     ``a / b`` of two expressions is a ratio. Give one a name of its own with `ratebound.ratio`.
 
-    >>> from ratebound import false_positives, positive_rate, precision, recall
-    >>> recall(sex="Female") / (recall() + positive_rate()) >= 0.4
+    Parameters
+    ----------
+    numerator : Expression
+        What is above the line.
+    denominator : Expression
+        What is below the line, which is never negative.
+    rate : Rate, default=None
+        Its words where it has a name, as `precision` has. By default it prints as its two sides.
+    factor : float, default=1.0
+        What the rate in its words is multiplied with; the numerator holds it already. By default it is
+        the rate itself.
+
+    Raises
+    ------
+    ValueError
+        If a coefficient below the line is negative, or no rate is there.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.recall(sex="Female") / (rb.recall() + rb.positive_rate()) >= 0.4
     recall(sex == "Female") / (recall() + positive_rate()) >= 0.4
-    >>> precision(sex="Female") >= 0.8
+    >>> rb.precision(sex="Female") >= 0.8
     precision(sex == "Female") >= 0.8
-    >>> precision().denominator
+    >>> rb.precision().denominator
     predicted_positives()
     """
 
     numerator: Expression
-    denominator: Expression  # never negative
+    denominator: Expression
     rate: Rate | None = None
-    factor: float = 1.0  # of the rate in its words; the numerator holds it already
+    factor: float = 1.0
 
     def __post_init__(self) -> None:
         for part in (self.numerator, self.denominator):
@@ -237,7 +279,19 @@ class Ratio(SingleMetric):
 
 @dataclass(frozen=True, repr=False)
 class Area(SingleMetric):
-    """The area under a ROC curve, bounded from below only; compiled to rates at learnable thresholds."""
+    """The area under a ROC curve, bounded from below only; compiled to rates at learnable thresholds.
+
+    Parameters
+    ----------
+    rate : Rate
+        Its words, as `roc_auc` says them.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.roc_auc(sex="Female") >= 0.8
+    roc_auc(sex == "Female", bins=10) >= 0.8
+    """
 
     rate: Rate
 
@@ -247,10 +301,32 @@ class Area(SingleMetric):
 
 @dataclass(frozen=True, repr=False)
 class Constraint(Said):
-    """A promise: one expression at most, or at least, another. `name` is for reports.
+    """A promise: one expression at most, or at least, another.
 
-    >>> from ratebound import recall
-    >>> recall(sex="Female") >= 0.95 * recall()
+    Comparing rates with ``<=`` or ``>=`` gives one; nobody needs to write it out. It is neither true nor
+    false before there is data. Two are equal if they promise the same, whatever their names.
+
+    Parameters
+    ----------
+    left : Expression, Ratio or Area
+        What is bounded.
+    relation : {"<=", ">="}
+        From above, or from below.
+    right : Expression
+        The bound.
+    name : str, default=""
+        What reports call it. By default its own words.
+    every_class : bool, default=False
+        Whether it is said of each class where there are more than two and it names none, as promises of
+        goals are. By default a rate that leaves out which class it means is then an error.
+    keeps : object, default=None
+        The promise about two ratios that it keeps at a level, if it does. By default it stands for
+        itself.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.recall(sex="Female") >= 0.95 * rb.recall()
     recall(sex == "Female") >= 0.95 * recall()
     """
 
@@ -258,8 +334,8 @@ class Constraint(Said):
     relation: Bound
     right: Expression
     name: str = field(default="", compare=False)
-    every_class: bool = field(default=False, compare=False)  # said of each, if it names none
-    keeps: Any = field(default=None, compare=False)  # the `Parity` that it keeps, at a level
+    every_class: bool = field(default=False, compare=False)
+    keeps: Any = field(default=None, compare=False)  # a `Parity`
 
     def __post_init__(self) -> None:
         if not isinstance(self.left, Expression):
@@ -281,8 +357,20 @@ class Constraint(Said):
 
         What is kept with room on the rows at hand has better chances on new ones.
 
-        >>> from ratebound import recall
-        >>> (recall(sex="Female") >= 0.95 * recall()).tightened(0.02)
+        Parameters
+        ----------
+        margin : float
+            How much to spare, in the unit of the bound; not negative.
+
+        Returns
+        -------
+        Constraint
+            The tighter promise.
+
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> (rb.recall(sex="Female") >= 0.95 * rb.recall()).tightened(0.02)
         recall(sex == "Female") >= 0.95 * recall() + 0.02
         """
         if as_number(margin, "a margin") < 0:

@@ -16,6 +16,7 @@ from functools import partial
 
 from ratebound.rates import named
 from ratebound.rates.alike import Against, alike, close
+from ratebound.rates.documented import goal_docstring
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.grouping import (
     BUILT_IN,
@@ -42,7 +43,7 @@ def statistical_parity(
 
     A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
-    >>> statistical_parity({"sex": ("Female", "Male")}, ratio=0.8)
+    >>> rb.statistical_parity({"sex": ("Female", "Male")}, ratio=0.8)
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
      positive_rate(sex == "Male") >= 0.8 * positive_rate()]
     """
@@ -63,7 +64,7 @@ def equal_opportunity(
 
     A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
-    >>> equal_opportunity({"sex": ("Female",)}, slack=0.05)
+    >>> rb.equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
     return alike(named.recall, groups, slack, ratio, against, on, of)
@@ -85,7 +86,7 @@ def equal_odds(
     rate at most its inverse: a false positive is a harm, so it is bounded from above. A `ratio`
     above 1 turns both round.
 
-    >>> equal_odds({"sex": ("Female",)}, ratio=0.8)
+    >>> rb.equal_odds({"sex": ("Female",)}, ratio=0.8)
     [recall(sex == "Female") >= 0.8 * recall(),
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
@@ -107,7 +108,7 @@ def equal_accuracy(
 
     A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
-    >>> equal_accuracy({"sex": ("Female", "Male")}, slack=0.1, against="pairwise")
+    >>> rb.equal_accuracy({"sex": ("Female", "Male")}, slack=0.1, against="pairwise")
     [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
      accuracy(sex == "Male") <= accuracy(sex == "Female") + 0.1]
     """
@@ -127,7 +128,7 @@ def accurate_coverage(
 
     A `ratio` up to 1 bounds it from below, and one above 1 from above.
 
-    >>> accurate_coverage({"sex": ("Female",)}, ratio=0.9)
+    >>> rb.accurate_coverage({"sex": ("Female",)}, ratio=0.9)
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
     pairs = [
@@ -143,7 +144,7 @@ def minimum_coverage(
 ) -> list[Constraint]:
     """Each group is said yes to at least this often.
 
-    >>> minimum_coverage({"sex": ("Female",)}, at_least=0.1)
+    >>> rb.minimum_coverage({"sex": ("Female",)}, at_least=0.1)
     [positive_rate(sex == "Female") >= 0.1]
     """
     return [named.positive_rate(g, of=of, on=on) >= at_least for g in as_groups(groups)]
@@ -155,7 +156,7 @@ def minimum_recall(
 ) -> list[Constraint]:
     """At least this share of each group's positive rows is found.
 
-    >>> minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
+    >>> rb.minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
     [recall(country == "FR") >= 0.95, recall(country == "DE") >= 0.95]
     """
     return [named.recall(g, of=of, on=on) >= at_least for g in as_groups(groups)]
@@ -167,7 +168,7 @@ def minimum_accuracy(
 ) -> list[Constraint]:
     """The model is right at least this often for each group.
 
-    >>> minimum_accuracy(at_least=0.8)
+    >>> rb.minimum_accuracy(at_least=0.8)
     [accuracy() >= 0.8]
     """
     return [named.accuracy(g, on=on) >= at_least for g in as_groups(groups)]
@@ -184,7 +185,7 @@ def no_lost_benefits(
 ) -> list[Constraint]:
     """Each group is said yes to at least as often as by the existing model, less `slack`.
 
-    >>> no_lost_benefits({"sex": ("Female",)}, versus="live")
+    >>> rb.no_lost_benefits({"sex": ("Female",)}, versus="live")
     [positive_rate(sex == "Female") >= positive_rate_of(sex == "Female", versus="live")]
     """
     return [
@@ -200,7 +201,7 @@ def not_worse_off(
 ) -> list[Constraint]:
     """For each group the model is right at least as often as the existing one, less `slack`.
 
-    >>> not_worse_off({"sex": ("Female",)}, versus="live", slack=0.01)
+    >>> rb.not_worse_off({"sex": ("Female",)}, versus="live", slack=0.01)
     [accuracy(sex == "Female") >= accuracy_of(sex == "Female", versus="live") - 0.01]
     """
     return [
@@ -215,7 +216,7 @@ def limited_churn(
 ) -> list[Constraint]:
     """At most this share of each group's decisions differs from the existing model's.
 
-    >>> limited_churn(versus="live", at_most=0.02)
+    >>> rb.limited_churn(versus="live", at_most=0.02)
     [churn(versus="live") <= 0.02]
     """
     return [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
@@ -225,7 +226,7 @@ def limited_churn(
 def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
     """Accuracy on a small set with better labels, given as the population `on`.
 
-    >>> steering_examples(0.67)
+    >>> rb.steering_examples(0.67)
     [accuracy(on="steering") >= 0.67]
     """
     return [named.accuracy(on=on) >= at_least]
@@ -235,7 +236,7 @@ def steering_examples(at_least: float, *, on: str = "steering") -> list[Constrai
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
     """Accuracy on examples that must not be got wrong, given as the population `on`.
 
-    >>> egregious_examples(0.99)
+    >>> rb.egregious_examples(0.99)
     [accuracy(on="egregious") >= 0.99]
     """
     return [named.accuracy(on=on) >= at_least]
@@ -247,12 +248,9 @@ def decision_rule(
 ) -> list[Constraint]:
     """In each group the model decides `decision`, at least this often; no labels needed.
 
-    It is True for yes and False for no, or one of the classes.
-
-    >>> from ratebound import column
-    >>> decision_rule(column("language_known") == False, decision=False, at_least=0.99, on="pool")
+    >>> rb.decision_rule(rb.column("language_known") == False, decision=False, at_least=0.99, on="pool")
     [negative_rate(language_known == False, on="pool") >= 0.99]
-    >>> decision_rule(column("legs") == 2, decision="bird")
+    >>> rb.decision_rule(rb.column("legs") == 2, decision="bird")
     [positive_rate(legs == 2, of="bird") >= 1.0]
     """
     if not isinstance(decision, bool):
@@ -262,3 +260,5 @@ def decision_rule(
 
 
 BUILT_IN.update(KINDS, GOALS)
+for _goal in GOALS.values():
+    _goal.__doc__ = goal_docstring(_goal)

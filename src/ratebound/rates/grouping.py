@@ -133,19 +133,36 @@ def as_groups(groups: Groups | None) -> list[Subset]:
 class Goal:
     """A goal as it was written; where groups are values of a column, it is spelled out on rows.
 
-    Rows without a value in the column are one more group. With `intersection`, each combination of the
-    columns' values that occurs is a group, and not each value.
+    Calling a goal with columns, or reading one from text, gives one. Rows without a value in the column
+    are one more group.
 
-    >>> from ratebound import equal_opportunity
-    >>> equal_opportunity(["sex", "race"], ratio=0.95, intersection=True)
+    Parameters
+    ----------
+    name : str
+        The goal's name, such as "equal_opportunity".
+    groups : tuple of str, int or Subset
+        Between whom it holds. A name is a column, each of whose values is a group.
+    options : tuple of (str, value)
+        The goal's other arguments.
+    intersection : bool, default=False
+        Whether each combination of the columns' values that occurs is a group, and not each value. By
+        default it is not, since combinations soon have few rows.
+    min_rows : int, default=None
+        Leave out groups that have fewer rows to count on, with a warning. By default none is left out,
+        and a group without any such row is an error.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.equal_opportunity(["sex", "race"], ratio=0.95, intersection=True)
     [equal_opportunity(sex, race, ratio=0.95, intersection=True)]
     """
 
     name: str
-    groups: tuple[Name | Subset, ...]  # a name is a column, each of whose values is a group
+    groups: tuple[Name | Subset, ...]
     options: tuple[tuple[str, Value], ...]
     intersection: bool = False
-    min_rows: int | None = None  # groups with fewer rows to count on are left out
+    min_rows: int | None = None
 
     def __post_init__(self) -> None:
         groups = tuple(_one_condition(g) if isinstance(g, In) else g for g in self.groups)
@@ -195,7 +212,18 @@ class Goal:
         return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in found for r in c.rates))
 
     def of_every_class(self, classes: Sequence[Value]) -> list[Goal]:
-        """The same goal of each of `classes`, if there are more than two and it may name one of them."""
+        """The same goal of each of `classes`, if there are more than two and it may name one of them.
+
+        Parameters
+        ----------
+        classes : sequence
+            All that may be decided.
+
+        Returns
+        -------
+        list of Goal
+            One for each class, or the goal itself alone.
+        """
         takes = "of" in inspect.signature(GOALS[self.name]).parameters if self.name in GOALS else False
         if len(classes) <= 2 or not takes or "of" in dict(self.options):
             return [self]
@@ -204,8 +232,21 @@ class Goal:
     def constraints(self, values: Values) -> list[Constraint]:
         """What it stands for, given the combinations of values of each set of columns in `crossed`.
 
-        >>> from ratebound import minimum_recall
-        >>> goal, = minimum_recall("sex", at_least=0.9)
+        Parameters
+        ----------
+        values : mapping
+            From each set of columns in `crossed` to the combinations of their values; None is a missing
+            value.
+
+        Returns
+        -------
+        list of Constraint
+            A promise or more for every group.
+
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> goal, = rb.minimum_recall("sex", at_least=0.9)
         >>> goal.constraints({("sex",): [("Female",), ("Male",)]})
         [recall(sex == "Female") >= 0.9, recall(sex == "Male") >= 0.9]
         """

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from ratebound.rates.costs import OWN, check_costs, priced
+from ratebound.rates.documented import DEFAULTS, docstring, is_required
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio
 from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import (
@@ -109,17 +110,14 @@ def _function(kind: Kind, details: str = "") -> Any:
         return say(kind.name, *subset, **words)
 
     KINDS[kind.name] = kind
-    calls = {"count": "per=6000", "cost": 'column="amount"'}
-    call = 'versus="live"' if kind.versus else calls.get(kind.unit, 'sex="Female"')
-    call = 'label="cat", predicted="dog"' if kind.speaks == "two classes" else call
-    printed = f"{kind.name}({call.replace('sex=', 'sex == ')}{', bins=10' * (kind.unit == 'area')})"
-    same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
     function.__name__ = function.__qualname__ = kind.name
-    function.__doc__ = (
-        f"{kind.meaning}{same}{details}\n\n    >>> {kind.name}({call})\n    {printed}\n    "
-    )
+    function.__doc__ = docstring(kind, details)
+    empty, by_name = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
     named = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in kind.options
+        inspect.Parameter(
+            name, by_name, default=empty if is_required(kind, name) else DEFAULTS.get(name)
+        )
+        for name in kind.options
     ]
     rows, columns = inspect.signature(function).parameters.values()
     signature = inspect.Signature([rows, *named, columns.replace(name="columns")])
@@ -141,10 +139,7 @@ def _rate(
     kind = Kind(name, meaning, unit, labels, versus, counts, same_as=same_as, speaks=speaks)
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
-    of_how_many = (
-        "\n\n    `per` says of every how many rows of the population; by default it is all of them."
-    )
-    function: RateFunction[Expression] = _function(kind, "" if is_share else of_how_many)
+    function: RateFunction[Expression] = _function(kind)
     return function
 
 
@@ -154,15 +149,38 @@ def ratio(
     denominator: Expression | RateFunction[Expression],
     meaning: str = "",
 ) -> RateFunction[Ratio]:
-    """A new named ratio: a function like `precision`, known from here on in text and to `rb.load`.
+    """Define a named ratio: a function like `precision`, known from here on in text and to `rb.load`.
 
-    Numerator and denominator are sums of shares or counts, said of everyone: what the ratio is asked
-    of (conditions, ``on=``, ``at=``, ``versus=``) is asked of each of them.
+    What the ratio is asked of (conditions, ``on=``, ``at=``, ``versus=``) is asked of both sides.
 
-    >>> from ratebound import false_positives, predicted_positives
-    >>> false_discovery = ratio("false_discovery", false_positives, predicted_positives)
-    >>> false_discovery(sex="Female") <= 0.1
-    false_discovery(sex == "Female") <= 0.1
+    Parameters
+    ----------
+    name : str
+        What it is called in text: a plain word that no built-in rate or goal has. A ratio of your own can
+        be defined again.
+    numerator : Expression or function
+        A rate such as `rb.false_positives`, or a sum of rates, said of everyone.
+    denominator : Expression or function
+        The same, without negative coefficients: it must never be below 0.
+    meaning : str, default=""
+        A sentence for its help and for reports. By default one that names both sides.
+
+    Returns
+    -------
+    function
+        It takes conditions and options as rates do, and gives a `Ratio`.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken or no plain word, or the denominator may be negative.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> missed_per_alarm = rb.ratio("missed_per_alarm", rb.false_negatives, rb.false_positives)
+    >>> missed_per_alarm(sex="Female") <= 2
+    missed_per_alarm(sex == "Female") <= 2.0
     """
     check_new(name, KINDS)
     top, bottom = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
@@ -171,16 +189,9 @@ def ratio(
     labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
     speaks: Speaks = "one class" if any(p.speaks == "one class" for p in parts) else "every class"
     function: RateFunction[Ratio] = _function(
-        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom), speaks=speaks),
-        _OF_RATIOS,
+        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom), speaks=speaks)
     )
     return function
-
-
-_OF_RATIOS = """ Compares with numbers and with multiples of ratios.
-
-    A bound on it is kept as ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of
-    the subset where both are counts; that also holds where nothing is below the line."""
 
 
 def _said_of_everyone(name: str, part: Expression | RateFunction[Expression]) -> Expression:
@@ -234,13 +245,7 @@ true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, No
 false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.")
 cost: RateFunction[Expression] = _function(
     Kind("cost", "Mean of what the model's errors cost, over all rows.", "cost", labels=True, versus=False, counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)), prices=priced, own=OWN, check_own=check_costs),
-    """
-
-    `false_negative` and `false_positive` are numbers, 1 where one is left out, or columns with what that
-    error costs on each row. With `column` they are multiplied with the row's own amount there. With
-    ``per=1000`` it is the total of every thousand rows of the population, not the mean. With more than
-    two classes they are the errors `of` one class, or those of one `label` that are `predicted` to be
-    another class; `column` alone is of every error.""",
+    "Say at least one of its options. The mean is over all rows of the subset, right decisions too, which\ncost nothing.",
 )
 
 churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class")
@@ -257,17 +262,14 @@ false_omission_rate = ratio("false_omission_rate", false_negatives, predicted_ne
 jaccard = ratio("jaccard", true_positives, true_positives() + false_positives() + false_negatives(), "Right yeses among the rows that are positive or said yes to.")
 f_score: RateFunction[Ratio] = _function(
     Kind("f_score", "The mean of precision and recall (harmonic), in which recall counts `beta` squared times as much.", "ratio", labels=True, versus=False, sides=_f_sides, own=("beta",), check_own=_beta),
-    _OF_RATIOS,
 )
 win_loss_ratio = ratio("win_loss_ratio", wins, losses, "Wins over losses against an existing model.")
 
 roc_auc: RateFunction[Area] = _function(
     Kind("roc_auc", "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.", "area", labels=True, versus=False, speaks="no class"),
-    """ Compares with numbers only.
-
-    Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that
-    the mean recall at those thresholds is at least 0.8 and that each keeps its budget. The paper
-    takes budgets l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate it by at
-    most half of that, and do so a little on any concave curve. An audit measures the area itself.""",
+    """Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that the
+mean recall at those thresholds is at least 0.8 and that each keeps its budget. The paper takes budgets
+l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate it by at most half of
+that, and do so a little on any concave curve. An audit measures the area itself.""",
 )
 # fmt: on

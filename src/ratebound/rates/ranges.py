@@ -37,9 +37,29 @@ class Absolute(SingleMetric):
 class Range(Said):
     """Two promises said at once: a metric between two bounds. A problem holds its two constraints.
 
-    >>> from ratebound import parse
-    >>> parse("0.7 <= recall() <= 0.8").constraints
+    A text with two bounds gives one, and so does ``abs`` of a difference with a bound.
+
+    Parameters
+    ----------
+    low : Expression
+        The bound from below.
+    metric : Expression or Ratio
+        What lies between the two.
+    high : Expression
+        The bound from above.
+
+    Raises
+    ------
+    ValueError
+        If nothing lies between the two.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.parse("0.7 <= recall() <= 0.8").constraints
     [recall() >= 0.7, recall() <= 0.8]
+    >>> abs(rb.recall(sex="Female") - rb.recall(sex="Male")) <= 0.05
+    abs(recall(sex == "Female") - recall(sex == "Male")) <= 0.05
     """
 
     low: Expression

@@ -15,11 +15,37 @@ OPTIONS = ("of", "versus", "on", "at", "bins", "per")
 class Rate(Said):
     """One named rate on one subset: how often the model does something, among some rows.
 
-    `of` is the class it speaks of, the positive one of two where it is None. `on` names the population,
-    `versus` the column with an existing model's decisions, and `at` the threshold the score is compared
-    with: a number, or the name of a threshold to be learned. A count is taken of every `per` rows of its
-    population. `own` are the options that its kind alone takes, where they are not left at their
-    defaults, such as the beta of an `f_score`.
+    The functions of the rates, such as `recall`, say one and check it. Expressions are made of them.
+
+    Parameters
+    ----------
+    kind : str
+        The name of the rate, such as "recall".
+    subset : Subset, default=rb.where()
+        The rows that count. By default all.
+    on : str, default=None
+        The name of the population. By default the first, which the model is trained on.
+    at : float or str, default=None
+        The threshold that the score is compared with, or the name of one to be learned. By default 0,
+        where the model itself decides.
+    versus : str, default=None
+        The column with an existing model's decisions. By default none: most rates need no other model.
+    bins : int, default=None
+        The number of budgets of an area; None for any other rate.
+    per : float, default=None
+        Of every how many rows of the population a count is taken. By default of all rows given.
+    own : tuple of (str, value), default=()
+        The options that its kind alone takes, such as the beta of an `f_score`, where they are not left
+        at their defaults.
+    of : str, bool, int or float, default=None
+        The class it speaks of. By default the positive one of two.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rate, = rb.recall(sex="Female", on="pool").rates
+    >>> rate.kind, rate.subset, rate.on
+    ('recall', sex == "Female", 'pool')
     """
 
     kind: str

@@ -32,13 +32,33 @@ class GoalFunction(Protocol):
 def goal(function: Callable[..., list[Any]]) -> GoalFunction:
     """Register a function from groups to constraints as a goal, so that text can call it by its name.
 
-    Its first argument is `groups`, and it is given a list of subsets; all others are keywords. Text may
-    then name columns, and reports name the constraints after the goal.
+    Text may then name columns, and reports name the constraints after the goal.
 
-    >>> from ratebound import negative_rate
-    >>> @goal
+    Parameters
+    ----------
+    function : callable
+        Its first argument is `groups`, and it is given a list of subsets; all others are keywords. It
+        returns a list of constraints. Its name is a plain word that no built-in rate or goal has; a goal
+        of your own can be defined again.
+
+    Returns
+    -------
+    callable
+        The goal, which also takes columns as groups, ``intersection=`` and ``min_rows=``.
+
+    Raises
+    ------
+    TypeError
+        If its first argument is not called `groups`.
+    ValueError
+        If its name is taken, or no plain word.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> @rb.goal
     ... def minimum_negative_rate(groups, *, at_least):
-    ...     return [negative_rate(group) >= at_least for group in groups]
+    ...     return [rb.negative_rate(group) >= at_least for group in groups]
     >>> minimum_negative_rate({"sex": ("Female",)}, at_least=0.2)
     [negative_rate(sex == "Female") >= 0.2]
     >>> minimum_negative_rate("sex", at_least=0.2)

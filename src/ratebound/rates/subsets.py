@@ -37,7 +37,18 @@ class Said:
 
 
 class Subset(Said):
-    """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``."""
+    """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``.
+
+    It holds no data, and prints as text that `parse` reads. It is neither true nor false itself, so
+    ``and``, ``or`` and chains such as ``18 <= age < 25`` are refused in Python.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> young = rb.column("age") < 25
+    >>> young & ~rb.where(sex="Male")
+    age < 25 and not sex == "Male"
+    """
 
     depth = 0  # how deep conditions are nested in it
 
@@ -210,7 +221,21 @@ def columns_in(subset: Subset) -> list[Name]:
 def where(**columns: Value | Iterable[Value]) -> Subset:
     """Rows whose columns hold the given values; several values mean any of them.
 
-    >>> where(sex="Female", race=("Black", "White"))
+    Parameters
+    ----------
+    **columns : str, bool, int, float or iterable
+        A value for each column, or several of which any will do. All columns have to match; without any,
+        all rows do. A column whose name is no plain word is said by `column`.
+
+    Returns
+    -------
+    Subset
+        The condition.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.where(sex="Female", race=("Black", "White"))
     sex == "Female" and race in ("Black", "White")
     """
     subset = EVERYONE
@@ -222,18 +247,45 @@ def where(**columns: Value | Iterable[Value]) -> Subset:
 def missing(name: Name) -> Subset:
     """Rows that have no value in this column.
 
-    >>> missing("workclass") & ~missing("hours per week")
+    Such a row is not equal to, below or above anything; ``!=`` and ``~`` hold there.
+
+    Parameters
+    ----------
+    name : str or int
+        The column's name; of an array without names, the number of the feature, counted from 0.
+
+    Returns
+    -------
+    Subset
+        The condition.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.missing("workclass") & ~rb.missing("hours per week")
     missing(workclass) and not missing(column("hours per week"))
     """
     return Missing(Column(name).name)
 
 
 def column(name: Name) -> Column:
-    """A column of a population, to be compared with a value; a number where that is its name.
+    """A column of a population, to be compared with a value.
 
-    Of an array without names, ``column(0)`` is the first feature.
+    Parameters
+    ----------
+    name : str or int
+        The column's name; of an array without names, the number of the feature, counted from 0.
 
-    >>> (column("age") < 25) & ~(column("hours per week") == 40)
+    Returns
+    -------
+    Column
+        Comparing it with ``==``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``, or calling ``isin``, gives a
+        `Subset`.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> (rb.column("age") < 25) & ~(rb.column("hours per week") == 40)
     age < 25 and not column("hours per week") == 40
     """
     return Column(name)
@@ -269,7 +321,18 @@ class Column:
         return Compare(self.name, ">=", plain_value(value))
 
     def isin(self, values: Any) -> Subset:
-        """Rows that hold any of `values`."""
+        """Rows that hold any of several values.
+
+        Parameters
+        ----------
+        values : iterable
+            At least one value.
+
+        Returns
+        -------
+        Subset
+            The condition.
+        """
         if not _is_collection(values):
             raise TypeError(f"isin takes several values, got {values!r}; write column == value")
         plain = tuple(plain_value(value) for value in values)

@@ -39,15 +39,34 @@ Found = TypeVar("Found")
 
 
 def parse(text: str) -> Promise | Range:
-    """The constraint, range or goal that `text` states.
+    """Read a promise: the constraint, range or goal that a text states.
 
-    In a goal, a column stands for all its values, and ``column in (...)`` for those listed.
+    In a goal, a column stands for all its values, and ``column in (...)`` for those listed. Nothing in
+    the text is run as code.
 
-    >>> parse('recall(sex == "Female" and age < 25) >= 0.95 * recall()')
+    Parameters
+    ----------
+    text : str
+        The promise as it prints. Other spellings are read too: ``95%``, ``≥``, ``AND``, curly quotes.
+
+    Returns
+    -------
+    Constraint, Range or Goal
+        It may stand in ``subject_to`` of a `Problem`, which takes the text itself as well.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, with the place and what to write instead.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.parse('recall(sex == "Female" and age < 25) >= 0.95 * recall()')
     recall(sex == "Female" and age < 25) >= 0.95 * recall()
-    >>> parse('equal_opportunity(sex, race in ("Black", "White"), ratio=0.95)')
+    >>> rb.parse('equal_opportunity(sex, race in ("Black", "White"), ratio=0.95)')
     equal_opportunity(sex, race == "Black", race == "White", ratio=0.95)
-    >>> parse('abs(recall(25 <= age < 40) - recall(missing(column("date of birth")))) <= 5%')
+    >>> rb.parse('abs(recall(25 <= age < 40) - recall(missing(column("date of birth")))) <= 5%')
     abs(recall(25 <= age < 40) - recall(missing(column("date of birth")))) <= 0.05
     """
     return _read(text, _Reader.promise)
