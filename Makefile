@@ -1,5 +1,5 @@
-# `make demo`, `make test`, `make check`, `make bare`, `make lowest` and `make bench` each work in a fresh clone:
-# their environments are made on demand, and again only when pyproject.toml changes.
+# `make demo`, `make test`, `make check`, `make bare`, `make lowest`, `make docs` and `make bench` each work in a
+# fresh clone: their environments are made on demand, and again only when pyproject.toml changes.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
 
-.PHONY: demo test bare lowest check bench bench-gpu bench-rows before-after clean environments
+.PHONY: demo test bare lowest check docs bench bench-gpu bench-rows before-after clean environments
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
@@ -53,6 +53,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in build/docs/html: every example runs, every warning is an error, nothing is loaded from outside.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -d build/docs/doctrees docs build/docs/html
+	$(BIN)/python docs/check.py build/docs/html
 
 # How fast it is, beside floors and peers: docs/performance.md, in about a quarter of an hour.
 bench: $(READY)

@@ -1,6 +1,12 @@
-"""A model of your own, here in JAX: trained under promises, saved and loaded like the built-in ones."""
+"""A model of your own, in JAX
+===========================
+
+A learner is a class of some forty lines: how its models start, score rows and descend. It is then
+trained under promises, saved and loaded like the built-in ones.
+"""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 
 import jax
@@ -81,3 +87,13 @@ if __name__ == "__main__":
         loaded = rb.load(model.save(folder))
     same = np.array_equal(loaded.predict(X), model.predict(X))
     print(f"loaded from its file, it decides {'the same' if same else 'otherwise'} on every row")
+
+# %%
+# Every iterate of the game, and the star: the best mixture of them that keeps the promise.
+
+if __name__ == "__main__" and find_spec("matplotlib"):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(layout="constrained")
+    rb.plot_trade_off(model, ax)
+    plt.show()

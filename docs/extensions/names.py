@@ -1,0 +1,43 @@
+"""The public names: `rb.play` links to the reference wherever it is code, on pages and in docstrings."""
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+NAME = re.compile(r"rb\.([a-zA-Z_.]+)")
+
+
+def found(transform: SphinxPostTransform, name: str, inner: nodes.Node) -> nodes.Node | None:
+    env = transform.env
+    return env.domains["py"].resolve_xref(
+        env, env.docname, transform.app.builder, "obj", f"ratebound.{name}", pending_xref(), inner
+    )
+
+
+class Names(SphinxPostTransform):
+    default_priority = 5  # before references are resolved
+
+    def run(self, **kwargs: Any) -> None:
+        for literal in list(self.document.findall(nodes.literal)):
+            said = NAME.match(literal.astext())
+            of_reference = isinstance(literal.parent, nodes.reference | pending_xref | nodes.title)
+            if said and not of_reference and (link := found(self, said[1], literal.deepcopy())):
+                literal.replace_self(link)
+        for pending in list(self.document.findall(pending_xref)):
+            if said := NAME.match(pending["reftarget"]):
+                pending["reftarget"] = f"ratebound.{said[1]}"
+
+
+def skipped(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Of scikit-learn's own methods: none is ours to explain."""
+    return True if re.fullmatch("set_[a-z_]+_request", name) else None
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("autodoc-skip-member", skipped)
+    app.add_post_transform(Names)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
