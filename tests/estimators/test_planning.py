@@ -60,6 +60,8 @@ def options(**values):
         ({"a": ([0.12] * 3, [0.0, 0.0, 0.0]), "b": ([0.10] * 3, [0.12, 0.0, 0.02])}, "a"),
         # the risk may be chance, and so may the saving
         ({"a": ([0.3, 0.1, 0.2], [0.0] * 3), "b": ([0.1, 0.2, 0.12], [0.02, 0.0, 0.02])}, "a"),
+        # dearer and less safe, each by what may be chance
+        ({"a": ([0.20, 0.16, 0.15], [0.05, 0.04, 0.04]), "b": ([0.15] * 3, [0.02, 0.06, 0.03])}, "b"),
         # one split only
         ({"a": ([0.1], [0.3]), "b": ([0.3], [0.1]), "c": ([0.2], [0.1])}, "c"),
     ],
@@ -75,6 +77,7 @@ def options(**values):
         "told apart",
         "risk",
         "saving",
+        "behind in both",
         "one split",
     ],
 )

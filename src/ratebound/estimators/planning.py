@@ -345,6 +345,7 @@ def _difference(larger: Array, smaller: Array) -> Difference:
 def _recommended(options: list[Option]) -> Option:
     """The simplest safe option whose extra cost over the cheapest safe option may be chance.
 
+    One that breaks the promises more than the cheapest does may cost only a standard error more, not two.
     An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be less
     safe only by chance and saves more of the objective than it risks in broken promises.
     """
@@ -357,7 +358,13 @@ def _recommended(options: list[Option]) -> Option:
 
     safe = list(filter(safe_enough, options))
     cheapest = _cheapest(safe)
-    return next(option for option in safe if _difference(option.costs, cheapest.costs).chance)
+
+    def as_cheap(option: Option) -> bool:
+        extra = _difference(option.costs, cheapest.costs)
+        riskier = option.broken.mean() > cheapest.broken.mean() + EQUAL
+        return extra.equal if riskier else extra.chance
+
+    return next(filter(as_cheap, safe))
 
 
 def _safest(options: list[Option]) -> Option:
