@@ -1,6 +1,7 @@
-"""Names that a page gives to rates and goals are forgotten after it."""
+"""Names that a page gives to rates and goals are forgotten after it, and so are the files it writes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +16,8 @@ def forgotten_names() -> Iterator[None]:
     for table, kept in before:
         table.clear()
         table.update(kept)
+
+
+@pytest.fixture(autouse=True)
+def a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
