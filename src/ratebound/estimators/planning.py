@@ -345,7 +345,7 @@ def _difference(larger: Array, smaller: Array) -> Difference:
 def _recommended(options: list[Option]) -> Option:
     """The simplest safe option whose extra cost over the cheapest safe option may be chance.
 
-    One that breaks the promises more than the cheapest does may cost only a standard error more, not two.
+    One that breaks promises more than the cheapest does may cost only one standard error more, not two.
     An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be less
     safe only by chance and saves more of the objective than it risks in broken promises.
     """
