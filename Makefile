@@ -1,10 +1,10 @@
-# `make demo`, `make test`, `make check`, `make bare`, `make lowest`, `make docs` and `make bench` each work in a
+# `make demo`, `make test`, `make check`, `make dist`, `make lowest`, `make docs` and `make bench` each work in a
 # fresh clone: their environments are made on demand, and again only when pyproject.toml changes.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-ENVIRONMENTS := $(READY) .venv-bare/.ready .venv-lowest/.ready
+ENVIRONMENTS := $(READY) .venv-dist/.ready .venv-lowest/.ready
 
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
 export OMP_NUM_THREADS ?= 1
@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
 
-.PHONY: demo test bare lowest check docs bench bench-gpu bench-rows before-after clean environments
+.PHONY: demo test dist lowest check docs bench bench-gpu bench-rows before-after clean environments
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
@@ -20,12 +20,17 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-# Without any extra: NumPy, SciPy and scikit-learn are enough for all that is tested here. Tests skip what
-# they lack by themselves. Only rooms that meet other libraries are tested again, without what runs long and
-# asks no more of these than it does with all of them.
-bare: .venv-bare/.ready
-	.venv-bare/bin/python -m pytest -n 2 src tests/problem tests/tables tests/learners tests/solution \
-		tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
+# The wheel and the source archive, in dist/. The wheel is then tested where it would be used: in a fresh
+# environment, without any extra. NumPy, SciPy and scikit-learn are enough for all that is tested here, and
+# tests skip what they lack by themselves. Only rooms that meet other libraries are tested again, without what
+# runs long and asks no more of these than it does with all of them.
+dist: $(READY) .venv-dist/.ready
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	.venv-dist/bin/python $(INSTALL) --force-reinstall --no-deps dist/*.whl
+	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/problem tests/tables tests/learners \
+		tests/solution tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
 		-k "$(SHORT) and not whole_program and not explaining_"
 
 # With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
@@ -82,7 +87,7 @@ PEERS := cooper-optim fairlearn
 ROWS := covered certificates monitor calibration defaults goals judge multiclass price together communities
 
 clean:
-	rm -rf .venv .venv-bare .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-dist .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 environments: $(ENVIRONMENTS)
 
@@ -91,9 +96,9 @@ $(READY): pyproject.toml
 	$(BIN)/python $(INSTALL) --editable '.[torch,dev,docs]'
 	touch $@
 
-.venv-bare/.ready: pyproject.toml
-	$(PYTHON) -m venv --clear .venv-bare
-	.venv-bare/bin/python $(INSTALL) --editable . pytest pytest-xdist hypothesis
+.venv-dist/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-dist
+	.venv-dist/bin/python $(INSTALL) . pytest pytest-xdist hypothesis
 	touch $@
 
 .venv-lowest/.ready: pyproject.toml tests/lowest.py

@@ -3,7 +3,7 @@
 from importlib import import_module
 from threading import RLock
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What is public, and where it is. A module is imported when a name of it is first asked for: all of
 # them, with NumPy and SciPy, take most of a second. `__init__.pyi` says the same to type checkers.
