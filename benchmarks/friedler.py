@@ -79,9 +79,9 @@ def of_problem(problem, ways, asked, splits, jobs):
     print("\n" + markdown(heads, lines), flush=True)
     for row in ours:
         above = [other.algorithm for other in theirs if friedler.dominates(other, row)]
-        print(
-            f"- {row.algorithm}: {'dominated by ' + ', '.join(above) if above else 'dominated by none'}"
-        )
+        print(f"- {row.algorithm}: dominated by {', '.join(above) or 'none'}")
+    alone = [row.algorithm for row in friedler.unmatched(theirs, ours)]
+    print(f"- no row of ours comes within one deviation of: {', '.join(alone) or 'none of them'}")
 
 
 def main():
