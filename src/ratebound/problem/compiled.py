@@ -39,25 +39,77 @@ SPARSE = 1 / 16  # share of ones up to which a sparse one is
 class Compiled:
     """A problem compiled on populations, stacked in the order they were given.
 
-    Row 0 of every matrix is the objective; the others are `constraints`, feasible where <= 0.
+    `compile` makes it. Row 0 of every matrix is the objective; the others are `constraints`, feasible
+    where <= 0. Rows that every rate counts alike share a *cell*; a *slice* is a set of rows that some
+    rate counts; n is the number of rows, m of constraints, D of classes.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with counts and goals spelled out for these rows.
+    populations : dict of str to Population
+        The rows, by the names that rates call them; the first is "train".
+    rows : dict of str to slice
+        Where each population lies among the stacked rows.
+    cells : array of shape (n,)
+        The cell of every row.
+    membership : array of shape (cells, ceil(slices / 8))
+        Which cell lies in which slice, as bits.
+    slice_count : int
+        The number of slices.
+    blocks : tuple of Block
+        The coefficients of every slice, for each threshold and each column of amounts.
+    offset : array of shape (1+m,)
+        What is added to the weighted sums.
+    scale : array of shape (1+m,)
+        The units in which violations are compared: 1 for rates, out of how many rows for counts.
+    weights : array of shape (n,) or None
+        What each row counts; None where each counts once.
+    budgets : dict of str to tuple
+        For each learnable threshold of an area, the slice of its negatives and their allowed share.
+    classes : tuple
+        What may be decided; of two, no and then yes.
+    targets : array of shape (T, D)
+        The decisions that are free of each cost.
+    goal : Goal, default=None
+        The objective where it is no sum of rates: a function of pieces, which are. By default it is a
+        sum.
+    whole : Compiled, default=None
+        With a goal, the problem whose constraints are the promises and then the pieces. By default there
+        are no pieces.
+    piece_count : int, default=0
+        The number of pieces. By default none.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
+    >>> compiled = rb.compile(rb.Problem("error_rate()", ["minimum_recall(sex, at_least=0.9)"]), people)
+    >>> compiled
+    Compiled(2 constraints, 4 rows, 3 cells, 4 slices)
+    >>> compiled.labels
+    ('recall(sex == "F") >= 0.9', 'recall(sex == "M") >= 0.9')
+    >>> objective, violations = compiled.evaluate([1.0, -1.0, -1.0, -1.0])  # the man is missed
+    >>> float(objective), violations.round(3).tolist()
+    (0.25, [-0.1, 0.9])
     """
 
     problem: Problem
     populations: dict[str, Population]
-    rows: dict[str, slice]  # where each population lies among the stacked rows
-    cells: Array  # (n,) int32: which rows every rate treats alike
-    membership: Array  # (cells, ceil(slices / 8)) uint8: which cell lies in which slice, as bits
+    rows: dict[str, slice]
+    cells: Array
+    membership: Array
     slice_count: int
     blocks: tuple[Block, ...]
-    offset: Array  # (1+m,)
-    scale: Array  # (1+m,) 1 for rates; out of how many rows where they are counted
-    weights: Array | None  # (n,) or None where every row counts once
-    budgets: dict[str, tuple[int, float]]  # learnable threshold -> slice of negatives, allowed share
-    classes: Classes  # (D,) what may be decided; of two, no and then yes
-    targets: Array  # (T, D) bool: the decisions that are free of each cost
-    goal: Goal | None = None  # the objective, where it is no sum: a function of pieces, which are sums
-    whole: Compiled | None = None  # whose constraints are the promises and then the pieces, if any
-    piece_count: int = 0  # how many pieces there are
+    offset: Array
+    scale: Array
+    weights: Array | None
+    budgets: dict[str, tuple[int, float]]
+    classes: Classes
+    targets: Array
+    goal: Goal | None = None
+    whole: Compiled | None = None
+    piece_count: int = 0
 
     def __repr__(self) -> str:
         return (
@@ -120,6 +172,7 @@ class Compiled:
 
     @property
     def cell_count(self) -> int:
+        """The number of cells."""
         return len(self.membership)
 
     @cached_property
@@ -178,13 +231,37 @@ class Compiled:
         return own if len(every) == 1 else digest_of([np.array(every)])
 
     def weights_in(self, block: Block, rows: slice = EVERY) -> Array | None:
-        """What each of these rows counts for in a block, weight times amount; None for once each."""
+        """What each of these rows counts for in a block, weight times amount.
+
+        Parameters
+        ----------
+        block : Block
+            One of `blocks`.
+        rows : slice, default=slice(None, None, None)
+            Which of the stacked rows. By default all.
+
+        Returns
+        -------
+        array of shape (b,) or None
+            None where each counts once.
+        """
         if block.amounts is None:
             return None if self.weights is None else self.weights[rows]
         return block.amounts[rows] if self.weights is None else self.weights[rows] * block.amounts[rows]
 
     def cell_weight(self, block: Block) -> Array:
-        """What the rows in each cell count for in a block."""
+        """What the rows in each cell count for in a block.
+
+        Parameters
+        ----------
+        block : Block
+            One of `blocks`.
+
+        Returns
+        -------
+        array of shape (cells,)
+            Their weight, in all processes.
+        """
         own = np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float)
         return total_of(self.populations, own)
 
@@ -195,7 +272,18 @@ class Compiled:
         return np.concatenate([np.tile(self.cell_weight(block), others) for block in self.blocks])
 
     def slice_weight(self, block: Block) -> Array:
-        """What the rows in each slice count for in a block."""
+        """What the rows in each slice count for in a block.
+
+        Parameters
+        ----------
+        block : Block
+            One of `blocks`.
+
+        Returns
+        -------
+        array of shape (slices,)
+            Their weight, in all processes.
+        """
         return self.per_slice(self.cell_weight(block)[None])[0]
 
     @property
@@ -209,13 +297,35 @@ class Compiled:
         return tuple(block.at for block in self.blocks if isinstance(block.at, str))
 
     def tightened(self, margins: Array) -> Compiled:
-        """The same rows and words, with `margins` (m,) to spare asked of every constraint."""
+        """The same rows and words, with something to spare asked of every constraint.
+
+        Parameters
+        ----------
+        margins : array of shape (m,)
+            How much, in the unit of each.
+
+        Returns
+        -------
+        Compiled
+            Its violations are larger by the margins.
+        """
         moved = np.concatenate([[0.0], margins, np.zeros(len(self.offset) - 1 - len(margins))])
         whole = None if self.whole is None else self.whole.tightened(margins)
         return replace(self, offset=self.offset + moved, whole=whole)
 
     def unpacked(self, cells: Any) -> Array:
-        """Membership of `cells` as (len(cells), slices) zeros and ones."""
+        """Membership of some cells as zeros and ones.
+
+        Parameters
+        ----------
+        cells : array or slice
+            Which cells.
+
+        Returns
+        -------
+        array of shape (cells, slices)
+            1 where a cell lies in a slice.
+        """
         return np.unpackbits(self.membership[cells], axis=1, count=self.slice_count)
 
     @cached_property
@@ -240,27 +350,74 @@ class Compiled:
         return Bits(self.slice_count, self.membership)
 
     def per_slice(self, per_cell: Array) -> Array:
-        """Totals per cell (K, cells) summed to totals per slice (K, slices)."""
+        """Sum totals of cells to totals of slices.
+
+        Parameters
+        ----------
+        per_cell : array of shape (K, cells)
+            Totals of cells.
+
+        Returns
+        -------
+        array of shape (K, slices)
+            Totals of slices.
+        """
         if self.lists is not None:
             return (self.lists.T @ per_cell.T).T
         return self.bits.total(_narrowed(per_cell)).astype(np.float64, copy=False)
 
     def spread(self, per_slice: Any) -> Array:
-        """Coefficients per slice (r, slices) spread to coefficients per cell (r, cells)."""
+        """Spread coefficients of slices to the cells in them.
+
+        Parameters
+        ----------
+        per_slice : array of shape (r, slices)
+            Coefficients of slices, also sparse.
+
+        Returns
+        -------
+        array of shape (r, cells)
+            For each cell, the sum over the slices it lies in.
+        """
         if self.lists is not None:
             found = (self.lists @ per_slice.T).T
             return found.toarray() if is_sparse(found) else found
         return self.bits.spread(per_slice.toarray() if is_sparse(per_slice) else per_slice)
 
     def spread_each(self, coefficients: Any) -> Array:
-        """Coefficients (r, j * slices) spread to (r, j * cells), for each of j decisions or targets."""
+        """Spread coefficients of slices to cells, for each of j decisions or targets.
+
+        Parameters
+        ----------
+        coefficients : array of shape (r, j * slices)
+            Coefficients of slices, side by side.
+
+        Returns
+        -------
+        array of shape (r, j * cells)
+            Coefficients of cells, side by side.
+        """
         by_slice = coefficients.reshape((-1, self.slice_count))
         return self.spread(by_slice).reshape(coefficients.shape[0], -1)
 
     def measure(
         self, scores: Any, thresholds: Mapping[str, Any] | None = None
     ) -> tuple[Array, Array, Array | None]:
-        """Objectives (K,), violations (K, m) and, if there are any, pieces (K, q) of scores (K, n)."""
+        """The exact objectives, violations and pieces of several models.
+
+        Parameters
+        ----------
+        scores : array of shape (K, n) or (K, D, n), or iterator
+            Their scores; an iterator gives those of some rows at a time.
+        thresholds : dict of str to array, default=None
+            Thresholds that are learned with the models, by name. By default those of areas are set to
+            what their budgets allow.
+
+        Returns
+        -------
+        tuple of array
+            Objectives (K,), violations (K, m), and pieces (K, q) or None where there are none.
+        """
         problems = [self] if self.whole is None else [self.whole, *([self] * (self.goal is None))]
         pieces, known = self._given(scores, thresholds)
         found = evaluated(problems, pieces, known)
@@ -275,21 +432,47 @@ class Compiled:
     def expected(
         self, weights: Array, scores: Any, thresholds: Mapping[str, Any] | None = None
     ) -> tuple[float, Array]:
-        """The objective and violations (m,) of a mixture, by the `weights` (K,) of scores (K, n)."""
+        """The exact objective and violations of a mixture, in expectation.
+
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            How likely each model is to decide.
+        scores : array of shape (K, n) or (K, D, n), or iterator
+            Their scores, as `measure` takes them.
+        thresholds : dict of str to array, default=None
+            As `measure` takes them.
+
+        Returns
+        -------
+        tuple of float and array
+            The objective, and the violations (m,).
+        """
         objectives, violations, pieces = self.measure(scores, thresholds)
         value = weights @ objectives if self.goal is None else self.goal.value(weights @ pieces)
         return float(value), weights @ violations
 
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
-        """The exact objective and violations (m,) of scores, where a score >= 0 means yes.
+        """The exact objective and violations of any scores, where a score >= 0 means yes.
 
         Scores are compared with other thresholds as real numbers, whatever their precision.
 
-        `scores` are (n,), or (K, n) for K models at once, which gives (K,) and (K, m). With more than
-        two classes they are (D, n) or (K, D, n), and the largest decides. With several populations they
-        are stacked in order, or a mapping from names. An iterator gives (K, b) or (K, D, b) scores of
-        some rows at a time. Learnable thresholds are given by name; those of `roc_auc` are otherwise set
-        to what their budgets allow.
+        Parameters
+        ----------
+        scores : array, dict or iterator
+            A score for every row (n,), or (K, n) for K models at once. With more than two classes they
+            are (D, n) or (K, D, n), and the largest decides. With several populations they are stacked
+            in order, or a mapping from names. An iterator gives (K, b) or (K, D, b) scores of some rows
+            at a time.
+        thresholds : dict of str to float or array, default=None
+            Learnable thresholds by name. By default those of `roc_auc` are set to what their budgets
+            allow; others have to be given.
+
+        Returns
+        -------
+        tuple
+            The objective, which is minimised, and the violations (m,), feasible where <= 0; of K models
+            (K,) and (K, m).
         """
         if isinstance(scores, Iterator):
             return self.measure(scores, thresholds)[:2]
@@ -315,15 +498,38 @@ class Compiled:
         return [stacked], self.spend_budgets(stacked, unknown) | known
 
     def decided_weight(self, decided: Array, block: Block) -> Array:
-        """What the rows decided 1, 2, ... in each slice count for in a block, (K, (D - 1) * slices).
+        """What the rows decided 1, 2, ... in each slice count for in a block.
 
-        `decided` are the decisions (K, n).
+        Parameters
+        ----------
+        decided : array of shape (K, n)
+            The decisions, as places in `classes`.
+        block : Block
+            One of `blocks`.
+
+        Returns
+        -------
+        array of shape (K, (D - 1) * slices)
+            Their weights, decision by decision.
         """
         everyone = slice(0, len(self.cells))
         return per_decision(self, in_cells(self, decided, block, everyone), len(decided))
 
     def spend_budgets(self, scores: Array, names: Iterable[str]) -> dict[str, Array]:
-        """The lowest thresholds (K, 1) at which false positives stay within the budgets of `names`."""
+        """The lowest thresholds at which false positives stay within their budgets.
+
+        Parameters
+        ----------
+        scores : array of shape (K, n)
+            The scores of all rows.
+        names : iterable of str
+            Thresholds in `budgets`.
+
+        Returns
+        -------
+        dict of str to array of shape (K, 1)
+            The thresholds by name.
+        """
         found = {name: np.empty((len(scores), 1)) for name in sorted(names)}
         for index in {self.budgets[name][0] for name in found}:
             inside = bit(self.membership, index)[self.cells].astype(bool)

@@ -50,16 +50,38 @@ PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
-    """What `problem` means on data: `train` for rates without ``on=``, `others` by their names.
+    """Find what a problem means on data, as a few small arrays.
 
     A count that does not say out of how many rows speaks of all rows given here, and
     ``compiled.problem`` says so; a goal on a column speaks of every value it has here. To compile a part
     of the rows, give it that problem: counts are then scaled to the whole, and groups are the same.
 
-    >>> from ratebound import Problem, Population, error_rate, recall
-    >>> people = Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
-    >>> problem = Problem(minimize=error_rate(), subject_to=[recall(sex="F") >= 0.9])
-    >>> compiled = compile(problem, people)
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the promises.
+    train : Population
+        The rows that rates without ``on=`` speak of.
+    **others : Population
+        Other rows, by the names that rates call them with ``on=``.
+
+    Returns
+    -------
+    Compiled
+        For `play`, `select` and the like; its ``evaluate`` gives the exact rates of any scores.
+
+    Raises
+    ------
+    ValueError
+        If a promise names a column, a value, a class or a population that is not there, or is of rows of
+        which there are none; the error names it and says what to do.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
+    >>> problem = rb.Problem(minimize=rb.error_rate(), subject_to=[rb.recall(sex="F") >= 0.9])
+    >>> compiled = rb.compile(problem, people)
     >>> objective, violations = compiled.evaluate([-1.0, 1.0, -1.0, -1.0])
     >>> float(objective), violations
     (0.25, array([0.9]))

@@ -37,16 +37,53 @@ LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are play
 class Population:
     """Rows with features `X`, labels `y` and `columns` for constraints to speak of.
 
-    `X` is an array, a sparse matrix or a DataFrame, whose columns can be spoken of too. `y` may be left
-    out for rates that need no labels. `positive` says which label is yes when the two are not 0 and
-    1, -1 and 1, or False and True. More than two labels are that many `classes`, in sorted order unless
-    it says otherwise; give them where some have no row here. `weights` count each row that many times.
-    `models` maps a name to an existing fitted model, whose decisions on `X` become a column of that
-    name.
+    Parameters
+    ----------
+    X : array, sparse matrix, DataFrame or None
+        What the model sees. The columns of a DataFrame can be spoken of too. None for rows that no model
+        is trained on.
+    y : array of shape (n,), default=None
+        The labels. By default there are none, which is enough for rates that need none.
+    columns : dict or DataFrame, default=None
+        Columns by name that constraints speak of and the model does not see. By default only those of
+        `X` can be spoken of.
+    weights : array of shape (n,), default=None
+        How many rows each row stands for. By default each counts once.
+    positive : str, bool, int or float, default=None
+        Which label is yes. By default 1 of 0 and 1 or of -1 and 1, and True of False and True; of any
+        other two labels it has to be said, since nothing tells them apart.
+    classes : sequence, default=None
+        What labels may be; of two, no and then yes. By default those that occur, in sorted order. Give
+        them where some have no row here.
+    models : dict of str to model, default=None
+        Existing fitted models. The decisions of each on `X` become a column of its name, for
+        ``versus=``. By default there are none.
 
-    >>> people = Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
-    >>> len(people)
-    2
+    Attributes
+    ----------
+    X : object
+        The features as they were given, sparse ones as rows.
+    y : array of shape (n,) or None
+        The labels: truth values of two classes, and else places in `classes`.
+    columns : dict
+        The columns by name.
+    weights : array of shape (n,) or None
+        The weights as numbers.
+    size : int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError
+        If parts have different numbers of rows or their rows another order, there is no row, or labels
+        or weights make no sense; the error says which.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
+    >>> people
+    Population(2 rows, 1 positive, columns sex)
     """
 
     everywhere = False  # whether every process has all of its rows, and not a share of them
@@ -101,13 +138,30 @@ class Population:
     def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
         """All rows in order, some at a time, as populations in memory.
 
-        Each has labels, weights and the `columns` named, and its `X` if `inputs` are asked for.
         Rows that are in memory come in one piece.
+
+        Parameters
+        ----------
+        columns : iterable of str or int, default=()
+            The columns that each piece has. By default none, since reading takes time.
+        inputs : bool, default=False
+            Whether each has its `X` too. By default it has labels and weights alone.
+
+        Yields
+        ------
+        Population
+            Some of the rows.
         """
         yield self
 
     def in_memory(self) -> Population:
-        """The population with all its rows in memory."""
+        """The population with all its rows in memory.
+
+        Returns
+        -------
+        Population
+            Itself, where they are.
+        """
         return self
 
     def __repr__(self) -> str:
@@ -129,12 +183,15 @@ class Population:
 
     @property
     def column_names(self) -> list[Name]:
+        """The columns that constraints may speak of."""
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
     @property
     def classes(self) -> Classes | None:
         """What its labels may be, in order, of two no and then yes; None where nothing says so.
 
+        Examples
+        --------
         >>> Population(None, ["cat", "bird", "dog", "cat"]).classes
         ('bird', 'cat', 'dog')
         """
@@ -146,7 +203,18 @@ class Population:
         return len(self.classes or TWO)
 
     def among(self, classes: Classes) -> Population:
-        """The same rows, with labels that are some of these classes."""
+        """The same rows, with labels that are some of these classes.
+
+        Parameters
+        ----------
+        classes : tuple
+            All that labels may be, in order; its own classes are among them.
+
+        Returns
+        -------
+        Population
+            The same rows.
+        """
         if self.classes == classes:
             return self
         part = copy.copy(self)
@@ -186,8 +254,25 @@ class Population:
         return digest_of([self.X])
 
     def column(self, name: Name) -> Array:
-        """A column's values, some of which may be missing; a whole number is a feature of an array `X`.
+        """A column's values, some of which may be missing.
 
+        Parameters
+        ----------
+        name : str or int
+            The column; of an array `X`, the number of a feature.
+
+        Returns
+        -------
+        array of shape (n,)
+            The values.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column; the error lists those there are.
+
+        Examples
+        --------
         >>> Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
         array([3., 4.])
         """
@@ -197,7 +282,18 @@ class Population:
         return values
 
     def values(self, name: Name) -> Values:
-        """A column's values as conditions compare them."""
+        """A column's values as conditions compare them.
+
+        Parameters
+        ----------
+        name : str or int
+            The column.
+
+        Returns
+        -------
+        Values
+            Numbers, dates or texts, and where they are missing.
+        """
         given = self._given(name)
         return read_coded(given) if is_coded(given) else read_values(self.column(name))
 
@@ -211,13 +307,36 @@ class Population:
         return (feature.toarray() if is_sparse(feature) else feature)[:, 0]
 
     def check_column(self, name: Name) -> None:
-        """Raise where there is no such column."""
+        """Raise where there is no such column.
+
+        Parameters
+        ----------
+        name : str or int
+            The column.
+
+        Raises
+        ------
+        ValueError
+            If there is none; the error lists those there are.
+        """
         if name not in self.columns and name not in frame_columns(self.X) and not self._is_feature(name):
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def plain_column(self, name: Name) -> list[Any]:
         """A column's values as plain Python, None where they are missing.
 
+        Parameters
+        ----------
+        name : str or int
+            The column.
+
+        Returns
+        -------
+        list
+            The values.
+
+        Examples
+        --------
         >>> Population(None, columns={"age": [25.0, np.nan]}).plain_column("age")
         [25.0, None]
         """
@@ -247,9 +366,20 @@ class Population:
         return f", did you mean {alike!r}?{how} It has {some(known)}."
 
     def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
-        """The same rows, with the features that `encode` makes of `X`.
+        """The same rows, with the features that `encode` makes of `X`; no column is lost.
 
-        No column is lost, nor any feature of an array that is `spoken_of` by its number.
+        Parameters
+        ----------
+        encode : callable
+            From `X` to features of as many rows.
+        spoken_of : iterable of str or int, default=()
+            Features of an array that constraints speak of by their numbers, to be kept as columns. By
+            default none.
+
+        Returns
+        -------
+        Population
+            The same rows, encoded.
         """
         table = columns_by_name(self.X if frame_columns(self.X) else None)
         table |= {name: self.column(name) for name in spoken_of if self._is_feature(name)}
@@ -262,8 +392,20 @@ class Population:
         return seen
 
     def only(self, rows: Array) -> Population:
-        """The population of these rows, given by their indices or as a mask.
+        """The population of some of the rows.
 
+        Parameters
+        ----------
+        rows : array
+            Indices of rows, or a truth value for each.
+
+        Returns
+        -------
+        Population
+            These rows, in this order.
+
+        Examples
+        --------
         >>> people = Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
         >>> people.only([1]).column("sex")
         array(['Male'], dtype=object)
@@ -289,7 +431,25 @@ class Population:
         return part
 
     def existing(self, name: str, of: Value | None = None) -> Array:
-        """Where the existing model whose decisions are in column `name` says yes, or decides `of`."""
+        """Where an existing model says yes, or decides a class.
+
+        Parameters
+        ----------
+        name : str
+            The column with its decisions.
+        of : str, bool, int or float, default=None
+            The class. By default yes, the positive one of two.
+
+        Returns
+        -------
+        array of shape (n,)
+            Truth values.
+
+        Raises
+        ------
+        ValueError
+            If a decision is missing, or is no class.
+        """
         values = self.column(name)
         if lacking := int(is_missing(values).sum()):
             raise ValueError(

@@ -29,15 +29,46 @@ SENSES: dict[str, Sense] = {
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """Minimise or maximise something subject to constraints; all may be given as text.
+    """Minimise or maximise something subject to promises; all may be given as text.
 
-    Lists of constraints, such as goals return, may stand among the constraints. A goal on the values of
-    a column stays as it is written until `compile` sees rows. Where arrays say objective,
-    they mean what is minimised: to maximise is to minimise the negative. A mixture says it as asked.
+    A goal on the values of a column stays as it is written until `compile` sees rows. Where arrays say
+    objective, they mean what is minimised: to maximise is to minimise the negative. A mixture says it as
+    asked.
 
-    >>> from ratebound import equal_opportunity, error_rate
-    >>> fair = equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
-    >>> print(Problem(minimize=error_rate(), subject_to=[fair, "positive_rate() <= 0.2"]))
+    Parameters
+    ----------
+    minimize : Expression, Ratio or str, default=None
+        What is to be as small as possible: a rate, a sum of rates, a ratio, or an objective such as
+        `largest`. Give this or `maximize`; there is no default, so that nobody optimises what they did
+        not ask for.
+    subject_to : iterable, default=()
+        The promises: constraints, ranges, goals and texts, in lists or lists of lists, as goals return
+        them. By default none.
+    maximize : Expression, Ratio or str, default=None
+        What is to be as large as possible.
+
+    Attributes
+    ----------
+    objective : Expression, Ratio or other objective
+        What is minimised or maximised.
+    sense : {"minimize", "maximize"}
+        Which of the two.
+    subject_to : tuple of Constraint, Goal or Parity
+        The promises, one by one.
+
+    Raises
+    ------
+    TypeError
+        If there is no objective, or two.
+    ValueError
+        If a text cannot be read, no model could keep a promise, or the objective is one whose best
+        mixture cannot be found.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> fair = rb.equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
+    >>> print(rb.Problem(minimize=rb.error_rate(), subject_to=[fair, "positive_rate() <= 0.2"]))
     minimize error_rate()
     subject to
       recall(sex == "Female") >= 0.95 * recall()
@@ -91,17 +122,54 @@ class Problem:
         return self.objective if self.sense == "minimize" else -self.objective
 
     def shown(self, objective: Any) -> Any:
-        """What an objective, which is minimised, is in the words of the problem."""
+        """What an objective, which is minimised, is in the words of the problem.
+
+        Parameters
+        ----------
+        objective : float or array
+            As arrays hold it.
+
+        Returns
+        -------
+        float or array
+            The same, or its negative where the problem is to maximise.
+        """
         return objective if self.sense == "minimize" else -objective
 
     def promising(self, subject_to: Promises) -> Problem:
-        """The same objective with other promises."""
+        """The same objective with other promises.
+
+        Parameters
+        ----------
+        subject_to : iterable
+            The new promises.
+
+        Returns
+        -------
+        Problem
+            The new problem.
+        """
         return self.stated(self, subject_to)
 
     @staticmethod
     def stated(objective: Metric | str | Problem, subject_to: Promises = ()) -> Problem:
         """A problem whose objective is that of another, or a text that may say what to do with it.
 
+        Parameters
+        ----------
+        objective : Problem, Expression, Ratio or str
+            A text may begin with "minimize" or "maximize". A sum that does not say is minimised; what is
+            no sum has to say.
+        subject_to : iterable, default=()
+            The promises. By default none.
+
+        Returns
+        -------
+        Problem
+            The problem.
+
+        Examples
+        --------
         >>> print(Problem.stated("maximize recall()", ["false_positive_rate() <= 0.1"]))
         maximize recall()
         subject to
@@ -160,7 +228,18 @@ class Problem:
         return tuple(dict.fromkeys(p.right for p in self.subject_to if isinstance(p, Parity)))
 
     def at_levels(self, levels: Mapping[Ratio, float | None]) -> Problem:
-        """The problem with every ratio that others are compared with at a level; None leaves it out."""
+        """The problem with every ratio that others are compared with at a level.
+
+        Parameters
+        ----------
+        levels : mapping
+            From each ratio in `leveled` to its level; None leaves out the promises that compare with it.
+
+        Returns
+        -------
+        Problem
+            Each such promise has become two, of a ratio and a number.
+        """
         found: list[Promise] = []
         for promise in self.subject_to:
             if not isinstance(promise, Parity):
