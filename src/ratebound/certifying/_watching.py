@@ -22,13 +22,39 @@ Verdict = Literal["broken", "kept", "not known yet"]
 
 @dataclass(frozen=True)
 class Alarm:
-    """A promise was found to be broken, after `row` rows of its population."""
+    """A promise was found to be broken; prints as a sentence.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The promise.
+    row : int
+        After how many rows of its population.
+    evidence : float
+        How many times more money than at the start is owned by one who bet on "broken" row by row.
+    value : float or None
+        Of the left side until then; None where no row tells.
+    bound : float or None
+        Of the right side until then.
+
+    See Also
+    --------
+    Monitor : Raises it.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
+    >>> (alarm,) = monitor.update([1, 0] * 40, labels=[1] * 80)
+    >>> print(alarm)
+    recall() >= 0.9 is broken: after 24 rows the left side is 0.5000 and the right side 0.9000, ...
+    """
 
     constraint: Constraint
     row: int
-    evidence: float  # how many times more money than at the start, bet on "broken"
-    value: float | None  # of the left side until then
-    bound: float | None  # of the right side
+    evidence: float
+    value: float | None
+    bound: float | None
 
     @property
     def words(self) -> str:

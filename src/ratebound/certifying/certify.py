@@ -46,21 +46,50 @@ def certify(
 ) -> Certificate:
     """Whether `model` keeps the promises of `problem` on new rows, shown on rows it has not seen.
 
-    It takes what `rb.audit` takes. The rows must be drawn, independently, from where the model is used;
-    it must not have been trained on them, nor chosen by them. Then a certificate holds that should not
-    with probability ``1 - confidence`` at most, however few rows there are: every test is exact or
-    errs on the safe side, and `docs/certificates.md` says which is used where. A promise that none of
-    them can test is refused, with the reason in its `why`.
+    A certificate that should not hold does so with probability ``1 - confidence`` at most, however few
+    rows there are: every test is exact or errs on the safe side, and ``docs/certificates.md`` says which
+    is used where. A promise that none of them can test is refused, with the reason in its `why`.
 
-    A mixture is certified on the decisions that it makes, by its hash of each row; with
-    `in_expectation`, on the expectation over its members.
+    Parameters
+    ----------
+    problem : Problem
+        The promises, made before looking at these rows.
+    model : Mixture, RateConstrainedClassifier or classifier
+        What is to be certified: a mixture, a fitted estimator, or any fitted classifier with `predict`.
+    population : Population
+        Rows with labels, drawn independently from where the model is used. It must not have been trained
+        on them, nor chosen by them.
+    confidence : float, default=0.95
+        For all promises together. The default is what is customary, no more.
+    in_expectation : bool, default=False
+        Whether to certify a mixture's expectation over its members. By default the decisions that it
+        makes are certified, by its hash of each row, since those are what people get.
+    **others : Population
+        The populations that rates name with ``on=``.
 
+    Returns
+    -------
+    Certificate
+        What holds, by which test, and how many rows it would take; it prints as a text.
+
+    Raises
+    ------
+    ValueError
+        If these are the very rows that the model was trained on; parts of them cannot be recognized.
+
+    See Also
+    --------
+    audit : What the model does on these rows, with intervals but without proof.
+    rows_needed : How many rows to keep for it, before training.
+
+    Examples
+    --------
     >>> import ratebound as rb
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)
     >>> people = rb.Population([[0.0]] * 60, [1] * 50 + [0] * 10)
-    >>> found = certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
+    >>> found = rb.certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
     >>> found.holds, round(found.promises[0].p_value, 4)
     (True, 0.0052)
     """

@@ -33,11 +33,37 @@ from ratebound.rates.subsets import Value
 class Monitor:
     """The promises of a problem, watched on a stream of decisions.
 
-    `positive` is the label, and the decision, that is yes, where they are not 0 and 1 or truth values.
-    `classes` are all that labels and decisions may be, where these are more than two.
+    With probability `confidence` at least, no promise that is kept is ever called broken, over all
+    promises and all time, however often you look; and likewise none that is broken is called kept.
 
-    >>> from ratebound import Problem, error_rate, recall
-    >>> monitor = Monitor(Problem(error_rate(), [recall() >= 0.9]))
+    Parameters
+    ----------
+    problem : Problem
+        The promises to watch.
+    confidence : float, default=0.95
+        For all promises together. Higher means fewer false alarms and later true ones.
+    positive : label, default=None
+        The label, and the decision, that is yes. Not needed where they are 0 and 1 or truth values.
+    classes : list of labels, default=(False, True)
+        All that labels and decisions may be, where these are more than two.
+
+    Attributes
+    ----------
+    watches : tuple of Watch
+        What is remembered of each promise; its size does not grow with the rows.
+    rows : dict of str to int
+        Rows seen so far, by population.
+
+    Raises
+    ------
+    ValueError
+        If a promise cannot be watched: areas and rates ``at=`` a threshold need scores, counts must say
+        ``per=`` how many rows, and rows of two populations come in no common order.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
     >>> monitor.update([1, 0] * 40, labels=[1] * 80)
     [Alarm(constraint=recall() >= 0.9, row=24, ...)]
     >>> monitor.alarms[0].row, monitor.kept
@@ -82,12 +108,26 @@ class Monitor:
     def update(
         self, decisions: Any, labels: Any = None, columns: Any = None, *, on: str | None = None
     ) -> list[Alarm]:
-        """Take in more rows, in the order in which they came; returns the alarms that they raise.
+        """Take in more rows, in the order in which they came.
 
-        `decisions` are those that were made: yes or no, or each one of `classes`. `labels` may be left
-        out where no promise needs them. `columns` is a DataFrame or a mapping, as in `Population`. `on`
-        names the population of the rows, for promises with ``on=``. Batches may be cut anywhere: only
-        the order of rows matters. An error leaves the monitor as it was.
+        Batches may be cut anywhere: only the order of rows matters. An error leaves the monitor as it
+        was.
+
+        Parameters
+        ----------
+        decisions : array of shape (n,)
+            Those that were made: yes or no, or each one of `classes`.
+        labels : array of shape (n,), default=None
+            What turned out to be right; they may be left out where no promise needs them.
+        columns : DataFrame or mapping, default=None
+            The columns that promises speak of, as in `rb.Population`.
+        on : str, default=None
+            The population of the rows, for promises with ``on=``; None is the one without a name.
+
+        Returns
+        -------
+        list of Alarm
+            The alarms that these rows raise.
         """
         name = on or FIRST
         if name not in self.rows:
@@ -125,7 +165,13 @@ class Monitor:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known by now, for programs; `state` is what the monitor itself needs to go on."""
+        """What is known by now, for programs; `state` is what the monitor itself needs to go on.
+
+        Returns
+        -------
+        dict
+            Rows, alarms, and each promise with its rates and verdict, as plain types.
+        """
         return {
             "confidence": self.confidence,
             "rows": self.rows,
@@ -135,16 +181,41 @@ class Monitor:
         }
 
     def to_json(self) -> str:
-        """The state as JSON; a monitor made of it goes on as this one would, to the last bit."""
+        """The state as JSON; a monitor made of it goes on as this one would, to the last bit.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.state, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str, problem: Problem | None = None) -> Self:
-        """The monitor that `to_json` wrote; where `problem` is given, its promises must be the same.
+        """The monitor that `to_json` wrote.
 
-        >>> from ratebound import Problem
-        >>> monitor = Monitor(Problem("error_rate()", ["positive_rate() <= 0.2"]))
-        >>> Monitor.from_json(monitor.to_json()).state == monitor.state
+        Parameters
+        ----------
+        text : str
+            What `to_json` gave.
+        problem : Problem, default=None
+            Where given, its promises must be the same as those watched.
+
+        Returns
+        -------
+        Monitor
+            It goes on where the other was.
+
+        Raises
+        ------
+        ValueError
+            If the text is not as it was written, or of another problem.
+
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> monitor = rb.Monitor(rb.Problem("error_rate()", ["positive_rate() <= 0.2"]))
+        >>> rb.Monitor.from_json(monitor.to_json()).state == monitor.state
         True
         """
         try:
@@ -169,12 +240,41 @@ class Monitor:
         return found
 
     def save(self, path: str | Path) -> Path:
-        """Write the state to a file, whole or not at all."""
+        """Write the state to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return write_whole(path, (self.to_json() + "\n").encode())
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Self:
-        """The monitor that `save` wrote; where `problem` is given, its promises must be the same."""
+        """The monitor that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        problem : Problem, default=None
+            Where given, its promises must be the same as those watched.
+
+        Returns
+        -------
+        Monitor
+            It goes on where the other was.
+
+        Raises
+        ------
+        ValueError
+            If the file is not as it was written, or of another problem.
+        """
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"there is no monitor's state at {source}")

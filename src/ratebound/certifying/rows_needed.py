@@ -43,11 +43,35 @@ class Needed:
 
 @dataclass(frozen=True)
 class RowsNeeded:
-    """The rows that certificates need; prints as a table."""
+    """The rows that certificates need; prints as a table.
+
+    Parameters
+    ----------
+    confidence : float
+        Of the certificates.
+    power : float
+        The chance of getting one, where the promise is kept with the margin.
+    promises : tuple of Needed
+        For each promise, one for each margin: its `constraint`, the `margin`, the `rows` here of the
+        smallest set involved, the `rows_needed` of that set, the `rows_in_all` of its population if the
+        set keeps its share, and `why` it cannot be told, where it cannot.
+
+    See Also
+    --------
+    rows_needed : Makes it.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population(None, [1, 0] * 50)
+    >>> found = rb.rows_needed(rb.Problem(rb.error_rate(), [rb.recall() >= 0.8]), people, margin=0.05)
+    >>> found.promises[0].rows, found.promises[0].rows_needed, found.promises[0].rows_in_all
+    (50, 388, 775)
+    """
 
     confidence: float
     power: float
-    promises: tuple[Needed, ...]  # for each promise, one for each margin
+    promises: tuple[Needed, ...]
 
     def __str__(self) -> str:
         table = [["promise", "with to spare", "rows here", "rows needed", "in all"]]
@@ -80,16 +104,38 @@ def rows_needed(
 ) -> RowsNeeded:
     """How many rows would certify each promise of `problem`, were it kept with `margin` to spare.
 
-    No model is needed. `margin` is in the units of the promise: a number, several, or one for each
-    constraint; some are tried where none is given. Of `population` and `others` only the shares of the
-    groups are used. Rates that a promise does not tell are taken to be `rate`; the default varies most.
-    In a ratio that share of the rows is taken to be counted. These are normal approximations, for
-    planning; the certificate itself is exact.
+    No model is needed. These are normal approximations, for planning; the certificate itself is exact.
 
+    Parameters
+    ----------
+    problem : Problem
+        The promises.
+    population : Population
+        Rows like those to come. Only the shares of the groups are used.
+    margin : float, list of float, or mapping of Constraint to float, default=None
+        What is to spare, in the units of the promise: a number, several, or one for each constraint. By
+        default .01, .02 and .05 are tried, of counts per row that they are out of.
+    confidence : float, default=0.95
+        Of the certificate, as in `rb.certify`.
+    power : float, default=0.8
+        The chance of getting it. The default is what is customary in the planning of studies.
+    rate : float, default=0.5
+        What rates are taken to be that a promise does not tell; the default varies most, so it errs on
+        the side of more rows. In a ratio that share of the rows is taken to be counted.
+    **others : Population
+        The populations that rates name with ``on=``.
+
+    Returns
+    -------
+    RowsNeeded
+        It prints as a table.
+
+    Examples
+    --------
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 0] * 500, columns={"sex": (["f"] * 200 + ["m"] * 800)})
     >>> promises = [rb.recall(sex="f") >= 0.9 * rb.recall(), rb.recall() >= 0.8]
-    >>> print(rows_needed(rb.Problem(rb.error_rate(), promises), people, margin=0.05))
+    >>> print(rb.rows_needed(rb.Problem(rb.error_rate(), promises), people, margin=0.05))
     To certify each at 95% confidence, with a chance of 80%:
     promise                               with to spare  rows here  rows needed  in all
     ───────────────────────────────────────────────────────────────────────────────────
