@@ -29,11 +29,24 @@ BIN_EDGES = {
 def load_adult(seed: int = 3) -> Splits:
     """Load UCI Adult: 29,305 rows to train on, 3,256 to validate and 16,281 to test.
 
-    The test population is UCI's own `adult.test`; `seed` shuffles `adult.data` into the other two.
-    The default gives groups of exactly the published sizes. `y` says "earns more than $50,000", `X`
-    holds 122 indicators, and the fourteen attributes stay in `columns` for constraints to speak of.
+    The test population is UCI's own `adult.test`.
 
-    >>> adult = load_adult()
+    Parameters
+    ----------
+    seed : int, default=3
+        Which rows of `adult.data` are to train and which to validate. The default gives groups of
+        exactly the published sizes.
+
+    Returns
+    -------
+    Splits
+        `y` says "earns more than $50,000", `X` holds 122 indicators, and the fourteen attributes stay in
+        `columns` for constraints to speak of.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> adult = rb.datasets.load_adult()
     >>> adult.train.X.shape, adult.validation.X.shape, adult.test.X.shape
     ((29305, 122), (3256, 122), (16281, 122))
     >>> black = adult.train.columns["race"] == "Black"

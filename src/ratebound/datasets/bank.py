@@ -51,15 +51,28 @@ ADDITIONAL = DataFile(
 def load_bank(folder: str | Path | None = None, seed: int = 845) -> Splits:
     """Load UCI Bank Marketing, seven tenths to train on, one to validate and two to test.
 
-    With the `folder` that `fetch_bank` filled, the later release: 41,188 rows, whose 60 features are
-    indicators of nine categories and of the quartiles of age, duration and euribor3m. Without it, the
-    earlier: 45,211 rows, whose 60 features are indicators of the same categories and of the quintiles
-    of age and duration, and six standardised numbers. `y` says "subscribed". All attributes stay in
-    `columns`, dots in names as underscores, and `age_group` is 1 to 5, by the training quintiles. The
-    default `seed` deals the later release so that saying no to all errs as published: on .1122 of the
-    training rows, .1129 of the validation and .1140 of the test rows.
+    Parameters
+    ----------
+    folder : str or Path, default=None
+        The folder that `fetch_bank` filled, for the later release: 41,188 rows, whose 60 features are
+        indicators of nine categories and of the quartiles of age, duration and euribor3m. By default the
+        earlier, which ships with the package: 45,211 rows, whose 60 features are indicators of the same
+        categories and of the quintiles of age and duration, and six standardised numbers.
+    seed : int, default=845
+        Which rows are dealt to which part. The default deals the later release so that saying no to all
+        errs as published: on .1122 of the training rows, .1129 of the validation and .1140 of the test
+        rows.
 
-    >>> bank = load_bank()
+    Returns
+    -------
+    Splits
+        `y` says "subscribed". All attributes stay in `columns`, dots in names as underscores, and
+        `age_group` is 1 to 5, by the training quintiles.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> bank = rb.datasets.load_bank()
     >>> bank.train.X.shape, bank.validation.X.shape, bank.test.X.shape
     ((31648, 60), (4521, 60), (9042, 60))
     >>> [int((bank.train.columns["age_group"] == group).sum()) for group in (1, 2, 3, 4, 5)]
@@ -77,9 +90,30 @@ def load_bank(folder: str | Path | None = None, seed: int = 845) -> Splits:
 
 
 def fetch_bank(folder: str | Path) -> Path:
-    """Fetch the later release from UCI into `folder`, checked and whole or not at all.
+    """Fetch the later release of Bank Marketing from UCI, checked and whole or not at all.
 
-    >>> load_bank(fetch_bank("data").parent).train.X.shape  # doctest: +SKIP
+    Parameters
+    ----------
+    folder : str or Path
+        Where to write it.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ConnectionError
+        If it could not be fetched.
+    ValueError
+        If UCI's file is not what it was.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> fetched = rb.datasets.fetch_bank("data")  # doctest: +SKIP
+    >>> rb.datasets.load_bank(fetched.parent).train.X.shape  # doctest: +SKIP
     (28832, 60)
     """
     try:

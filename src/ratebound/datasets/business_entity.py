@@ -25,12 +25,35 @@ FILE = DataFile(
 def load_business_entity(folder: str | Path, seed: int = 0) -> Splits:
     """Load the stand-in for Business Entity Resolution: 11,560 pairs, then 3,856 and 3,856.
 
-    The data of the published experiment is private; this has its structure. `y` says "one person", `X`
-    holds 37 similarities, standardised on the training rows. Of the columns, `country` is one of 16
-    or "other", `large_assignee` (True, False) plays the part of a chain of businesses, and `inventor`
-    numbers the person of the first mention, for splits of your own that keep persons together.
+    The data of the published experiment is private; this has its structure.
 
-    >>> load_business_entity("nowhere")
+    Parameters
+    ----------
+    folder : str or Path
+        Where patentsview_pairs.csv.gz is. It does not ship with the package;
+        its card, ``datasets/data/README.md``, says where it comes from.
+    seed : int, default=0
+        Which rows are dealt to which part. The default is as good as any.
+
+    Returns
+    -------
+    Splits
+        `y` says "one person", `X` holds 37 similarities, standardised on the training rows. Of the
+        columns, `country` is one of 16 or "other", `large_assignee` (True, False) plays the part of a
+        chain of businesses, and `inventor` numbers the person of the first mention, for splits of your
+        own that keep persons together.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not in the folder.
+    ValueError
+        If it is cut or changed.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.datasets.load_business_entity("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_pairs.csv.gz holds ...
     """

@@ -28,11 +28,22 @@ CATEGORIES = ("c_charge_degree", "race", "score_text", "sex")
 def load_compas(seed: int = 0) -> Splits:
     """Load COMPAS: 4,320 rows to train on, 617 to validate and 1,235 to test.
 
-    `y` says "arrested again within two years". `X` holds 31 features: the days between arrest and
-    screening, and indicators of the rest. The attributes stay in `columns`; the groups of the published
-    experiment are `race` "African-American" and "Caucasian", `sex` "Female" and "Male".
+    Parameters
+    ----------
+    seed : int, default=0
+        Which rows are dealt to which part. The default is as good as any.
 
-    >>> compas = load_compas()
+    Returns
+    -------
+    Splits
+        `y` says "arrested again within two years". `X` holds 31 features: the days between arrest and
+        screening, and indicators of the rest. The attributes stay in `columns`; the groups of the
+        published experiment are `race` "African-American" and "Caucasian", `sex` "Female" and "Male".
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> compas = rb.datasets.load_compas()
     >>> compas.train.X.shape, compas.validation.X.shape, compas.test.X.shape
     ((4320, 31), (617, 31), (1235, 31))
     >>> compas.feature_names[-5:]

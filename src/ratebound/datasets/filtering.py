@@ -25,12 +25,34 @@ FILE = DataFile(
 def load_filtering(folder: str | Path, seed: int = 0) -> Splits:
     """Load the stand-in for Filtering: 220,578 loans to train on, 31,511 and 63,023.
 
-    The data of the published experiment is private; this has its structure. `y` says "repaid", `X` holds
-    16 numbers as they are, for lattices, and `monotone` the signs of the four that have one. Of the
-    columns, `region` is 1 to 10, and `label_real`, from -1 to 1, is what the base model regresses on: 1
-    for every loan that was repaid, anything for the others.
+    The data of the published experiment is private; this has its structure.
 
-    >>> load_filtering("nowhere")
+    Parameters
+    ----------
+    folder : str or Path
+        Where sba_filtering.csv.gz is. It does not ship with the package;
+        its card, ``datasets/data/README.md``, says where it comes from.
+    seed : int, default=0
+        Which rows are dealt to which part. The default is as good as any.
+
+    Returns
+    -------
+    Splits
+        `y` says "repaid", `X` holds 16 numbers as they are, for lattices, and `monotone` the signs of
+        the four that have one. Of the columns, `region` is 1 to 10, and `label_real`, from -1 to 1, is
+        what the base model regresses on: 1 for every loan that was repaid, anything for the others.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not in the folder.
+    ValueError
+        If it is cut or changed.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.datasets.load_filtering("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. sba_filtering.csv.gz holds ...
     """

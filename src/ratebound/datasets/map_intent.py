@@ -34,12 +34,35 @@ FILE = DataFile(
 def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
     """Load the stand-in for Map Intent: 350,463 flights to train on, 50,066 and 100,132.
 
-    The data of the published experiment is private; this has its structure. `y` says "late", `X` holds
-    32 numbers as they are, for lattices, and `monotone` the signs of 28 of them. Of the columns,
-    `carrier` is one of ten codes, `date` a day as "2024-01-31", and `production` the decisions of a
-    few boosted trees for each carrier, grown on its training rows. It takes some seconds.
+    The data of the published experiment is private; this has its structure.
 
-    >>> load_map_intent("nowhere")
+    Parameters
+    ----------
+    folder : str or Path
+        Where flights_map_intent.csv.gz is. It does not ship with the package;
+        its card, ``datasets/data/README.md``, says where it comes from.
+    seed : int, default=0
+        Which rows are dealt to which part. The default is as good as any.
+
+    Returns
+    -------
+    Splits
+        `y` says "late", `X` holds 32 numbers as they are, for lattices, and `monotone` the signs of 28
+        of them. Of the columns, `carrier` is one of ten codes, `date` a day as "2024-01-31", and
+        `production` the decisions of a few boosted trees for each carrier, grown on its training rows.
+        That takes some seconds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not in the folder.
+    ValueError
+        If it is cut or changed.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.datasets.load_map_intent("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. flights_map_intent.csv.gz holds ...
     """

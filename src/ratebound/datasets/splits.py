@@ -23,11 +23,28 @@ Indices = npt.NDArray[np.intp]  # indices of rows
 class Splits:
     """The train, validation and test populations of one data set, with the same features.
 
-    `others` holds further populations that constraints may speak of, as in ``on="steering"``.
-    `monotone` says which features may only push the score one way, for models that can promise it.
+    Parameters
+    ----------
+    train : Population
+        The rows to train on.
+    validation : Population
+        The rows to choose by.
+    test : Population
+        The rows to judge by at the end.
+    feature_names : tuple of str
+        A name for each column of every population's `X`.
+    others : mapping of str to Population, default={}
+        Further populations that constraints may speak of, as in ``on="steering"``. Most data sets have
+        none.
+    monotone : mapping of int to int, default={}
+        Which features may only push the score one way, for models that can promise it: 1 for up, -1 for
+        down. Most data sets have none.
 
-    >>> two = Population([[0.0], [1.0]], [0, 1])
-    >>> splits = Splits(two, two, two, feature_names=("slack",), monotone={0: -1})
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> two = rb.Population([[0.0], [1.0]], [0, 1])
+    >>> splits = rb.datasets.Splits(two, two, two, feature_names=("slack",), monotone={0: -1})
     >>> [splits.feature_names[feature] for feature, sign in splits.monotone.items() if sign < 0]
     ['slack']
     """
@@ -35,9 +52,9 @@ class Splits:
     train: Population
     validation: Population
     test: Population
-    feature_names: tuple[str, ...]  # one per column of every population's X
+    feature_names: tuple[str, ...]
     others: Mapping[str, Population] = field(default_factory=dict)
-    monotone: Mapping[int, int] = field(default_factory=dict)  # feature: 1 increasing, -1 decreasing
+    monotone: Mapping[int, int] = field(default_factory=dict)
 
 
 def shuffled(rows: int, seed: int) -> Indices:

@@ -26,12 +26,34 @@ FILE = DataFile(
 def load_thresholding(folder: str | Path, seed: int = 0) -> Splits:
     """Load the stand-in for Thresholding: 70,874, 10,125 and 20,250 noisy rows, 1,814 to steer by.
 
-    The data of the published experiment is private; this has its structure. `y` says "one person": by
-    an algorithm in the three splits, by hand in ``others["steering"]``, which is whole whatever the
-    seed, as published, and has the algorithm's answers in its column `noisy_label`. `X` holds 7
-    similarities, standardised on the training rows.
+    The data of the published experiment is private; this has its structure.
 
-    >>> load_thresholding("nowhere")
+    Parameters
+    ----------
+    folder : str or Path
+        Where patentsview_noisy_steering.csv.gz is. It does not ship with the package;
+        its card, ``datasets/data/README.md``, says where it comes from.
+    seed : int, default=0
+        Which rows are dealt to which part. The default is as good as any.
+
+    Returns
+    -------
+    Splits
+        `y` says "one person": by an algorithm in the three splits, by hand in ``others["steering"]``,
+        which is whole whatever the seed, as published, and has the algorithm's answers in its column
+        `noisy_label`. `X` holds 7 similarities, standardised on the training rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not in the folder.
+    ValueError
+        If it is cut or changed.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.datasets.load_thresholding("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_noisy_steering.csv.gz holds ...
     """

@@ -14,16 +14,28 @@ from ratebound.tables.columns import Name
 class Features(Adjustable):
     """What a model may see of a table.
 
-    only : the columns it may see; None for all. A column named here is used even where it looks like an
-        id or never varies.
-    exclude : columns it may not see.
-    categorical : columns that hold categories, also where these are numbers, such as postcodes.
+    Parameters
+    ----------
+    only : sequence of str or int, default=None
+        The columns it may see. One that is named here is used even where it looks like an id or never
+        varies. By default all columns, less those that look so.
+    exclude : sequence of str or int, default=()
+        Columns it may not see; promises may still speak of them. By default none.
+    categorical : sequence of str or int, default=()
+        Columns that hold categories, also where these are numbers, such as postcodes. By default numbers
+        are numbers and texts are categories.
 
-    >>> import pandas
+    Examples
+    --------
+    >>> import pandas, ratebound as rb
     >>> people = pandas.DataFrame({"age": [20, 40, 30], "postcode": [101, 202, 101]})
-    >>> from ratebound.tables.fitting import fit_encoding
-    >>> fit_encoding(people, features=Features(categorical=["postcode"])).names
-    ['age', 'postcode == 101', 'postcode == 202']
+    >>> print(rb.inspect(people, features=rb.Features(categorical=["postcode"])))
+    the table: 3 rows
+    <BLANKLINE>
+    Column    Holds    Missing  Distinct  Examples    What is done
+    ──────────────────────────────────────────────────────────────
+    age       numbers        0         3  20, 40, 30  a number
+    postcode  numbers        0         2  101, 202    categories
     """
 
     only: Sequence[Name] | None = None
@@ -37,7 +49,23 @@ class Features(Adjustable):
                 raise TypeError(f"{field.name} takes a list of columns, as in ['age'], got {given!r}")
 
     def chosen(self, columns: Sequence[Name]) -> list[Name]:
-        """Those of a table's columns that the model may see; an unknown one is an error."""
+        """Those of a table's columns that the model may see.
+
+        Parameters
+        ----------
+        columns : sequence of str or int
+            The table's columns.
+
+        Returns
+        -------
+        list
+            Some of them, in order.
+
+        Raises
+        ------
+        ValueError
+            If a column is named that is not there, or both to be seen and not to be.
+        """
         for name in (*(self.only or ()), *self.exclude, *self.categorical):
             if name not in columns:
                 there = ", ".join(map(str, columns))

@@ -31,13 +31,36 @@ SHOWN, LONGEST = 3, 12  # examples of a column, and letters of each
 
 @dataclass(frozen=True)
 class Inspection:
-    """What will be done with each column of a table. Print it, or take it as a dictionary or a page."""
+    """What will be done with each column of a table. Print it, or take it as a dictionary or a page.
 
-    name: str  # of the table
+    `inspect` makes it.
+
+    Parameters
+    ----------
+    name : str
+        What the table is called.
+    rows : int
+        The number of its rows.
+    treatments : tuple of Treatment
+        For each column what it holds, how many values are missing and distinct, and what is done.
+    examples : tuple of tuple of str
+        A few values of each column.
+    notices : tuple of str, default=()
+        What was found out when a file was read, such as its separator. By default nothing.
+
+    Examples
+    --------
+    >>> import pandas, ratebound as rb
+    >>> found = rb.inspect(pandas.DataFrame({"age": [20, 40, 30]}))
+    >>> found, found.treatments[0].words
+    (Inspection(3 rows, 1 columns), 'a number')
+    """
+
+    name: str
     rows: int
     treatments: tuple[Treatment, ...]
-    examples: tuple[tuple[str, ...], ...]  # a few values of each column
-    notices: tuple[str, ...] = ()  # what was found out when a file was read
+    examples: tuple[tuple[str, ...], ...]
+    notices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = aligned([HEADS, *self._cells()], right=[2, 3])
@@ -50,7 +73,13 @@ class Inspection:
         return tag("div", tag("p", f"{self.name}: {self.rows:,} rows"), _table(self._cells()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only: texts, truth values, numbers and None."""
+        """The same as plain types: texts, truth values, numbers and None.
+
+        Returns
+        -------
+        dict
+            The table's name, rows and notices, and a dictionary for each column.
+        """
         columns = [
             treatment_to_json(treatment) | {"examples": list(examples)}
             for treatment, examples in zip(self.treatments, self.examples, strict=True)
@@ -59,7 +88,13 @@ class Inspection:
         return {**found, "columns": columns}
 
     def save_html(self, path: str | Path) -> None:
-        """Write a page that needs nothing else."""
+        """Write a page that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
         title = f"Columns of {self.name}"
         body = tag("main", tag("h1", title), Markup(self._repr_html_()), style="padding: 2em")
         write_whole(path, document(title, body).encode())
@@ -72,15 +107,33 @@ class Inspection:
 def inspect(
     X: Any, features: Features | Sequence[Name] | None = None, label: Name | None = None
 ) -> Inspection:
-    """What will be done with each column of a table or a file: read, encoded or left out, and why.
+    """Show what will be done with each column of a table: read, encoded or left out, and why.
 
-    Of a population, such as `rb.Parquet(...)`, it shows the columns that a model or constraints see; if
-    that is on disk, it goes through all rows once.
-    `features` is what `RateConstrainedClassifier` takes, and `label` the column of labels, if there is.
+    Parameters
+    ----------
+    X : DataFrame, array, Population, str or Path
+        A table, or a file with one. Of a population, such as `Parquet`, it shows the columns that a
+        model or constraints see; if that is on disk, it goes through all rows once.
+    features : Features or sequence, default=None
+        What the model may see, as `RateConstrainedClassifier` takes it. By default all columns.
+    label : str or int, default=None
+        The column of labels. By default there is none among the columns.
 
-    >>> import pandas
+    Returns
+    -------
+    Inspection
+        To be printed, or shown in a notebook.
+
+    Raises
+    ------
+    ValueError
+        If `label` or `features` name a column that is not there.
+
+    Examples
+    --------
+    >>> import pandas, ratebound as rb
     >>> people = pandas.DataFrame({"age": [20, 40, 30], "sex": ["Female", "Male", None]})
-    >>> print(inspect(people.assign(country="NO")))
+    >>> print(rb.inspect(people.assign(country="NO")))
     the table: 3 rows
     <BLANKLINE>
     Column   Holds    Missing  Distinct  Examples      What is done

@@ -46,13 +46,6 @@ class StoredTable:
 class Parquet(Population):
     """Rows in Parquet files, larger than memory if need be, wherever a population stands.
 
-    `paths` are files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a
-    column of each key. `label` and `weight` are columns. The model sees the `features`; constraints may
-    speak of these and of `columns`. Each is by default all columns that have no other role. `positive`
-    and `classes` are as for `rb.Population`; rows without a label are an error, unless `drop_unlabelled`
-    leaves them out. `memory` is how many bytes the features may take that are
-    read at a time; besides them a label, and where there is one a weight, of every row is kept.
-
     A CSV is converted to Parquet once, beside it as rows.csv.parquet or in the folder `into`, and again
     where it has changed.
 
@@ -60,11 +53,41 @@ class Parquet(Population):
     `memory` holds, and through their rows in a new order again. So write files with row groups of some
     hundred thousand rows. In a group of several processes each of them reads its own row groups.
 
-    >>> import pyarrow, pyarrow.parquet, tempfile
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        Files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a column of
+        each key.
+    label : str, default=None
+        The column of labels. By default there are none, which is enough for rates that need none.
+    features : sequence of str, default=None
+        The columns that the model sees; constraints may speak of them too. By default all columns that
+        have no other role.
+    columns : sequence of str, default=None
+        Columns that constraints speak of. By default all that have no other role.
+    weight : str, default=None
+        The column with how many rows each row stands for. By default each counts once.
+    positive : str, bool, int or float, default=None
+        Which label is yes, as for `Population`.
+    classes : sequence, default=None
+        What labels may be, as for `Population`.
+    drop_unlabelled : bool, default=False
+        Whether to leave out rows without a label. By default they are an error, since nobody should lose
+        rows unawares.
+    memory : int, default=2**30
+        How many bytes the features may take that are read at a time. By default a gibibyte, which most
+        machines have to spare. Besides them a label, and where there is one a weight, of every row is
+        kept.
+    into : str or Path, default=None
+        The folder for what CSVs are converted to. By default it is written beside each CSV.
+
+    Examples
+    --------
+    >>> import pyarrow, pyarrow.parquet, tempfile, ratebound as rb
     >>> table = pyarrow.table({"age": [25, 40, 61], "sex": ["F", "M", "F"], "repaid": [0, 1, 1]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
-    ...     Parquet(f"{folder}/*.parquet", label="repaid", features=["age"], columns=["sex"])
+    ...     rb.Parquet(f"{folder}/*.parquet", label="repaid", features=["age"], columns=["sex"])
     Parquet(3 rows, 2 positive, columns age, sex)
     """
 
@@ -164,7 +187,10 @@ class Parquet(Population):
     def in_memory(self) -> Population:
         """A plain population with all its rows.
 
-        Its `X` is a table of PyArrow, or what the encoding makes of it.
+        Returns
+        -------
+        Population
+            Its `X` is a table of PyArrow, or what the encoding makes of it.
         """
         arrow = import_extra("pyarrow", NEEDS, "parquet")
         parts = list(self.pieces(self.columns_read, inputs=True))
@@ -214,11 +240,23 @@ class Parquet(Population):
 
     @cached_property
     def digest(self) -> str:
+        """A digest of the files and of which rows are chosen, by which the same rows are known again."""
         chosen = b"" if self._mask is None else np.packbits(self._mask).tobytes()
         return hashlib.sha256(self.groups.digest.encode() + chosen).hexdigest()
 
     def read_column(self, name: str) -> Any:
-        """A whole column, as PyArrow has it."""
+        """A whole column, as PyArrow has it.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        pyarrow.ChunkedArray
+            Its values.
+        """
         arrow = import_extra("pyarrow", NEEDS, "parquet")
         units = [unit for unit, rows in enumerate(self.unit_sizes.tolist()) if rows]
         return arrow.chunked_array([c for u in units for c in self._read(u, [name])[name].chunks])
@@ -244,7 +282,18 @@ class Parquet(Population):
         return seen
 
     def only(self, rows: Array) -> Population:
-        """The population of these rows, given as a mask, or by their indices in order; still on disk."""
+        """The population of some of the rows, still on disk.
+
+        Parameters
+        ----------
+        rows : array
+            A truth value for each row, or indices that only grow.
+
+        Returns
+        -------
+        Population
+            These rows.
+        """
         chosen = np.zeros(self.size, dtype=bool)
         try:
             chosen[rows] = True
