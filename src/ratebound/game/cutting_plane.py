@@ -23,10 +23,20 @@ from ratebound.game.players import Averaging, Multipliers, Player
 class CuttingPlane(Player):
     """Moves to the multipliers where the fits so far give the least information, for `rb.Oracle`.
 
-    `radius` bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
-    `smoothing`, from 0 up to 1, says how close the next multipliers stay to the best so far.
+    Parameters
+    ----------
+    radius : float, default=100.0
+        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
+        At the default a rate that is one point off costs as much as getting all rows wrong.
+    smoothing : float, default=0.5
+        How close the next multipliers stay to the best so far, from 0 up to 1. The default goes half the
+        way, since bounds by few fits lead far astray.
 
-    >>> CuttingPlane().next(np.array([[0.1, 0.2], [0.5, -0.2]]), np.array([[1.0, 0.0], [1.0, 100.0]]))
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> values = np.array([[0.1, 0.2], [0.5, -0.2]])  # the objective and violation of two fits
+    >>> rb.CuttingPlane().next(values, np.array([[1.0, 0.0], [1.0, 100.0]]))
     array([1. , 0.5])
     """
 
@@ -45,7 +55,20 @@ class CuttingPlane(Player):
         return self.radius
 
     def start(self, constraints: int, **_: Any) -> Multipliers:
-        """Start with all weight on the objective; there is one setting."""
+        """Start with all weight on the objective; there is one setting.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        **_ : object
+            What other players need.
+
+        Returns
+        -------
+        Multipliers
+            The first weights, (1, 1+m).
+        """
         weights = np.eye(1 + constraints)[:1]
         return Multipliers(weights, weights)
 
@@ -57,7 +80,20 @@ class CuttingPlane(Player):
         return Multipliers(weights, weights)
 
     def next(self, values: Array, tried: Array) -> Array:
-        """The next weights (1+m,), after fits with `values` (N, 1+m) answered `tried` (N, 1+m)."""
+        """The weights to try next.
+
+        Parameters
+        ----------
+        values : array of shape (N, 1+m)
+            The objective and violations of the fits so far.
+        tried : array of shape (N, 1+m)
+            The weights that each of them answered.
+
+        Returns
+        -------
+        array of shape (1+m,)
+            The next weights.
+        """
         prices = elastic(values, self.radius).weights
         best = tried[np.argmax(lower_bounds(values, tried))]
         at_last = values @ tried[-1]

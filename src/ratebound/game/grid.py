@@ -22,7 +22,19 @@ class Grid(ExternalRegret):
     `radius`, since prices differ by orders of magnitude. A low-discrepancy sequence divides each sum
     among the constraints. `rb.Oracle` answers all points in one round, in parallel.
 
-    >>> Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
+    Parameters
+    ----------
+    points : int, default=32
+        The number of points, each of which takes a fit. The default is enough for a few constraints;
+        many are better served by a player that moves.
+    radius : float, default=10.0
+        The largest sum of the multipliers, in units of the objective. Fixed points far out would be
+        spent on models that do nothing but keep promises, so it is less than what players may reach.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
     [0.0, 0.001, 0.1, 10.0]
     """
 
@@ -50,7 +62,26 @@ class Grid(ExternalRegret):
         rounds: int | None = None,
         bound: float | None = None,
     ) -> Multipliers:
-        """The multipliers of every point, (points, 1+m)."""
+        """The multipliers of every point.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        settings : int, default=None
+            Not used: each point is a setting.
+        like : array, default=None
+            An array whose kind and device to use. By default NumPy's.
+        rounds : int, default=None
+            Not used: the points do not move.
+        bound : float, default=None
+            Not used, either.
+
+        Returns
+        -------
+        Multipliers
+            The weights, (points, 1+m).
+        """
         from scipy.stats import qmc
 
         state = np.zeros((self.points, constraints))
@@ -64,5 +95,18 @@ class Grid(ExternalRegret):
         return Multipliers(self._weights(state), state)
 
     def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
-        """The same multipliers, for any violations."""
+        """The same multipliers, for any violations.
+
+        Parameters
+        ----------
+        multipliers : Multipliers
+            Where it is.
+        violations : array of shape (..., m)
+            Not used.
+
+        Returns
+        -------
+        Multipliers
+            The same.
+        """
         return multipliers

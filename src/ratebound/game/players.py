@@ -41,17 +41,65 @@ LearningRate = float | Sequence[float] | Literal["theorem"]
 
 @dataclass(frozen=True)
 class Multipliers:
-    """The state of a λ-player between steps."""
+    """The state of a λ-player between steps.
 
-    weights: Array  # (..., 1+m): of the objective, then of each constraint
-    state: Array  # λ itself (..., m), or the swap matrix (..., 1+m, 1+m)
-    moments: tuple[Array, Array] | None = None  # Adam's
+    Parameters
+    ----------
+    weights : array of shape (..., 1+m)
+        How much the objective counts, then each constraint.
+    state : array
+        λ itself (..., m), or the swap matrix (..., 1+m, 1+m).
+    moments : tuple of two arrays, default=None
+        Adam's. By default none, as before the first step.
+    steps : int, default=0
+        How many were taken. By default none.
+    rate : array or float, default=0.0
+        The learning rate, one per setting if there are several. By default 0, as of players without
+        steps.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.SwapRegret().start(constraints=1).weights
+    array([0.5, 0.5])
+    """
+
+    weights: Array
+    state: Array
+    moments: tuple[Array, Array] | None = None
     steps: int = 0
-    rate: Array | float = 0.0  # the learning rate, one per setting if there are several
+    rate: Array | float = 0.0
 
 
 class Player(Adjustable, ABC):
-    """A player of λ: what it sees, how it starts and moves, and how its iterates are averaged."""
+    """A player of λ: what it sees, how it starts and moves, and how its iterates are averaged.
+
+    The base of all players, and of your own: subclass it with `start` and `step`.
+
+    Attributes
+    ----------
+    watches : {"rates", "proxies"}
+        What `step` sees: true rates, or what the model descends.
+    averaging : {"alike", "by objective", "all fits"}
+        How `average` weighs its iterates.
+    by_fits : bool
+        Whether it needs the whole fits of an oracle.
+    fits : int or None
+        The number of rounds with an oracle; None for any number.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> class Fixed(rb.Player):
+    ...     def start(self, constraints, *, settings=None, **_):
+    ...         weights = np.ones((settings or 1, 1 + constraints))
+    ...         return rb.Multipliers(weights, weights)
+    ...
+    ...     def step(self, multipliers, violations):
+    ...         return multipliers
+    >>> Fixed().start(constraints=2).weights
+    array([[1., 1., 1.]])
+    """
 
     watches: ClassVar[Literal["rates", "proxies"]] = "rates"  # what `step` sees
     averaging: ClassVar[Averaging] = "alike"
@@ -74,7 +122,18 @@ class Player(Adjustable, ABC):
         return False
 
     def bound(self, sizes: Array) -> float:
-        """The bound it needs, given bounds (m,) on each violation it sees: their 2-norm."""
+        """The bound it needs on all violations, given one on each: their 2-norm.
+
+        Parameters
+        ----------
+        sizes : array of shape (m,)
+            What bounds each violation it sees.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return float(np.linalg.norm(sizes))
 
     @abstractmethod
@@ -87,22 +146,74 @@ class Player(Adjustable, ABC):
         rounds: int | None = None,
         bound: float | None = None,
     ) -> Multipliers:
-        """The first multipliers, for `settings` side by side if given.
+        """The first multipliers.
 
-        `like` is an array whose kind and device to use. The theorems' step sizes need `rounds` and
-        `bound`, a bound on the size of the violations.
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        settings : int, default=None
+            How many to play side by side. By default one, without an axis of its own.
+        like : array, default=None
+            An array whose kind and device to use. By default NumPy's.
+        rounds : int, default=None
+            How many there will be; needed for the theorems' step sizes only.
+        bound : float, default=None
+            What bounds the size of the violations; needed for these only, too.
+
+        Returns
+        -------
+        Multipliers
+            The state before the first step.
         """
 
     @abstractmethod
     def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
-        """Multipliers after seeing violations (..., m), feasible where <= 0."""
+        """Multipliers after seeing violations.
+
+        Parameters
+        ----------
+        multipliers : Multipliers
+            Those the violations answer.
+        violations : array of shape (..., m)
+            Of each constraint, feasible where <= 0.
+
+        Returns
+        -------
+        Multipliers
+            The next.
+        """
 
     def after(self, multipliers: Multipliers, answers: Answers) -> Multipliers:
-        """Multipliers after an oracle's answers: a step by the violations of the best answer."""
+        """Multipliers after an oracle's answers: a step by the violations of the best answer.
+
+        Parameters
+        ----------
+        multipliers : Multipliers
+            Those the last fit answers.
+        answers : Answers
+            All fits so far, with their `values` and the weights they `tried`.
+
+        Returns
+        -------
+        Multipliers
+            The next.
+        """
         return self.step(multipliers, answers.values[answers.best(multipliers.weights), 1:])
 
     def tiled(self, times: int) -> Player:
-        """The player with all its settings repeated `times` times in sequence."""
+        """The player with all its settings repeated in sequence.
+
+        Parameters
+        ----------
+        times : int
+            How many times.
+
+        Returns
+        -------
+        Player
+            One with that many times the settings.
+        """
         raise ValueError(f"{self!r} plays the settings it has, and no others")
 
 
@@ -134,7 +245,22 @@ class Ascending(Player):
 
     @abstractmethod
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        """The step size of the player's theorem, for violations bounded by `bound`."""
+        """The step size of the player's theorem.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        rounds : int
+            How many there will be, T.
+        bound : float
+            What bounds the violations, B.
+
+        Returns
+        -------
+        float
+            The step size.
+        """
 
     @abstractmethod
     def _initial_state(self, constraints: int) -> Array:
@@ -193,7 +319,23 @@ class Ascending(Player):
 class ExternalRegret(Ascending):
     """Projected gradient ascent on the true rates, within the 1-norm ball of `radius` (Algorithm 4).
 
-    >>> player = ExternalRegret(learning_rate=0.5, optimizer="sgd")
+    Parameters
+    ----------
+    learning_rate : float, sequence of float or "theorem", default=0.01
+        The size of a step; several mean several settings, played side by side. The default suits Adam's
+        steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
+        number of rounds and a bound on violations at the start.
+    optimizer : {"adam", "sgd"}, default="adam"
+        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
+        tuning; the theorems are of "sgd".
+    radius : float, default=100.0
+        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
+        At the default a rate that is one point off costs as much as getting all rows wrong.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> player = rb.ExternalRegret(learning_rate=0.5, optimizer="sgd")
     >>> multipliers = player.start(constraints=2)
     >>> player.step(multipliers, np.array([0.2, -0.1])).weights
     array([1. , 0.1, 0. ])
@@ -210,7 +352,22 @@ class ExternalRegret(Ascending):
         return self.radius
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        """R / (B √(2T)), where B bounds the 2-norm of the violations."""
+        """The step size R / (B √(2T)), where B bounds the 2-norm of the violations.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        rounds : int
+            How many there will be, T.
+        bound : float
+            What bounds the violations, B.
+
+        Returns
+        -------
+        float
+            The step size.
+        """
         return self.radius / (bound * math.sqrt(2 * rounds))
 
     def _initial_state(self, constraints: int) -> Array:
@@ -231,7 +388,23 @@ class ExternalRegret(Ascending):
 class Lagrangian(ExternalRegret):
     """Like `ExternalRegret`, but it sees the proxies: both players relaxed (Algorithm 5, the baseline).
 
-    >>> Lagrangian(learning_rate=0.001).watches
+    Parameters
+    ----------
+    learning_rate : float, sequence of float or "theorem", default=0.01
+        The size of a step; several mean several settings, played side by side. The default suits Adam's
+        steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
+        number of rounds and a bound on violations at the start.
+    optimizer : {"adam", "sgd"}, default="adam"
+        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
+        tuning; the theorems are of "sgd".
+    radius : float, default=100.0
+        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
+        At the default a rate that is one point off costs as much as getting all rows wrong.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Lagrangian(learning_rate=0.001).watches
     'proxies'
     """
 
@@ -242,11 +415,25 @@ class Lagrangian(ExternalRegret):
 class SwapRegret(Ascending):
     """Multiplicative updates of a left-stochastic matrix, whose fixed point is λ (Algorithm 3).
 
-    The matrix starts uniform, as in the paper, so the objective starts with weight 1/(m+1). Set
-    `objective_weight` to start with another weight. With ``optimizer="adam"`` the theorem does not
-    apply: the swap-regret bound is proved for "sgd" only.
+    With ``optimizer="adam"`` the theorem does not apply: the swap-regret bound is proved for "sgd" only.
 
-    >>> player = SwapRegret(learning_rate=1.0, optimizer="sgd")
+    Parameters
+    ----------
+    learning_rate : float, sequence of float or "theorem", default=0.01
+        The size of a step; several mean several settings, played side by side. The default suits Adam's
+        steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
+        number of rounds and a bound on violations at the start.
+    optimizer : {"adam", "sgd"}, default="adam"
+        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
+        tuning; the theorems are of "sgd".
+    objective_weight : float, default=None
+        The weight the objective starts with, between 0 and 1; the constraints share the rest. By default
+        the matrix starts uniform, as in the paper, so it is 1/(m+1).
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> player = rb.SwapRegret(learning_rate=1.0, optimizer="sgd")
     >>> multipliers = player.start(constraints=1)
     >>> multipliers.weights
     array([0.5, 0.5])
@@ -264,11 +451,37 @@ class SwapRegret(Ascending):
             check_number("objective_weight", self.objective_weight, above=0, below=1)
 
     def bound(self, sizes: Array) -> float:
-        """The largest of the bounds on violations."""
+        """The largest of the bounds on violations.
+
+        Parameters
+        ----------
+        sizes : array of shape (m,)
+            What bounds each violation it sees.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return float(sizes.max())
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        """√((m+1) ln(m+1) / (T B²)), where B bounds the largest violation."""
+        """The step size √((m+1) ln(m+1) / (T B²)), where B bounds the largest violation.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        rounds : int
+            How many there will be, T.
+        bound : float
+            What bounds the violations, B.
+
+        Returns
+        -------
+        float
+            The step size.
+        """
         size = constraints + 1
         return math.sqrt(size * math.log(size) / (rounds * bound**2))
 

@@ -18,12 +18,31 @@ from ratebound.game.trace import Trace
 class Rules(Adjustable):
     """What the model minimizes, and how rates are estimated from batches.
 
-    `loss` relaxes the objective and `proxy` the constraints: "hinge", "logistic" or "sigmoid".
-    `estimate` is "running" (means over about the last `window` rows of each group) or "unbiased".
-    `threshold_rate` is the learning rate of thresholds that are learned with the model. Each pass takes
-    the rows in a new order, or without `shuffle` in the order they are in.
+    Parameters
+    ----------
+    loss : {"hinge", "logistic", "sigmoid"}, default="logistic"
+        What stands in for decisions in the objective, which has to have a slope. The logistic loss makes
+        scores that are log odds where nothing is promised.
+    proxy : {"hinge", "logistic", "sigmoid"}, default="logistic"
+        What stands in for them in the constraints. By default the same as in the objective, so that both
+        are in one unit.
+    estimate : {"running", "unbiased"}, default="running"
+        How the rates that the λ-player sees are read off batches: as means over about the last `window`
+        rows of each group, or from each batch alone. Running means are the default since a batch holds
+        few rows of a rare group, or none.
+    window : int, default=64
+        Over about how many rows of a group running means are taken. More are steadier and later.
+    threshold_rate : float, default=0.01
+        The learning rate of thresholds that are learned with the model, by Adam; the default is the
+        λ-players' own.
+    shuffle : bool, default=True
+        Whether each pass takes the rows in a new order, which is safer where rows are sorted. Without it
+        they come in the order they are in.
 
-    >>> Rules(proxy="hinge").loss
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Rules(proxy="hinge").loss
     'logistic'
     """
 
@@ -50,7 +69,16 @@ class Folds(Adjustable):
     multipliers. The λ-player, and the objectives and violations of a trace, see the scores out of fold;
     its models are those of all rows.
 
-    >>> Folds(count=4)
+    Parameters
+    ----------
+    count : int, default=5
+        The number of folds, at least 2. More leave each model more rows, and take more time; the
+        default leaves it four fifths.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Folds(count=4)
     Folds(count=4)
     """
 
@@ -62,18 +90,31 @@ class Folds(Adjustable):
 
 @dataclass(frozen=True)
 class Keep(Adjustable):
-    """Which iterates a trace keeps: one per `every` rounds, or one per "epoch".
+    """Which iterates a trace keeps.
 
-    They are spaced out to keep at most `at_most` iterates of each setting. `frontier` drops iterates
-    that another iterate of the same setting beats or equals in the objective and every constraint.
+    With a `folder`, a game that was interrupted and is played again, with the same rows and the same
+    settings, goes on from its file, and gives what it would have given; a finished game is read, unless
+    it was over within seconds. Linear models and networks go on; others, whose rounds are long, begin an
+    unfinished game anew.
 
-    With a `folder`, what is kept is also written there every ten seconds while the game is played, in a
-    file of its own for each game. A game that was interrupted and is played again, with the same rows
-    and the same settings, goes on from its file, and gives what it would have given; a finished game is
-    read, unless it was over within seconds. Linear models and networks go on; others, whose rounds are
-    long, begin an unfinished game anew.
+    Parameters
+    ----------
+    every : int or "epoch", default="epoch"
+        Keep one iterate after so many rounds, or after each pass over the rows. A pass is the default,
+        since judging an iterate takes a look at all rows too.
+    at_most : int, default=1000
+        Space iterates out to keep no more of each setting, so that a long game stays within memory.
+    frontier : bool, default=False
+        Whether to drop iterates that another one of the same setting beats or equals in the objective
+        and every constraint. By default all stay, as averages and duality gaps need them.
+    folder : str or path, default=None
+        Also write what is kept there, every ten seconds while the game is played, in a file of its own
+        for each game. By default nothing is written.
 
-    >>> Keep(every=10).at_most
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Keep(every=10).at_most
     1000
     """
 
@@ -92,10 +133,19 @@ class Keep(Adjustable):
 class Stop(Adjustable):
     """When to end early and return the trace so far.
 
-    The game ends after `max_time` seconds, or once `when` returns True. `when` is a function of the
-    trace so far, and is called whenever iterates are kept.
+    Parameters
+    ----------
+    max_time : float, default=None
+        The seconds after which the game ends. By default it takes the time its rounds take, so that the
+        same call gives the same trace.
+    when : callable, default=None
+        A function from the trace so far to whether to end; it is called whenever iterates are kept. By
+        default there is none.
 
-    >>> Stop(max_time=60).when is None
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Stop(max_time=60).when is None
     True
     """
 

@@ -58,8 +58,18 @@ class Scorer(ABC):
     To deploy models of your own, subclass it, give it a `kind`, `scores`, and where it has anything to
     remember beside the parameters `describe` and `read`; then register it, so that files can be loaded.
 
-    >>> @register_scorer
-    ... class Distance(Scorer):
+    Attributes
+    ----------
+    kind : str
+        Its name in files.
+    tables : bool
+        Whether it reads tables as they were given, or arrays of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> @rb.register_scorer
+    ... class Distance(rb.Scorer):
     ...     kind = "distance from a point"
     ...
     ...     def scores(self, parameters, X):
@@ -73,34 +83,117 @@ class Scorer(ABC):
 
     @abstractmethod
     def scores(self, parameters: Array, X: Any) -> Array:
-        """Scores (M, n) of M models (M, P) on n rows; a model says yes where they are at least 0.
+        """Scores of models on rows; a model says yes where they are at least 0.
 
-        With D > 2 classes they are (M, D, n), and a model decides the class whose score is largest.
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of M models.
+        X : array or table
+            The rows.
+
+        Returns
+        -------
+        array of shape (M, n)
+            With D > 2 classes they are (M, D, n), and a model decides the class whose score is largest.
         """
 
     def width(self, parameters: Array) -> int | None:
-        """How many features these models take, where that is known."""
+        """How many features these models take, where that is known.
+
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of the models.
+
+        Returns
+        -------
+        int or None
+            None where it is not known.
+        """
         return None
 
     def kept(self, parameters: Array) -> tuple[Scorer, Array]:
-        """The scorer and parameters that these models need, without what only others do."""
+        """The scorer and parameters that these models need, without what only others do.
+
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of the models.
+
+        Returns
+        -------
+        tuple of Scorer and array
+            Which give the same scores.
+        """
         return self, parameters
 
     def beside(self, other: Any, parameters: Array) -> tuple[Scorer, Array]:
-        """One scorer for its models and those of another of its kind, whose `parameters` it renames."""
+        """One scorer for its models and those of another of its kind.
+
+        Parameters
+        ----------
+        other : Scorer
+            The other.
+        parameters : array of shape (M, P)
+            Those of the other's models.
+
+        Returns
+        -------
+        tuple of Scorer and array
+            The scorer for both, and what the other's parameters are to it.
+        """
         return self, parameters
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What `read` needs to make it again, as plain JSON and arrays."""
+        """What `read` needs to make it again.
+
+        Returns
+        -------
+        tuple of dict
+            Plain JSON, and arrays by name.
+        """
         return {}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> Scorer:
-        """The scorer that `describe` described. What a file says is to be checked, not believed."""
+        """The scorer that `describe` described. What a file says is to be checked, not believed.
+
+        Parameters
+        ----------
+        saved : Saved
+            Its `description`, its `arrays`, the models' `parameters`, and what the caller of `load`
+            gave.
+
+        Returns
+        -------
+        Scorer
+            Which gives the same scores.
+        """
         return cls()
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        """Scores (n, M), or (n, M, D), of these models as nodes of a graph; `features` are (n, d)."""
+        """Write the scores of these models as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        graph : Graph
+            Calling it adds a node and gives the name of its output.
+        parameters : array of shape (M, P)
+            Those of the models.
+        features : str
+            The name of the input, (n, d).
+
+        Returns
+        -------
+        str
+            The name of the scores, (n, M), or (n, M, D).
+
+        Raises
+        ------
+        ValueError
+            Unless a subclass says how.
+        """
         raise ValueError(
             f"to_onnx cannot write models of kind {self.kind!r}: their scorer, {type(self).__name__}, "
             "has no to_graph. It writes linear models, lattices, boosted trees and plain chains of "
@@ -124,8 +217,33 @@ Kind = TypeVar("Kind", bound=type[Scorer])
 def register_scorer(scorer: Kind) -> Kind:
     """Make a class of scorers known, so that `rb.load` can read its models; usable as a decorator.
 
-    A class of the same name and module takes the place of the one before it, as it does when a cell of a
-    notebook is run again; any other class needs a `kind` of its own.
+    Parameters
+    ----------
+    scorer : type
+        A subclass of `Scorer`. It takes the place of one of the same name and module, as it does when a
+        cell of a notebook is run again; any other class needs a `kind` of its own.
+
+    Returns
+    -------
+    type
+        The same class.
+
+    Raises
+    ------
+    ValueError
+        If another class has its `kind`.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> @rb.register_scorer
+    ... class Always(rb.Scorer):
+    ...     kind = "always the same"
+    ...
+    ...     def scores(self, parameters, X):
+    ...         return np.repeat(parameters, len(X), axis=1)
+    >>> Always().scores(np.array([[0.5]]), np.zeros((2, 3)))
+    array([[0.5, 0.5]])
     """
     known = _of_kind(scorer.kind)
     if known is not None and _called(known) != _called(scorer):
