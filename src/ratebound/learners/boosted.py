@@ -29,18 +29,34 @@ from ratebound.problem.population import Population
 
 @dataclass(frozen=True)
 class Boosted(Learner):
-    """Boosted trees as an LGBMClassifier or an XGBClassifier describes them, or by a library's name.
-
-    The estimator is read, never fitted or changed; its objective gives way to the game's, its number
-    of trees to `rounds` where `play` is given them. `categorical` lists the features that hold codes of
-    categories; categorical columns of a pandas table are recognised. NaN means missing. The player is
-    `Boosted.player`, unless `play` is given another.
+    """Boosted trees, LightGBM's or XGBoost's: each round of the game grows the next tree.
 
     Inside `xgboost.collective`, several processes grow the same XGBoost trees, each on its own share of
     the rows.
 
-    >>> Boosted("lightgbm").rounds
+    Parameters
+    ----------
+    model : str, LGBMClassifier or XGBClassifier, default="lightgbm"
+        The estimator, or "lightgbm" or "xgboost" for one with its defaults. It is read, never fitted or
+        changed; its objective gives way to the game's, its number of trees to `rounds` where `rb.play`
+        is given them.
+    categorical : list of int, default=()
+        The features that hold codes of categories. Categorical columns of a pandas table are recognised,
+        and `RateConstrainedClassifier` finds them. NaN means missing.
+
+    Raises
+    ------
+    ImportError
+        If the library is not installed: ``ratebound[lightgbm]`` or ``ratebound[xgboost]``.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Boosted("lightgbm").rounds
     100
+    >>> from lightgbm import LGBMClassifier
+    >>> rb.Boosted(LGBMClassifier(n_estimators=30, num_leaves=7)).rounds
+    30
     """
 
     model: Any = "lightgbm"
@@ -82,7 +98,22 @@ class Boosted(Learner):
         return replace(self, categorical=tuple(self.categorical) or tuple(codes))
 
     def start(self, rows: Rows, settings: int, seed: int) -> BoostedFit:
-        """Ensembles at work on these rows, array or table; weights may move the bins of features."""
+        """Ensembles at work on these rows, array or table; weights may move the bins of features.
+
+        Parameters
+        ----------
+        rows : Rows
+            A population, or a compiled problem.
+        settings : int
+            How many ensembles grow side by side.
+        seed : int
+            Of all that trees leave to chance.
+
+        Returns
+        -------
+        Fit
+            The ensembles, before their first tree.
+        """
         kind = LIBRARIES[_library_of(self.model)]
         readable = _readable(rows.inputs, kind)
         recipe = self._recipe.on(self.categorical, seed, rows.decisions)

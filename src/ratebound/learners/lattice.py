@@ -28,26 +28,55 @@ SMALLEST = 2.0**-100  # and so does one over the differences of values from this
 
 @dataclass(frozen=True)
 class Lattice(Network):
-    """An ensemble of `lattices` small lattices, each over `rank` features chosen at random.
+    """An ensemble of small lattices, each over some features chosen at random; monotone if asked.
 
-    Features are numbers, or whole-number codes where named in `categorical`; NaN means missing, with a
-    value of its own. `monotone` says of numbers whether the score rises (1) or falls (-1) with them, by
-    their place, or in `RateConstrainedClassifier` by their columns' names as in ``{"income": 1}``, and
-    `orders` of categories which pairs (a, b) have a score of a at most that of b, everything else
-    being equal; after every step the parameters are moved to the nearest that keep this. A missing
-    value may score anything. `output_bounds` keep scores between two numbers. `keypoints` are how many
-    places a calibrator may bend at. Several learning rates, of the calibrators, are several settings,
-    trained side by side; values of lattices take steps ten times as long. With more than two classes
-    there is such an ensemble for each, and nothing can be monotone: the largest score decides.
+    After every step the parameters are moved to the nearest that keep the shape promised. With more than
+    two classes there is such an ensemble for each, and nothing can be monotone: the largest score
+    decides. ``docs/lattices.md`` says what the model is. Needs ``ratebound[torch]``.
 
-    >>> import ratebound as rb
+    Parameters
+    ----------
+    lattices : int, default=50
+        How many lattices; the default is the paper's for 16 features.
+    rank : int, default=6
+        Features of each, at most 12: a lattice has 2^rank values. The default is the paper's.
+    keypoints : int, default=50
+        How many places the calibrator of a number may bend at, quantiles of the training rows.
+    monotone : mapping of int or str to int, default={}
+        Of numbers, whether the score rises (1) or falls (-1) with them, all else being equal: by their
+        place, or in `RateConstrainedClassifier` by their columns' names as in ``{"income": 1}``. A
+        missing value may score anything.
+    categorical : list of int, default=()
+        The features that hold whole-number codes of categories. `RateConstrainedClassifier` finds them.
+        Others are numbers. NaN means missing, with a value of its own.
+    orders : mapping of int to list of (int, int), default={}
+        Of categories, which pairs (a, b) have a score of a at most that of b, all else being equal.
+    output_bounds : tuple of (float, float), default=None
+        Two numbers that scores stay between. By default scores are free.
+    learning_rate : float or list of float, default=0.01
+        Step size of the calibrators; values of lattices take steps ten times as long. Several are
+        several settings, trained side by side; `RateConstrainedClassifier` tries .003, .01 and .03.
+    optimizer : {"adam", "sgd"}, default="adam"
+        How steps are taken. The default needs the least tuning.
+    l2 : float, default=0.0
+        Adds ``l2/2 · |θ|²`` to what is minimized. By default nothing.
+    device : str, default=None
+        Where it is trained, such as "cuda". None is the CPU.
+    seed : int, default=0
+        Decides which features each lattice is over.
+    initial : array of shape (P,) or (K, P), default=None
+        Parameters to start from, as traces hold them.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(400, 2))
     >>> people = rb.Population(X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=400) > 0)
-    >>> learner = Lattice(lattices=4, rank=2, monotone={0: 1, 1: -1})
+    >>> learner = rb.Lattice(lattices=4, rank=2, monotone={0: 1, 1: -1})
     >>> trace = rb.play(rb.compile(rb.Problem(rb.error_rate()), people), learner, epochs=20)
     >>> model = rb.last_iterate(trace)
-    >>> check_monotone(model), bool(model.objectives["train"] < 0.25)
+    >>> rb.check_monotone(model), bool(model.objectives["train"] < 0.25)
     (True, True)
     """
 
@@ -62,8 +91,8 @@ class Lattice(Network):
     optimizer: str = "adam"
     l2: float = 0.0
     device: str | None = None
-    seed: int = 0  # decides which features each lattice is over
-    initial: Array | None = field(default=None, compare=False)  # parameters to start from
+    seed: int = 0
+    initial: Array | None = field(default=None, compare=False)
 
     style: ClassVar[Style] = "codes"
     takes_missing: ClassVar[bool] = True
@@ -100,7 +129,27 @@ class Lattice(Network):
             _check_bounds(self.output_bounds)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Lattice:
-        """Itself, with columns given by position, and the features that hold codes as categorical."""
+        """Itself, with columns given by position, and the features that hold codes as categorical.
+
+        Parameters
+        ----------
+        names : list of str
+            What the features are called.
+        codes : list of int
+            Those that hold codes of categories.
+        rows : int
+            How many rows there are.
+
+        Returns
+        -------
+        Lattice
+            Ready to be started on these rows.
+
+        Raises
+        ------
+        ValueError
+            If `monotone` names a column that the model does not see, or one that has no order.
+        """
         places = {str(name): place for place, name in enumerate(names)}
         for name in filter(_is_name, self.monotone):
             if str(name) not in places:
@@ -117,7 +166,20 @@ class Lattice(Network):
         return replace(self, monotone=signs, categorical=self.categorical or tuple(codes))
 
     def network(self, features: Array, outputs: int = 1) -> Lattices:
-        """The module that is trained, its keypoints placed by these rows."""
+        """The module that is trained, its keypoints placed by these rows.
+
+        Parameters
+        ----------
+        features : array of shape (n, d)
+            The rows.
+        outputs : int, default=1
+            How many scores it gives a row.
+
+        Returns
+        -------
+        torch.nn.Module
+            A fresh one, which training changes.
+        """
         from ratebound.learners.lattices.network import Lattices
 
         if outputs > 1 and (any(self.monotone.values()) or any(self.orders.values())):
@@ -168,11 +230,30 @@ class Lattice(Network):
 def check_monotone(model: Any) -> bool:
     """Whether a lattice model keeps the shape it promises, proved from its parameters alone.
 
-    `model` is a mixture of lattice models, a fitted estimator, or the module. Calibrators in order and
-    within [0, 1], and lattices in order, make a score monotone everywhere; nothing is left to tolerance.
-    A mixture of monotone models is monotone in the probability of yes. What is proved is the score in
-    exact arithmetic. The computed one is flat where the model is; where the score rises by less than
-    double precision resolves, it may fall by a rounding, however far the rows are apart.
+    Calibrators in order and within [0, 1], and lattices in order, make a score monotone everywhere;
+    nothing is left to tolerance. A mixture of monotone models is monotone in the probability of yes.
+    What is proved is the score in exact arithmetic. The computed one is flat where the model is; where
+    the score rises by less than double precision resolves, it may fall by a rounding, however far the
+    rows are apart.
+
+    Parameters
+    ----------
+    model : Mixture, RateConstrainedClassifier or module
+        A mixture of lattice models, a fitted estimator, or the module.
+
+    Returns
+    -------
+    bool
+        Whether it is monotone where `monotone` and `orders` say so.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(X, X[:, 0] > X[:, 1]))
+    >>> learner = rb.Lattice(lattices=2, rank=2, monotone={0: 1})
+    >>> rb.check_monotone(rb.last_iterate(rb.play(compiled, learner, rounds=20)))
+    True
     """
     module, state = _parameters_of(model)
     return bool(module.is_monotone(state))

@@ -29,12 +29,35 @@ AT_ONCE = 2**20  # scores computed at a time
 class Linear(Stepping):
     """A linear model, ``score = w · x + b``, from w = 0; with more than two classes, one for each.
 
-    Several learning rates are several settings, trained side by side. `l2` adds l2/2 · |w|², and
-    `radius` keeps (w, b) in a Euclidean ball, as the convergence theorems assume. `dtype` is "float32",
-    "float64", or "auto": double precision for a table of at most 2,000 rows.
+    Parameters
+    ----------
+    learning_rate : float or list of float, default=0.01
+        Step size. Several are several settings, trained side by side. The default suits features of
+        about the same scale; `RateConstrainedClassifier` scales them, and tries .01, .02 and .04.
+    optimizer : {"adam", "sgd"}, default="adam"
+        How steps are taken. The default needs the least tuning; the convergence theorems speak of "sgd".
+    l2 : float, default=0.0
+        Adds ``l2/2 · |w|²`` to what is minimized. By default nothing: promises are what binds.
+    radius : float, default=None
+        Keeps (w, b) in a Euclidean ball of this radius, as the convergence theorems assume. By default
+        they are free.
+    dtype : {"float32", "float64", "auto"}, default="float32"
+        Precision; "auto" is double precision for a table of at most 2,000 rows. The default takes half
+        the memory and time.
+    initial : array of shape (P,) or (K, P), default=None
+        Parameters to start from, as traces hold them. By default zeros.
 
-    >>> Linear(learning_rate=[0.001, 0.01, 0.1]).settings
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> rb.Linear(learning_rate=[0.001, 0.01, 0.1]).settings
     3
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> rb.shrink(trace).status.feasible
+    True
     """
 
     learning_rate: float | Sequence[float] = 0.01
@@ -42,7 +65,7 @@ class Linear(Stepping):
     l2: float = 0.0
     radius: float | None = None
     dtype: str = "float32"
-    initial: Array | None = field(default=None, compare=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)
 
     takes_sparse: ClassVar[bool] = True
     takes_stored: ClassVar[bool] = True

@@ -42,13 +42,24 @@ MOST = 2**16  # classes: a file could declare any number of scores a row in a fe
 class Oracle(Learner):
     """A scikit-learn classifier as the model: it answers multipliers with a fit on weighted rows.
 
-    The estimator is cloned for each fit and reads rows as they were given, so it may be a pipeline that
-    reads tables. Where it leaves a `random_state` to chance, that is set from the seed of `play`. The
-    rounds end once the duality gap is at most `tolerance`, and players of several settings fit them in
-    `n_jobs` parallel jobs. Of the arguments of `play`, those on batches, losses, proxies, estimates and
-    on what is kept do not apply: every fit sees all rows, and is kept.
+    Where the estimator leaves a `random_state` to chance, that is set from the seed of `rb.play`. Of the
+    arguments of `rb.play`, those on batches, losses, proxies, estimates and on what is kept do not
+    apply: every fit sees all rows, and is kept.
 
-    >>> import ratebound as rb
+    Parameters
+    ----------
+    estimator : classifier
+        Any whose fit takes `sample_weight`. It is cloned for each fit and reads rows as they were given,
+        so it may be a pipeline that reads tables.
+    tolerance : float, default=1e-4
+        The rounds end once the duality gap is at most this. The default is a hundredth of a percentage
+        point of the objective, less than most tables can tell.
+    n_jobs : int, default=None
+        Parallel jobs in which players of several settings fit them. None is one, as in joblib.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": X[:, 1] > 0})

@@ -39,11 +39,11 @@ def trace_of(
     snapshots : sequence of torch.nn.Module, or array (T, P)
         PyTorch modules, all of one architecture, used as in deployment: in evaluation mode. With a
         `scorer`, the parameters of each snapshot as one flat array of P numbers.
-    scorer : Scorer, optional
+    scorer : Scorer, default=None
         What turns flat parameters and rows into scores, for models that are no PyTorch modules. It is
         what is deployed; `rb.register_scorer` makes its files readable.
-    watch : mapping of str to Compiled, optional
-        Other populations on which the snapshots are evaluated too, by name.
+    watch : mapping of str to Compiled, default=None
+        Other populations on which the snapshots are evaluated too, by name. By default none.
 
     Returns
     -------

@@ -57,7 +57,19 @@ class Network(Stepping):
         self.check_settings(self.settings)
 
     def check_settings(self, settings: int) -> None:
-        """Raise where so many models cannot be trained side by side."""
+        """Raise where so many models cannot be trained side by side.
+
+        Parameters
+        ----------
+        settings : int
+            How many.
+
+        Raises
+        ------
+        ValueError
+            If there are several, and the optimizer or the regularizer is a function: it knows one model
+            alone.
+        """
         if settings > 1 and (callable(self.optimizer) or self.regularizer is not None):
             raise ValueError(
                 "an optimizer or regularizer of your own needs one setting at a time: one learning rate "
@@ -70,7 +82,20 @@ class Network(Stepping):
 
     @abstractmethod
     def network(self, features: Array, outputs: int = 1) -> Any:
-        """The module to train on these rows, giving so many scores each, and not shared with anyone."""
+        """The module to train on these rows, not shared with anyone.
+
+        Parameters
+        ----------
+        features : array of shape (n, ...)
+            The rows.
+        outputs : int, default=1
+            How many scores it gives a row: one for two classes, or one for each of more.
+
+        Returns
+        -------
+        torch.nn.Module
+            A fresh one, which training changes.
+        """
 
     def start(self, rows: Rows, settings: int, seed: int) -> TorchFit:
         torch, features = import_torch(), as_dense(rows.features, type(self).__name__)
@@ -91,18 +116,42 @@ class Network(Stepping):
 
 @dataclass(frozen=True)
 class Torch(Network):
-    """A PyTorch module, or a function that makes one, giving (b,) or (b, 1) scores for (b, ...) rows.
+    """A PyTorch module as the model, or a function that makes one; needs ``ratebound[torch]``.
 
-    With D > 2 classes it gives (b, D) scores. The function takes nothing, or the number of features, or
-    that and the number of scores.
+    Parameters
+    ----------
+    module : torch.nn.Module or callable
+        It gives (b,) or (b, 1) scores for (b, ...) rows, and with D > 2 classes (b, D). A function that
+        makes one takes nothing, or the number of features, or that and the number of scores. The module
+        given is copied, never changed.
+    learning_rate : float or list of float, default=0.001
+        Step size; the default is Adam's usual one. Several are several settings from the same initial
+        parameters, trained side by side.
+    optimizer : {"adam", "sgd"} or callable, default="adam"
+        How steps are taken; for one setting, a function from parameters to a `torch.optim.Optimizer`.
+        The default needs the least tuning.
+    l2 : float, default=0.0
+        Adds ``l2/2 · |θ|²`` to what is minimized. By default nothing.
+    regularizer : callable, default=None
+        Adds any function of the module, for one setting. By default nothing.
+    device : str, default=None
+        Where it is trained, such as "cuda". None is the CPU.
+    precision : {"float32", "tf32", "bf16"}, default="float32"
+        Of its passes in training; "tf32" is for a GPU. Parameters, the game and the rates of kept
+        iterates are in full precision with any of them, and the default is too.
+    initial : array of shape (P,) or (K, P), default=None
+        Parameters to start from, as traces hold them. By default the module's own.
 
-    Several learning rates are several settings from the same initial parameters, trained side by
-    side. `optimizer` is "adam", "sgd" or, for one setting, a function from parameters to a
-    `torch.optim.Optimizer`. `l2` adds l2/2 · |θ|²; `regularizer` adds any function of the module, for
-    one setting. The module given is copied, never changed.
-
-    `precision` is that of its passes in training: "float32", "tf32" (on a GPU) or "bf16". Parameters,
-    the game and the rates of kept iterates are in full precision with any of them.
+    Examples
+    --------
+    >>> import numpy as np, torch, ratebound as rb
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> learner = rb.Torch(lambda features: torch.nn.Linear(features, 1), learning_rate=0.01)
+    >>> trace = rb.play(compiled, learner, rounds=50, batch_size=None)
+    >>> rb.shrink(trace).predict(X).shape
+    (200,)
     """
 
     module: torch.nn.Module | Callable[..., torch.nn.Module]
@@ -112,7 +161,7 @@ class Torch(Network):
     regularizer: Callable[[torch.nn.Module], torch.Tensor] | None = None
     device: str | None = None
     precision: str = "float32"
-    initial: Array | None = field(default=None, compare=False)  # parameters to start from
+    initial: Array | None = field(default=None, compare=False)
 
     takes_stored: ClassVar[bool] = True
 
@@ -123,7 +172,20 @@ class Torch(Network):
         super().__post_init__()
 
     def network(self, features: Array, outputs: int = 1) -> Any:
-        """A copy of the module, or what the function makes, given what numbers it asks for."""
+        """A copy of the module, or what the function makes, given what numbers it asks for.
+
+        Parameters
+        ----------
+        features : array of shape (n, ...)
+            The rows.
+        outputs : int, default=1
+            How many scores it gives a row.
+
+        Returns
+        -------
+        torch.nn.Module
+            A fresh one, which training changes.
+        """
         make: Any = self.module
         if isinstance(make, import_torch().nn.Module):
             return copy.deepcopy(make)
