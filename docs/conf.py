@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
-
 sys.path.append(str(Path(__file__).parent / "extensions"))
 
 import ratebound
@@ -35,8 +33,9 @@ nitpick_ignore_regex = [("py:obj", ".*")]  # of a docstring's `names` those that
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
-
 html_math_renderer = "mathml"
+highlight_language = "text"
+smartquotes = False  # names and texts are often quoted, to be typed
 
 # --- reference ---------------------------------------------------------------------------------------
 
@@ -47,10 +46,11 @@ autodoc_typehints = "none"  # docstrings say what parameters are, in words
 numpydoc_show_class_members = False  # the templates list them
 add_module_names = False
 python_maximum_signature_line_length = 88
+python_trailing_comma_in_multi_line_signatures = False
+toc_object_entries_show_parents = "hide"
 
 # --- gallery -----------------------------------------------------------------------------------------
 
-mpl.rcParams |= {"figure.figsize": (7, 3.6), "figure.dpi": 100, "savefig.dpi": 130}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -59,6 +59,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/of",
     "doc_module": ("ratebound",),
     "reference_url": {"ratebound": None},
+    "default_thumb_file": "static/script.svg",  # of examples without a picture
+    "reset_modules": ("matplotlib", "pictures.larger"),
     "download_all_examples": False,
     "show_signature": False,
 }
@@ -66,7 +68,7 @@ sphinx_gallery_conf = {
 # --- looks -------------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
-html_title = "ratebound"
+html_title = f"ratebound {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

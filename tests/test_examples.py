@@ -3,6 +3,7 @@
 import ast
 import re
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ def promise_is_kept_on_training_rows_and_on_new_ones(said):
     assert len(set(re.findall(r"minimize .*", said))) == 2  # of two sets of rows
 
 
+def unseen(*rows_and_columns, layout, **options):
+    """A picture that no window shows."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout=layout)
+    return figure, figure.subplots(*rows_and_columns, **options)
+
+
 SHOWN = {
     "no_pure_equilibrium": iterates_swing_and_the_mixture_does_not,
     "adult": promises_are_kept_on_the_rows_trained_on,
@@ -41,7 +50,10 @@ SHOWN = {
 # Lightning asks PyTorch for a class by a name that PyTorch has deprecated since.
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.* is deprecated")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_example_runs(path, capsys):
+def test_example_runs(path, capsys, monkeypatch):
+    if find_spec("matplotlib"):
+        monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+        monkeypatch.setattr("matplotlib.pyplot.subplots", unseen)
     for library in ("torch", "jax", "dask.distributed", "lightning", "transformers"):
         if re.search(rf"^(import|from) {library}\b", path.read_text("utf-8"), re.MULTILINE):
             pytest.importorskip(library)
