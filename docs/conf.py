@@ -59,7 +59,9 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/of",
     "doc_module": ("ratebound",),
     "reference_url": {"ratebound": None},
-    "default_thumb_file": "static/script.svg",  # of examples without a picture
+    "default_thumb_file": str(
+        Path(__file__).parent / "images" / "script.png"
+    ),  # of examples without a picture
     "reset_modules": ("matplotlib", "pictures.larger"),
     "download_all_examples": False,
     "show_signature": False,

@@ -48,7 +48,5 @@ def test_what_is_loaded_from_outside_or_leads_nowhere_is_found(troubles, tmp_pat
 
 def test_styles_load_nothing_from_outside(troubles, tmp_path):
     (tmp_path / "page.html").write_text("", "utf-8")
-    (tmp_path / "style.css").write_text(
-        "p { background: url(https://example.org/x.png) }", "utf-8"
-    )
+    (tmp_path / "style.css").write_text("p { background: url(https://example.org/x.png) }", "utf-8")
     assert [line.split()[0] for line in troubles(tmp_path)] == ["style.css"]
