@@ -45,26 +45,50 @@ def audit(
     level: float = 0.95,
     **others: Population,
 ) -> Audit:
-    """What `problem` promised and what `model` keeps of it on `population`, and on `others` by name.
+    """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
 
-    `model` is a `Mixture`, an estimator that has one as `solution_`, or any fitted classifier with
-    `predict`. Every value is the expectation over the mixture. `roc_auc` is the area under the curve
-    itself, ties counting half; of a mixture, the mean of its members' areas. A count that does not say
-    out of how many rows speaks of as many as `model` was trained on, where that is known, and
-    otherwise of the rows audited; what is counted on these is scaled to that number.
+    Every value is the expectation over the mixture. `roc_auc` is the area under the curve itself, ties
+    counting half; of a mixture, the mean of its members' areas. A count that does not say out of how
+    many rows speaks of as many as `model` was trained on, where that is known, and otherwise of the rows
+    audited; what is counted on these is scaled to that number.
 
-    Each promise has an interval of its room at `level`, for that promise alone: exact for one rate or
-    ratio of one model against a number, otherwise by a score test. Populations are taken to be
-    drawn independently. `docs/audit.md` says how, and how often the intervals hold the truth. A promise
-    about a share of rows that are not here, such as the recall of a group without a positive label, is
-    reported as not measured. Rows may be on disk, `rb.Parquet`: they are read once.
+    Each promise has an interval of its room, for that promise alone: exact for one rate or ratio of one
+    model against a number, otherwise by a score test. Populations are taken to be drawn independently.
+    ``docs/audit.md`` says how, and how often the intervals hold the truth. A promise about a share of
+    rows that are not here, such as the recall of a group without a positive label, is reported as not
+    measured.
 
-    >>> from ratebound import error_rate, recall
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the promises.
+    model : Mixture, RateConstrainedClassifier or classifier
+        A mixture, an estimator that has one as `solution_`, or any fitted classifier with `predict`,
+        whoever made it.
+    population : Population
+        The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
+    level : float, default=0.95
+        Of the intervals. The default is what is customary, no more.
+    **others : Population
+        The populations that rates name with ``on=``.
+
+    Returns
+    -------
+    Audit
+        Print it, or take it as a frame, JSON or a page.
+
+    See Also
+    --------
+    certify : What all promises together keep on new rows, with proof.
+
+    Examples
+    --------
+    >>> import ratebound as rb
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)
-    >>> people = Population([[0.0]] * 4, [1, 1, 0, 0])
-    >>> report = audit(Problem(error_rate(), [recall() >= 0.9]), Always(), people)
+    >>> people = rb.Population([[0.0]] * 4, [1, 1, 0, 0])
+    >>> report = rb.audit(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
     (True, 1.0, 'may not hold')
     """

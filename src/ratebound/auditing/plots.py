@@ -15,8 +15,29 @@ from ratebound.solution.mixture import Mixture
 def plot_trade_off(model: Any, ax: Any = None) -> Any:
     """Objective against worst violation of every iterate kept, the solution marked.
 
-    `model` is a trace, or a fitted estimator with its `trace_` and `solution_`. Iterates left of the
-    line keep every constraint. Returns the matplotlib axes.
+    Iterates left of the line keep every constraint. Needs ``ratebound[plot]``.
+
+    Parameters
+    ----------
+    model : Trace or RateConstrainedClassifier
+        A trace, or a fitted estimator with its `trace_` and `solution_`.
+    ax : matplotlib axes, default=None
+        Where to draw. By default on a figure of its own.
+
+    Returns
+    -------
+    matplotlib axes
+        ``ax.figure.savefig("trade_off.png")`` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> rb.plot_trade_off(trace).get_ylabel()
+    'objective: error_rate()'
     """
     trace, solution = _trace_of(model)
     ax = _axes(ax)
@@ -42,7 +63,29 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
 def plot_convergence(model: Any, ax: Any = None) -> Any:
     """Objective and worst violation by round, for the setting the solution comes from.
 
-    Returns the matplotlib axes; the violation has a scale of its own on the right.
+    Needs ``ratebound[plot]``.
+
+    Parameters
+    ----------
+    model : Trace or RateConstrainedClassifier
+        A trace, of which the first setting is drawn, or a fitted estimator.
+    ax : matplotlib axes, default=None
+        Where to draw. By default on a figure of its own.
+
+    Returns
+    -------
+    matplotlib axes
+        Of the objective; the violation has a scale of its own on the right.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> trace = rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> rb.plot_convergence(trace).get_xlabel()
+    'round'
     """
     trace, solution = _trace_of(model)
     setting = None if solution is None else solution.setting
@@ -64,9 +107,29 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
 def plot_calibrators(model: Any, axes: Any = None) -> Any:
     """What a lattice model makes of each feature before it combines them, a panel a feature.
 
-    `model` is a mixture of lattice models, a fitted estimator, or the module itself. A line is a
-    member's calibrator, the stronger the larger its weight; a dashed one is what a missing value gets.
-    Returns the matplotlib axes, (features,), which may be given.
+    A line is a member's calibrator, the stronger the larger its weight; a dashed one is what a missing
+    value gets. Needs ``ratebound[plot]``.
+
+    Parameters
+    ----------
+    model : Mixture, RateConstrainedClassifier or module
+        A mixture of lattice models, a fitted estimator, or the module itself.
+    axes : array of matplotlib axes, default=None
+        Where to draw, one for each feature. By default on a figure of its own.
+
+    Returns
+    -------
+    array of matplotlib axes
+        One for each feature.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(X, X[:, 0] > X[:, 1]))
+    >>> trace = rb.play(compiled, rb.Lattice(lattices=2, rank=2), rounds=20)
+    >>> len(rb.plot_calibrators(rb.last_iterate(trace)))
+    2
     """
     mixture = getattr(model, "solution_", model)
     weights = mixture.model_weights if isinstance(mixture, Mixture) else np.ones(1)
