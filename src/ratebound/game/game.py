@@ -45,16 +45,41 @@ class Game:
 
     In a training loop of your own::
 
-        game = Game(compiled, player=SwapRegret())
+        game = rb.Game(compiled, player=rb.SwapRegret())
         rounds = game.recorded(game.start(model_scores_on_all_rows))
         for rows in batches:                               # indices into the stacked rows
             scores = model(X[rows])
             scores.backward(rounds(scores, rows))          # and the optimizer's step
         rounds.state.multipliers.weights                   # at any time
 
-    `rules` say what the model descends and how rates are read off batches. `device` moves the game to a
-    GPU; by default it plays in NumPy, which is faster for tensors on the CPU too. `precision` is
-    "float32" or "float64".
+    Parameters
+    ----------
+    compiled : Compiled
+        The problem on its rows.
+    player : Player, default=None
+        Who decides how much each constraint counts. By default ``rb.SwapRegret()``, the paper's.
+    settings : int, default=None
+        How many models play side by side. By default as many as the player has learning rates.
+    rules : Rules, default=None
+        What the model descends and how rates are read off batches. By default ``rb.Rules()``.
+    device : object, default=None
+        Where to play, as PyTorch names it, such as "cuda". By default in NumPy, which is faster for
+        tensors on the CPU too.
+    precision : {"float32", "float64"}, default="float32"
+        What the game computes in. Single precision is enough for gradients; multipliers are always in
+        double.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X, people = np.array([-2.0, -1.0, 1.0, 2.0]), rb.Population(None, [0, 0, 1, 1])
+    >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
+    >>> game, slope = rb.Game(compiled), 1.0
+    >>> rounds = game.recorded(game.start(slope * X))
+    >>> for _ in range(3):
+    ...     slope -= 0.1 * rounds(slope * X) @ X  # a step against the gradient by the scores
+    >>> rounds.state.multipliers.steps
+    3
     """
 
     def __init__(
@@ -94,18 +119,40 @@ class Game:
         return sum(of_all(self.compiled.first, self.compiled.first.total_weight)) * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
-        """NumPy `integers` where the game computes."""
+        """Integers where the game computes.
+
+        Parameters
+        ----------
+        integers : array
+            In NumPy.
+
+        Returns
+        -------
+        array
+            The same, on its device.
+        """
         xp = namespace(self.example)
         return integers if xp is np else xp.as_tensor(integers, device=self.example.device)
 
     def start(
         self, scores: Any, *, rounds: int | None = None, thresholds: Array | None = None
     ) -> GameState:
-        """The state before the first round, given scores (n,) or (K, n), or (K, D, n), on all rows.
+        """The state before the first round.
 
-        An iterator gives (K, b) or (K, D, b) scores of some rows at a time. `rounds`, how many there
-        will be, is needed for the theorems' step sizes only. `thresholds` (K, L) are learned with the
-        model; by default they start where budgets on these rows allow.
+        Parameters
+        ----------
+        scores : array of shape (n,), (K, n) or (K, D, n), or iterator
+            The model's first scores on all rows; an iterator gives those of some rows at a time.
+        rounds : int, default=None
+            How many there will be; needed for the theorems' step sizes only.
+        thresholds : array of shape (K, L), default=None
+            Those that are learned with the model. By default they start where budgets on these rows
+            allow.
+
+        Returns
+        -------
+        GameState
+            For `recorded` or `round`.
         """
         if self.compiled.budgets and isinstance(scores, Iterator):
             scores = np.concatenate(list(scores), -1)
@@ -131,7 +178,18 @@ class Game:
         return GameState(multipliers, means, as_like(thresholds, self.example))
 
     def thresholds(self, scores: Any) -> Array:
-        """The learnable thresholds to start from, as a state holds them, given scores on all rows."""
+        """The learnable thresholds to start from, as a state holds them.
+
+        Parameters
+        ----------
+        scores : array or iterator
+            The model's scores on all rows, as `start` takes them.
+
+        Returns
+        -------
+        array of shape (K, L)
+            The thresholds.
+        """
         compiled, thresholds = self.compiled, self._zeros()
         if not compiled.budgets:
             return thresholds
@@ -183,8 +241,17 @@ class Game:
     def bound(self) -> float:
         """A bound on the violations shown to the λ-player, for the theorems' step sizes.
 
-        In the norm the player needs. It holds for any scores and any batch that `batch` makes. Where the
-        player watches a proxy without a largest value there is none, and this raises.
+        In the norm the player needs. It holds for any scores and any batch that `batch` makes.
+
+        Returns
+        -------
+        float
+            The bound.
+
+        Raises
+        ------
+        ValueError
+            Where the player watches a proxy without a largest value, so that there is none.
         """
         if self.relaxes and math.isinf(self.proxy.largest):
             raise ValueError(
@@ -200,7 +267,20 @@ class Game:
         return self.player.bound(sizes) if len(sizes) else 1.0
 
     def batch(self, rows: Array | None, share: Array | float | None = None) -> Batch:
-        """The batch of these stacked rows, all of them for None."""
+        """The batch of some rows.
+
+        Parameters
+        ----------
+        rows : array of shape (b,) or None
+            Indices of stacked rows; None for all of them.
+        share : array or float, default=None
+            How many rows of its population each stands for. By default as many as were drawn evenly.
+
+        Returns
+        -------
+        Batch
+            For `round` and `look`.
+        """
         if self.compiled.stored and rows is not None:
             rows = self.on_device(rows)
         cells = self.cells if rows is None else self.cells[rows]
@@ -215,22 +295,48 @@ class Game:
         return Batch(cells, weight, share, own)
 
     def recorded(self, state: GameState, *, judge: Game | None = None) -> Rounds:
-        """The rounds from a state on, for a loop of one's own, to be called with scores and rows.
+        """The rounds from a state on, for a loop of one's own.
 
-        Each call is a `round` on a `batch` and gives the gradient. On a GPU it is recorded as a CUDA
-        graph, once for each shape of batch, and the gradient holds until the next call. With a `judge`,
-        the game of other rows, each call takes the ``judged=(scores, rows)`` that the λ-player sees.
+        On a GPU a round is recorded as a CUDA graph, once for each shape of batch, and the gradient
+        holds until the next call.
+
+        Parameters
+        ----------
+        state : GameState
+            What `start` gave.
+        judge : Game, default=None
+            The game of other rows. Each call then takes the ``judged=(scores, rows)`` that the λ-player
+            sees. By default it sees the batch.
+
+        Returns
+        -------
+        Rounds
+            To be called with the scores of a batch and the indices of its rows; each call is a `round`
+            and gives the gradient. Its `state` is that after the latest.
         """
         return Rounds(self, state, judge)
 
     def round(
         self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None
     ) -> tuple[Array, GameState]:
-        """The gradient with respect to the batch's scores, and the state after the λ-player's step.
+        """Play one round: the gradient by the batch's scores, and the λ-player's step.
 
-        Scores are (b,) or (K, b), or (K, D, b), and the gradient has their shape and kind. The λ-player
-        sees what the batch shows, or `judged`: the `look` of another game, at rows the model does not
-        descend on.
+        Parameters
+        ----------
+        state : GameState
+            Before the round.
+        scores : array of shape (b,), (K, b) or (K, D, b)
+            Of the batch's rows.
+        batch : Batch
+            What `batch` gave.
+        judged : Look, default=None
+            The `look` of another game, at rows the model does not descend on, for the λ-player to see.
+            By default it sees what the batch shows.
+
+        Returns
+        -------
+        tuple of array and GameState
+            The gradient, of the scores' shape and kind, and the state after the round.
         """
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
@@ -238,7 +344,22 @@ class Game:
         return as_given(gradient, scores), self._moved(state, shown, slopes)
 
     def look(self, state: GameState, scores: Array, batch: Batch) -> Look:
-        """What the scores of a batch show, with the state's means carried on; nobody moves."""
+        """What the scores of a batch show, with the state's means carried on; nobody moves.
+
+        Parameters
+        ----------
+        state : GameState
+            Before the round.
+        scores : array of shape (b,), (K, b) or (K, D, b)
+            Of the batch's rows.
+        batch : Batch
+            What `batch` gave.
+
+        Returns
+        -------
+        Look
+            Estimates of the objective and the violations on all rows.
+        """
         return self._look(state, self._view(state, scores, batch))
 
     def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
@@ -285,7 +406,20 @@ class Game:
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
         """A positive second derivative of the θ-player's loss by each score, for steps of Newton's kind.
 
-        Of the shape and kind of the scores; what stands in where a proxy has none is said in `proxies`.
+        Parameters
+        ----------
+        state : GameState
+            Before the round.
+        scores : array of shape (b,), (K, b) or (K, D, b)
+            Of the batch's rows.
+        batch : Batch
+            What `batch` gave.
+
+        Returns
+        -------
+        array
+            Of the shape and kind of the scores. Where a proxy has no curvature, something positive
+            stands in for it.
         """
         weights = as_like(state.multipliers.weights, self.example)
         own = self.scores.shaped(self._as_scores(scores), len(weights))

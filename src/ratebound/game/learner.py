@@ -65,7 +65,23 @@ class Rows(Protocol):
 class Fit(ABC):
     """A learner in training on its rows: K models and their scores.
 
-    Where scores are (K, n) here, they are (K, D, n) with D > 2 classes, and gradients have their shape.
+    The base of `Descending`, `Growing` and `Answering`; subclass one of those. Where scores are (K, n)
+    here, they are (K, D, n) with D > 2 classes, and gradients have their shape.
+
+    Attributes
+    ----------
+    scorer : Scorer
+        Turns its parameters and any rows into scores.
+    batched : bool
+        Whether kept iterates are best evaluated all at once, by `score_pieces`.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population([[0.0], [1.0]], [0, 1])
+    >>> fit = rb.Linear().start(people, settings=2, seed=0)
+    >>> fit.parameters().shape, fit.all_scores().shape
+    ((2, 2), (2, 2))
     """
 
     scorer: Scorer  # turns its parameters and any rows into scores
@@ -73,22 +89,64 @@ class Fit(ABC):
 
     @abstractmethod
     def parameters(self) -> Array:
-        """A copy of the parameters of each model, (K, P)."""
+        """A copy of the parameters of each model.
+
+        Returns
+        -------
+        array of shape (K, P)
+            In NumPy.
+        """
 
     def snapshot(self) -> Array:
-        """The parameters (K, P) as `parameters` gives them, but where the model is: nobody waits."""
+        """The parameters where the model is, on a GPU perhaps, so that nobody waits.
+
+        Returns
+        -------
+        array of shape (K, P)
+            The same numbers as `parameters`.
+        """
         return self.parameters()
 
     @abstractmethod
     def all_scores(self) -> Array:
-        """Scores (K, n) of all rows, bit for bit as `scorer` gives them."""
+        """Scores of all rows, bit for bit as `scorer` gives them.
+
+        Returns
+        -------
+        array of shape (K, n)
+            In NumPy.
+        """
 
     def watched_scores(self, other: Compiled) -> Array:
-        """Scores (K, n) of all rows of another compiled problem."""
+        """Scores of all rows of another compiled problem.
+
+        Parameters
+        ----------
+        other : Compiled
+            The problem.
+
+        Returns
+        -------
+        array of shape (K, n)
+            In NumPy.
+        """
         return scores_on(other, self.scorer, self.parameters())
 
     def score_pieces(self, other: Compiled, parameters: Array) -> Iterator[Array]:
-        """Scores (M, b) of any models (M, P) on some rows of a problem at a time, in order."""
+        """Scores of any models on some rows of a problem at a time, in order.
+
+        Parameters
+        ----------
+        other : Compiled
+            The problem.
+        parameters : array of shape (M, P)
+            Those of the models.
+
+        Returns
+        -------
+        iterator of array of shape (M, b)
+            The scores.
+        """
         return score_pieces(other, self.scorer, parameters)
 
 
@@ -108,12 +166,35 @@ class Taking(Fit):
 
     @abstractmethod
     def scores(self, rows: Array | None) -> Array:
-        """Scores (K, b) of these rows, or of all rows for None."""
+        """Scores of some rows, for the next step.
+
+        Parameters
+        ----------
+        rows : array of shape (b,) or None
+            Their indices; None for all rows.
+
+        Returns
+        -------
+        array of shape (K, b)
+            The scores.
+        """
 
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
-        """Scores (K, b) of rows it does not train on, or of all of `judge` for None.
+        """Scores of rows it does not train on.
 
         They have no gradient, and leave the scores last given as they were for the next step.
+
+        Parameters
+        ----------
+        judge : Compiled
+            The problem on those rows.
+        rows : array of shape (b,) or None
+            Their indices; None for all rows.
+
+        Returns
+        -------
+        array of shape (K, b)
+            The scores.
         """
         given = judge.inputs if self.scorer.tables else judge.features
         if rows is not None:
@@ -121,62 +202,183 @@ class Taking(Fit):
         return self.scorer.scores(self.parameters(), given)
 
     def restore(self, parameters: Array) -> None:
-        """Continue from parameters (K, P), as `parameters` gives them."""
+        """Continue from other parameters.
+
+        Parameters
+        ----------
+        parameters : array of shape (K, P)
+            As `parameters` gives them.
+        """
         raise ValueError("this model cannot start from the parameters of another")
 
     def held(self) -> dict[str, Any] | None:
-        """All that its next steps depend on, arrays and numbers by name; None if that cannot be said.
+        """All that its next steps depend on, so that an interrupted game can go on; see `Keep`.
 
-        With it an interrupted game can go on, see `rb.Keep`.
+        Returns
+        -------
+        dict or None
+            Arrays and numbers by name; None if that cannot be said.
         """
         return None
 
     def take_up(self, held: dict[str, Any]) -> None:
-        """Continue from what `held` gave."""
+        """Continue from what `held` gave.
+
+        Parameters
+        ----------
+        held : dict
+            Arrays and numbers by name.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say what it holds")
 
     def randomness(self, seed: int) -> AbstractContextManager[None]:
-        """A context in which `seed` determines all randomness of the training."""
+        """A context in which a seed determines all randomness of the training.
+
+        Parameters
+        ----------
+        seed : int
+            The seed.
+
+        Returns
+        -------
+        context manager
+            By default it does nothing.
+        """
         return nullcontext()
 
 
 class Descending(Taking):
-    """A fit that steps against a gradient."""
+    """A fit that steps against a gradient.
+
+    Attributes
+    ----------
+    device : object
+        Where its scores are, as a PyTorch device; None for the CPU.
+    dtype : str
+        The type of its scores, and what the game computes in: "float32" or "float64".
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> class Constant(rb.Descending):  # scores that are the same for every row
+    ...     def __init__(self, rows, settings):
+    ...         self.size, self.at = len(rows.features), np.zeros((settings, 1))
+    ...
+    ...     def parameters(self):
+    ...         return self.at.copy()
+    ...
+    ...     def all_scores(self):
+    ...         return self.scores(None)
+    ...
+    ...     def scores(self, rows):
+    ...         return np.repeat(self.at, self.size if rows is None else len(rows), axis=1)
+    ...
+    ...     def descend(self, gradient):
+    ...         self.at = self.at - gradient.sum(axis=1, keepdims=True)
+    >>> fit = Constant(rb.Population([[0.0], [1.0]], [0, 1]), settings=1)
+    >>> fit.descend(np.array([[0.25, -0.5]]))
+    >>> fit.all_scores()
+    array([[0.25, 0.25]])
+    """
 
     @abstractmethod
     def descend(self, gradient: Array) -> None:
-        """Take one step against the gradient (K, b) in the last scores."""
+        """Take one step against the gradient in the last scores.
+
+        Parameters
+        ----------
+        gradient : array of shape (K, b)
+            Of the game's loss, by each score.
+        """
 
 
 class Growing(Taking):
-    """A fit that steps by gradient and curvature, on all rows in every round."""
+    """A fit that steps by gradient and curvature, on all rows in every round.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Boosted.fit is rb.Growing  # a round grows a tree
+    True
+    """
 
     @abstractmethod
     def grow(self, gradient: Array, curvature: Array) -> None:
-        """Take one step by the gradient and the positive curvature (K, n) in the last scores."""
+        """Take one step by gradient and curvature in the last scores.
+
+        Parameters
+        ----------
+        gradient : array of shape (K, n)
+            Of the game's loss, by each score.
+        curvature : array of shape (K, n)
+            A second derivative of it, which is positive.
+        """
 
 
 class Answering(Fit):
-    """A fit that answers multipliers by solving a whole weighted problem on all rows."""
+    """A fit that answers multipliers by solving a whole weighted problem on all rows.
 
-    tolerance: float = 0.0  # the duality gap at which the rounds end
+    Attributes
+    ----------
+    tolerance : float
+        The duality gap at which the rounds end.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Oracle.fit is rb.Answering  # a round fits an estimator of scikit-learn's kind
+    True
+    """
+
+    tolerance: float = 0.0
 
     @abstractmethod
     def answer(self, costs: Iterable[Array]) -> None:
-        """Fit a model for each setting, given the cost (n,) of a yes on each row.
+        """Fit a model for each setting.
 
-        With D > 2 classes the costs are (n, D), of each decision; only their differences matter.
+        Parameters
+        ----------
+        costs : iterable of array of shape (n,)
+            For each setting the cost of a yes on each row. With D > 2 classes they are (n, D), of each
+            decision; only their differences matter.
         """
 
     def settled(self, trace: Trace) -> Trace:
-        """The trace with its models in the form in which they are stored."""
+        """The trace with its models in the form in which they are stored.
+
+        Parameters
+        ----------
+        trace : Trace
+            As it was played.
+
+        Returns
+        -------
+        Trace
+            By default the same.
+        """
         return trace
 
 
 class Learner(Adjustable, ABC):
-    """A model to train, as a frozen dataclass of its parameters."""
+    """A model to train, as a frozen dataclass of its parameters.
 
-    fit: ClassVar[Any] = Descending  # the kind of fit that `start` gives
+    Nothing happens until it is started on rows. To train a model of your own, subclass it with `start`,
+    which gives a fit of one of three kinds; all else has a default. ``examples/jax_model.py`` is a
+    complete one.
+
+    Attributes
+    ----------
+    fit : type
+        The kind of fit that `start` gives: `Descending`, `Growing` or `Answering`.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> isinstance(rb.Linear(), rb.Learner), rb.Linear().fit is rb.Descending
+    (True, True)
+    """
+
+    fit: ClassVar[Any] = Descending
 
     @property
     def style(self) -> Style:
@@ -238,26 +440,76 @@ class Learner(Adjustable, ABC):
         return CuttingPlane() if issubclass(self.fit, Answering) else SwapRegret()
 
     def opponent(self, constraints: int) -> Player:
-        """Its default opponent in the estimator, with several learning rates to try."""
+        """Its default opponent in the estimator, with several learning rates to try.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number; many are played by the player that scales better.
+
+        Returns
+        -------
+        Player
+            The opponent.
+        """
         if issubclass(self.fit, Answering):
             return CuttingPlane()
         return opponent("swap" if constraints <= MANY else "external", constraints)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
-        """The learner for a table with `rows` rows and features called `names`.
+        """The learner for a table of which this is known.
 
-        With the style "codes", `codes` lists the features that hold codes of categories.
+        Parameters
+        ----------
+        names : sequence of str
+            What the features are called.
+        codes : sequence of int
+            With the style "codes", the features that hold codes of categories.
+        rows : int
+            The number of rows.
+
+        Returns
+        -------
+        Learner
+            By default the same.
         """
         return self
 
     def repeated(self, times: int) -> Self:
-        """The learner with each setting repeated; a single setting can play any number of opponents."""
+        """The learner with each setting repeated; a single setting can play any number of opponents.
+
+        Parameters
+        ----------
+        times : int
+            How many times.
+
+        Returns
+        -------
+        Learner
+            One with that many times the settings, or the same.
+        """
         if self.settings > 1:
             raise ValueError(f"{self!r} trains the settings it has, and no others")
         return self
 
     def starting_at(self, parameters: Array) -> Self:
-        """The learner, continuing from these parameters; an error if it always starts afresh."""
+        """The learner, continuing from a model.
+
+        Parameters
+        ----------
+        parameters : array of shape (P,) or (K, P)
+            As traces hold them.
+
+        Returns
+        -------
+        Learner
+            One that starts there.
+
+        Raises
+        ------
+        ValueError
+            If it always starts afresh.
+        """
         raise ValueError(
             f"{type(self).__name__} cannot go on from a model, it is fitted anew every time: leave out "
             "warm_start"
@@ -265,7 +517,23 @@ class Learner(Adjustable, ABC):
 
     @abstractmethod
     def start(self, rows: Rows, settings: int, seed: int) -> Fit:
-        """Start training on these rows, with `settings` models side by side."""
+        """Start training on rows.
+
+        Parameters
+        ----------
+        rows : Population or Compiled
+            Its `features` are numbers (n, ...), its `inputs` the rows as they were given, its `weights`
+            (n,) or None, and its `decisions` the number of classes.
+        settings : int
+            How many models to train side by side.
+        seed : int
+            Determines all that is drawn at random.
+
+        Returns
+        -------
+        Fit
+            Of the kind that `fit` says.
+        """
 
 
 class Stepping(Learner):

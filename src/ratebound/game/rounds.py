@@ -49,28 +49,69 @@ def play(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Trace:
-    """Train `learner` against `player` and return every iterate kept, with its exact rates.
+    """Train a learner against a λ-player and return every iterate kept, with its exact rates.
 
-    Give `rounds` (steps) or `epochs` (passes over the first population); the default is 40 epochs. Each
-    round draws `batch_size` rows of every population; None takes all rows. Boosted trees always use all
-    rows, and by default grow as many trees as the model says. `rb.Oracle` fits a whole model on all rows
-    in each round, at most 50 by default, and every fit is kept.
+    An interrupt from the keyboard ends the game and returns the trace so far. To continue from a model,
+    pass ``learner.starting_at(trace.parameters[-1])`` as the learner. An objective that is no sum of
+    rates takes a few such games (``docs/goals_beyond_sums.md``).
 
-    `rules` sets the rules of the game (`rb.Rules`), `keep` says which iterates are kept (`rb.Keep`), and
-    `stop` when to end early (`rb.Stop`). `watch` names other compiled populations, such as a validation
-    set, on which kept iterates are also evaluated.
+    Parameters
+    ----------
+    compiled : Compiled
+        The problem on its rows.
+    learner : Learner
+        The model to train, such as `Linear`.
+    player : Player, default=None
+        Who decides how much each constraint counts. By default the learner's own: `SwapRegret`, or
+        `CuttingPlane` for `Oracle`, whose rounds are whole fits.
+    rounds : int, default=None
+        The number of steps. By default 40 epochs; boosted trees grow as many as the model says, and
+        `Oracle` fits at most 50 models, all of which are kept.
+    epochs : int, default=None
+        The same in passes over the first population; give one of the two.
+    batch_size : int, default=512
+        How many rows of every population each round draws; None takes all. Boosted trees and `Oracle`
+        always use all rows. The default keeps rounds short, and rare groups seen.
+    rules : Rules, default=None
+        What the model descends, and how rates are read off batches. By default ``rb.Rules()``.
+    keep : Keep, default=None
+        Which iterates are kept. By default one for each epoch, at most 1,000 of each setting.
+    stop : Stop, default=None
+        When to end early. By default not before the last round.
+    watch : dict of str to Compiled, default=None
+        Other populations, such as a validation set, on which kept iterates are also evaluated. By
+        default none.
+    judge : Compiled or Folds, default=None
+        The same problem compiled on other rows, which the model never descends on: the λ-player and the
+        kept violations see those instead, so that a model cannot keep a promise by learning rows by
+        heart (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives
+        are of the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
+        ``rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it. By default
+        the training rows judge.
+    seed : int, default=0
+        Determines all that is drawn at random, so that the same call gives the same trace.
+    progress : bool, default=None
+        Whether to show a bar. By default on a terminal only; True prints lines elsewhere.
 
-    `judge` is the same problem compiled on other rows, which the model never descends on: the λ-player
-    and the kept violations see those instead, so that a model cannot keep a promise by learning rows by
-    heart (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives are of
-    the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
-    ``judge=rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it.
+    Returns
+    -------
+    Trace
+        For `select`, `shrink`, `best_iterate` and the like.
 
-    An objective that is no sum of rates takes a few such games (``docs/goals_beyond_sums.md``).
+    Raises
+    ------
+    ValueError
+        If learner, player and rows do not fit together; the error says what does.
 
-    `progress` shows a bar on a terminal, and lines elsewhere if it is True. An interrupt from the
-    keyboard ends the game and returns the trace so far. To continue from a model, pass
-    ``learner.starting_at(trace.parameters[-1])`` as the learner.
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
+    >>> trace = rb.play(compiled, rb.Linear(learning_rate=0.1), rounds=100, batch_size=None)
+    >>> print(rb.shrink(trace))
+    one model: feasible: every constraint is kept on the training rows
+      train: objective 0.2500, worst violation +0.0000
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)

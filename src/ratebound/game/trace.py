@@ -84,37 +84,100 @@ def values_of(rows: Compiled, scores: Array | Iterator[Array], thresholds: dict[
 
 @dataclass(frozen=True)
 class Trace:
-    """N candidates: the iterates kept from a game of K settings."""
+    """N candidates: the iterates kept from a game of K settings, with their exact rates.
+
+    `play` makes it; `select`, `shrink` and the like choose among its candidates, alone or mixed.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was trained for.
+    constraints : tuple of Constraint
+        As compiled: an area has one for each budget too.
+    objectives : array of shape (N,)
+        On the training population.
+    violations : array of shape (N, m)
+        Feasible where <= 0; on the rows of a judge if there was one.
+    watched : dict of str to Values
+        The same on other populations.
+    multipliers : array of shape (N, 1+m)
+        The weight of the objective, then of each constraint.
+    parameters : array of shape (N, P)
+        Those of the models.
+    thresholds : dict of str to array
+        Learnable thresholds, (N,) each; (N, D - 1) of more than two classes.
+    setting : array of shape (N,)
+        Which setting each candidate comes from.
+    round : array of shape (N,)
+        After how many rounds it was kept.
+    scorer : Scorer
+        Turns parameters and rows into scores.
+    averaging : {"alike", "by objective", "all fits"}, default="alike"
+        How the λ-player has `average` weigh them. By default equally, as most players do.
+    frontier : bool, default=False
+        Whether dominated iterates were dropped. By default all are here.
+    at : array of shape (N,) or (N, D), default=None
+        The scores from which yes is said, or offsets of classes. By default 0.
+    answers : bool, default=False
+        Whether iterates are an oracle's fits to their own multipliers. By default they moved in steps.
+    answered : array of shape (N, 2), default=None
+        In how many rounds each fit was the answer, and the objective's weight there. By default none
+        was.
+    feature_scale : FeatureScale, default=None
+        How large the features usually are, where that is known.
+    ended : {"rounds", "gap", "stopped", "time", "interrupted"}, default="rounds"
+        What ended the game. By default all rounds were played.
+    scale : array of shape (m,) or float, default=1.0
+        The units to compare violations in; a count's is the rows it is among. By default those of rates.
+    seed : int, default=None
+        The seed of the training, where it is known.
+    data : str, default=None
+        The digest of the training rows, where it is known.
+    folds : FoldModels, default=None
+        Where candidates were cross-fitted, the models without each fold. By default they were not.
+    goal : Goal, default=None
+        Where the objective is no sum of rates, which function of the pieces it is. By default it is a
+        sum.
+    pieces : array of shape (N, q), default=None
+        What the goal is a function of. By default there is none.
+    classes : tuple, default=(False, True)
+        What they decide among. By default yes and no; whoever knows the names of two gives them later.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> people = rb.Population([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
+    >>> trace = rb.play(compiled, rb.Linear(), rounds=20, batch_size=None, keep=rb.Keep(every=5))
+    >>> len(trace), trace.violations.shape, trace.round
+    (4, (4, 1), array([ 5, 10, 15, 20]))
+    """
 
     problem: Problem
-    constraints: tuple[Constraint, ...]  # as compiled: an area has one for each budget too
-    objectives: Array  # (N,) on the training population
-    violations: Array  # (N, m), feasible where <= 0; on the rows of a judge if there was one
-    watched: dict[str, Values]  # the same on other populations
-    multipliers: Array  # (N, 1+m) weight of the objective, then of each constraint
-    parameters: Array  # (N, P)
-    thresholds: dict[str, Array]  # learnable thresholds, (N,) each; (N, D - 1) of more than two classes
-    setting: Array  # (N,) which setting each candidate comes from
-    round: Array  # (N,) after how many rounds it was kept
+    constraints: tuple[Constraint, ...]
+    objectives: Array
+    violations: Array
+    watched: dict[str, Values]
+    multipliers: Array
+    parameters: Array
+    thresholds: dict[str, Array]
+    setting: Array
+    round: Array
     scorer: Scorer
-    averaging: Averaging = "alike"  # how the λ-player has `rb.average` weigh them
-    frontier: bool = False  # whether dominated iterates were dropped
-    at: Array | None = None  # (N,) the scores from which yes is said, or (N, D) offsets; None for 0
-    answers: bool = False  # whether iterates are an oracle's fits to their own multipliers
-    answered: Array | None = (
-        None  # (N, 2) rounds each fit was the answer in, and the objective's weight there
-    )
-    feature_scale: FeatureScale | None = None  # how large the features usually are
-    ended: str = "rounds"  # or "gap", "stopped", "time" or "interrupted"
-    scale: Array | float = 1.0  # (m,) units to compare violations in: a count's is the rows it is among
-    seed: int | None = None  # of the training
-    data: str | None = None  # the digest of the training rows
-    folds: FoldModels | None = None  # where candidates were cross-fitted, the models without each fold
-    goal: Goal | None = (
-        None  # where the objective is no sum of rates: which function of the pieces it is
-    )
-    pieces: Array | None = None  # (N, q) what the goal is a function of
-    classes: Classes = TWO  # what they decide among; whoever knows the names of two gives them later
+    averaging: Averaging = "alike"
+    frontier: bool = False
+    at: Array | None = None
+    answers: bool = False
+    answered: Array | None = None
+    feature_scale: FeatureScale | None = None
+    ended: str = "rounds"
+    scale: Array | float = 1.0
+    seed: int | None = None
+    data: str | None = None
+    folds: FoldModels | None = None
+    goal: Goal | None = None
+    pieces: Array | None = None
+    classes: Classes = TWO
 
     def __len__(self) -> int:
         return len(self.objectives)
@@ -128,7 +191,20 @@ class Trace:
         return worst_of(self.violations, self.scale)
 
     def objective_of(self, weights: Array, values: Values | Trace) -> float:
-        """The objective of a mixture with `weights` (N,), where the candidates have these values."""
+        """The objective of a mixture.
+
+        Parameters
+        ----------
+        weights : array of shape (N,)
+            How likely each candidate is to decide.
+        values : Values or Trace
+            What the candidates have on some rows.
+
+        Returns
+        -------
+        float
+            The objective there, which is minimised.
+        """
         if self.goal is None:
             return float(weights @ values.objectives)
         return float(self.goal.value(weights @ values.pieces))
@@ -153,14 +229,36 @@ class Trace:
         return replace(self.only(np.flatnonzero(~moved)), at=None)
 
     def of_setting(self, setting: int | None) -> Trace:
-        """The candidates of one setting, in order."""
+        """The candidates of one setting, in order.
+
+        Parameters
+        ----------
+        setting : int
+            One of `settings`.
+
+        Returns
+        -------
+        Trace
+            Those alone.
+        """
         chosen = np.flatnonzero(self.setting == setting)
         if not len(chosen):
             raise ValueError(f"no candidates of setting {setting}; there are {self.settings}")
         return self.only(chosen)
 
     def only(self, chosen: Array) -> Trace:
-        """The trace with only these candidates."""
+        """The trace with only some candidates.
+
+        Parameters
+        ----------
+        chosen : array
+            Their indices.
+
+        Returns
+        -------
+        Trace
+            Those alone, in this order.
+        """
         rows: dict[str, Any] = {name: getattr(self, name)[chosen] for name in BY_CANDIDATE}
         return replace(
             self,
@@ -176,9 +274,17 @@ class Trace:
     def scores(self, compiled: Compiled) -> Array:
         """Scores of its models on a compiled problem, out of fold on rows they were trained on.
 
-        They are (N, n), or (N, D, n) of more than two classes.
-
         Without cross-fitting (``judge=rb.Folds()``) they are simply those of its models.
+
+        Parameters
+        ----------
+        compiled : Compiled
+            The problem on some rows.
+
+        Returns
+        -------
+        array of shape (N, n)
+            The scores; (N, D, n) of more than two classes.
         """
         if self.folds is None:
             return scores_on(compiled, self.scorer, self.parameters)
