@@ -1,7 +1,8 @@
 """The problems of Friedler et al. (2019): rows, protocol, how decisions are judged, published results.
 
 Tables are as preprocessed there: categories one-hot, sensitive columns 0 or 1 with 1 the privileged.
-Sensitive columns are no features, as in that study's baselines; its repairs may use them to decide.
+Sensitive columns are no features unless `seen`, as in that study's baselines; its repairs, and the
+methods that are trained with them, may use them to decide.
 Ten random splits, two thirds of the rows to train. The promise is the four-fifths rule both ways.
 """
 
@@ -39,15 +40,15 @@ def available():
     return (FOLDER / "friedler_published.csv").exists()
 
 
-def load(problem):
-    """The table of a problem, such as "adult_sex"."""
+def load(problem, seen=False):
+    """The table of a problem, such as "adult_sex"; sensitive columns are features if they are `seen`."""
     name, _, attribute = problem.rpartition("_")
     with gzip.open(FOLDER / f"friedler_{name}.csv.gz", "rt") as file:
         heads, *rows = csv.reader(file)
     values = np.array(rows, dtype=float)
     sensitive = SENSITIVE[name]
     joint = {"-".join(pair) for pair in (sensitive, sensitive[::-1])}
-    left = {*sensitive, *joint, LABELS[name]}
+    left = {LABELS[name], *joint, *(() if seen else sensitive)}
     X = values[:, [i for i, head in enumerate(heads) if head not in left]]
     y, group = values[:, heads.index(LABELS[name])] == 1, values[:, heads.index(attribute)]
     return Table(X, y, group.astype(int))
