@@ -56,8 +56,8 @@ class Parquet(Population):
     Parameters
     ----------
     paths : str, Path or sequence of these
-        Files, patterns such as "rows/*.parquet", and folders; folders named `key=value` make a column of
-        each key.
+        Files, patterns such as ``"rows/*.parquet"``, and folders; folders named `key=value` make a
+        column of each key.
     label : str, default=None
         The column of labels. By default there are none, which is enough for rates that need none.
     features : sequence of str, default=None
