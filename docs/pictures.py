@@ -216,18 +216,17 @@ def _text(x: float, y: float, words: str, anchor: str = "middle", colour: str = 
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
 
 
-def drawn(metric: Any, x: float = 0, y: float = 0, below: str = "") -> tuple[list[str], float, float]:
+def drawn(metric: Any, y: float = 0.0, below: str = "") -> tuple[list[str], float, float]:
     """A square as lines of SVG, with its width and height."""
     square, top, bottom = sides_of(metric)
     lines = [
-        _text(x + LEFT + WIDE * (column + 0.5), y + 14, name)
-        for column, name in enumerate(square.columns)
+        _text(LEFT + WIDE * (column + 0.5), y + 14, name) for column, name in enumerate(square.columns)
     ]
     for line, name in enumerate(square.lines):
-        lines.append(_text(x + LEFT - 6, y + TOP + HIGH * (line + 0.5) + 4, name, "end"))
+        lines.append(_text(LEFT - 6, y + TOP + HIGH * (line + 0.5) + 4, name, "end"))
         for column, cell in enumerate(square.cells[line]):
             fill, ink = DARK if cell in top else LIGHT if cell in bottom else EMPTY
-            left, up = x + LEFT + WIDE * column, y + TOP + HIGH * line
+            left, up = LEFT + WIDE * column, y + TOP + HIGH * line
             lines.append(
                 f'<rect x="{left:g}" y="{up:g}" width="{WIDE}" height="{HIGH}" fill="{fill}" '
                 'stroke="#6b7a89"/>'
@@ -237,7 +236,7 @@ def drawn(metric: Any, x: float = 0, y: float = 0, below: str = "") -> tuple[lis
             lines.append(_text(left + WIDE / 2, up + HIGH / 2 + 4, words, colour=ink))
     width, height = LEFT + WIDE * len(square.columns) + 4.0, TOP + HIGH * len(square.lines) + 4.0
     if below:
-        lines.append(_text(x + LEFT + WIDE * len(square.columns) / 2, y + height + 12, below))
+        lines.append(_text(LEFT + WIDE * len(square.columns) / 2, y + height + 12, below))
         height += BELOW
     return lines, width, height
 
@@ -255,22 +254,16 @@ def _area() -> tuple[list[str], float, float]:
 
 
 def _goal(name: str) -> tuple[list[str], float, float]:
-    """Every constraint of a goal on a line: a square, a sign, and a square or a number."""
+    """Every constraint of a goal: a square, a sign, and a number or a square below."""
     lines: list[str] = []
     wide = y = 0.0
     for constraint in goal_said(name):
-        left, right = constraint.left, constraint.right
-        drawing, x, height = drawn(left, y=y, below=f"in {_rows(left.rates[0])}")
-        lines += drawing
-        words = f"{_sign(constraint)} {_factor(constraint)}"
-        lines.append(_text(x + 6, y + TOP + HIGH + 4, words.strip(), "start"))
-        x += 52
-        if right.rates:
-            term = rb.Expression(((right.rates[0], 1.0),))
-            drawing, more, _ = drawn(term, x, y, f"in {_rows(right.rates[0])}")
+        left, right = constraint.left.rates[0], constraint.right.rates
+        sign = f"in {_rows(left)}   {_sign(constraint)}   {_factor(constraint)}".rstrip()
+        for rate, below in [(left, sign), *((rate, f"in {_rows(rate)}") for rate in right)]:
+            drawing, width, height = drawn(rb.Expression(((rate, 1.0),)), y, below)
             lines += drawing
-            x += more
-        wide, y = max(wide, x), y + height
+            wide, y = max(wide, width), y + height
     return lines, wide, y
 
 
