@@ -192,7 +192,8 @@ class Population:
 
         Examples
         --------
-        >>> Population(None, ["cat", "bird", "dog", "cat"]).classes
+        >>> import ratebound as rb
+        >>> rb.Population(None, ["cat", "bird", "dog", "cat"]).classes
         ('bird', 'cat', 'dog')
         """
         return self.spelling.classes
@@ -273,7 +274,8 @@ class Population:
 
         Examples
         --------
-        >>> Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
+        >>> import ratebound as rb
+        >>> rb.Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
         array([3., 4.])
         """
         values = as_array(self._given(name))
@@ -337,7 +339,8 @@ class Population:
 
         Examples
         --------
-        >>> Population(None, columns={"age": [25.0, np.nan]}).plain_column("age")
+        >>> import numpy as np, ratebound as rb
+        >>> rb.Population(None, columns={"age": [25.0, np.nan]}).plain_column("age")
         [25.0, None]
         """
         values = self.column(name)
@@ -406,7 +409,8 @@ class Population:
 
         Examples
         --------
-        >>> people = Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
+        >>> import ratebound as rb
+        >>> people = rb.Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
         >>> people.only([1]).column("sex")
         array(['Male'], dtype=object)
         """

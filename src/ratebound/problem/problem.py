@@ -106,7 +106,10 @@ class Problem:
     def aim(self) -> str:
         """What is to be done, in words.
 
-        >>> Problem(maximize="recall()").aim
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> rb.Problem(maximize="recall()").aim
         'maximize recall()'
         """
         return f"{self.sense} {self.objective}"
@@ -115,7 +118,10 @@ class Problem:
     def cost(self) -> Expression:
         """The sum of rates that is to be as low as possible.
 
-        >>> Problem(maximize="recall()").cost
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> rb.Problem(maximize="recall()").cost
         -recall()
         """
         assert isinstance(self.objective, Expression), f"{self.objective} is no sum of rates"
@@ -170,7 +176,8 @@ class Problem:
 
         Examples
         --------
-        >>> print(Problem.stated("maximize recall()", ["false_positive_rate() <= 0.1"]))
+        >>> import ratebound as rb
+        >>> print(rb.Problem.stated("maximize recall()", ["false_positive_rate() <= 0.1"]))
         maximize recall()
         subject to
           false_positive_rate() <= 0.1
@@ -198,7 +205,10 @@ class Problem:
     def columns(self) -> tuple[Name, ...]:
         """Every column that a condition, a cost or a goal speaks of, once.
 
-        >>> Problem("error_rate()", ["recall(age < 40) >= 0.9", "equal_odds(sex, ratio=0.9)"]).columns
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> rb.Problem("error_rate()", ["recall(age < 40) >= 0.9", "equal_odds(sex, ratio=0.9)"]).columns
         ('age', 'sex')
         """
         goals = [name for goal in self.subject_to if isinstance(goal, Goal) for name in goal.columns]
@@ -252,7 +262,10 @@ class Problem:
     def asked(self) -> Problem:
         """The problem without levels: what is compared with another ratio, as it was asked for.
 
-        >>> fair = Problem("error_rate()", ['precision(sex == "Female") >= 0.95 * precision()'])
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> fair = rb.Problem("error_rate()", ['precision(sex == "Female") >= 0.95 * precision()'])
         >>> fair.at_levels({fair.leveled[0]: 0.5}).asked == fair
         True
         """
