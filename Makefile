@@ -61,7 +61,7 @@ check: $(READY)
 
 # The site, in build/docs/html: every example runs, every warning is an error, nothing is loaded from outside.
 docs: $(READY)
-	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -d build/docs/doctrees docs build/docs/html
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/docs/doctrees docs build/docs/html
 	$(BIN)/python docs/check.py build/docs/html
 
 # How fast it is, beside floors and peers: docs/performance.md, in about a quarter of an hour.
