@@ -7,21 +7,14 @@ with one function for each peer, are in the folder of this name.
 """
 
 import json
-import os
-import site
-import subprocess
 import sys
-import venv
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from _common import machine, markdown, options, tell
+from environments import HERE, Environment, Failed, finished, python_of
 
-HERE = Path(__file__).resolve().parent
-ENVIRONMENTS = HERE.parent / "build" / "peers"
 LIMIT = 180  # seconds for a peer to run, after it is installed
-INSTALLING = 900
 
 
 @dataclass(frozen=True)
@@ -34,8 +27,8 @@ class Peer:
     options: tuple[str, ...] = ()
 
     @property
-    def environment(self) -> str:
-        return self.name.split()[0].lower()
+    def environment(self) -> Environment:
+        return Environment(self.name.split()[0].lower(), self.requires, self.options)
 
 
 FAIRLEARN = ("fairlearn==0.15.0",)
@@ -55,51 +48,8 @@ PEERS = (
 )
 
 
-class Failed(Exception):
-    """Why a peer is not in the table."""
-
-
-def python_of(peer: Peer) -> Path:
-    """The interpreter of the peer's environment, which is made if it is not there or out of date."""
-    if not peer.requires:
-        return Path(sys.executable)
-    folder = ENVIRONMENTS / peer.environment
-    python, stamp = folder / "bin" / "python", folder / "installed.txt"
-    wanted = "\n".join((sys.version, *peer.requires, *peer.options))
-    if stamp.exists() and stamp.read_text() == wanted:
-        return python
-    venv.create(folder, clear=True, symlinks=True)
-    (own,) = folder.glob("lib/*/site-packages")
-    others = "; ".join(f"site.addsitedir({path!r})" for path in site.getsitepackages())
-    (own / "others.pth").write_text(f"import site; {others}\n")
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    finished([*command, *peer.options, *peer.requires], INSTALLING, "it does not install")
-    stamp.write_text(wanted)
-    return python
-
-
-def finished(command: list[str], seconds: float, trouble: str) -> str:
-    """The output of a command; `Failed` with the last line of what it complains of."""
-    paths = (HERE.parent / "src", HERE)
-    own = {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
-    try:
-        done = subprocess.run(
-            command, env=os.environ | own, timeout=seconds, capture_output=True, text=True, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{trouble}: it takes more than {seconds:g} seconds") from None
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or ["it says nothing"]
-        raise Failed(f"{trouble}: {said[-1].strip()}")
-    return done.stdout
-
-
 def lines_of(peer: Peer) -> list[dict[str, Any]]:
-    command = [str(python_of(peer)), str(HERE / "peers" / f"{peer.part}.py"), peer.name]
+    command = [str(python_of(peer.environment)), str(HERE / "peers" / f"{peer.part}.py"), peer.name]
     found: list[dict[str, Any]] = json.loads(
         finished(command, LIMIT, "it does not run").splitlines()[-1]
     )

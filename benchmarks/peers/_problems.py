@@ -1,0 +1,193 @@
+"""The problems of the comparison: promises, and splits that every contender reads from the same file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from _judge import Promise, Rows
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+RACES, SEXES = ("Black", "White"), ("Female", "Male")
+SUSPECTS = ("African-American", "Caucasian")
+
+
+class NotHere(Exception):
+    """Data that does not ship with the package and is not in the folder beside it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Promises about data; `load` draws a split by its number: X, y, columns, and the training rows."""
+
+    name: str
+    title: str
+    words: str
+    promises: tuple[Promise, ...]
+    splits: int
+    load: Callable[[int], tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]]
+    published: str = ""  # the problem's name in Friedler's results
+    peers: bool = True  # whether peers are run too, or only ours beside what is published
+
+    def write(self, split: int, file: Path) -> None:
+        X, y, columns, train = self.load(split)
+        X = np.asarray(X, np.float64)
+        deviation = X[train].std(axis=0)
+        X = (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+        test = np.setdiff1d(np.arange(len(y)), train)
+        arrays = {}
+        for part, rows in (("train", train), ("test", test)):
+            arrays |= {f"{part}_X": X[rows].astype(np.float32), f"{part}_y": np.asarray(y, bool)[rows]}
+            arrays |= {f"{part}_of_{name}": np.asarray(v, str)[rows] for name, v in columns.items()}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, **arrays)
+
+
+def read(file: Path, labels: bool) -> tuple[Rows, Rows]:
+    """Training and new rows of a split; without `labels` those of new rows are left out."""
+    with np.load(file) as arrays:
+        found = []
+        for part in ("train", "test"):
+            columns = {
+                key.removeprefix(f"{part}_of_"): arrays[key]
+                for key in arrays
+                if key.startswith(f"{part}_of_")
+            }
+            y = arrays[f"{part}_y"] if labels or part == "train" else None
+            found.append(Rows(arrays[f"{part}_X"], y, columns))
+        return found[0], found[1]
+
+
+def drawn(n: int, share: float, split: int) -> np.ndarray:
+    """The training rows of a random split."""
+    return np.sort(np.random.default_rng(split).permutation(n)[: round(share * n)])
+
+
+# --- the paper's problems and Communities & Crime ----------------------------------------------------
+
+
+def whole(splits, names):
+    """All rows of a data set that comes in three parts, to be split anew."""
+    parts = (splits.train, splits.validation, splits.test)
+    X = np.concatenate([part.X for part in parts])
+    y = np.concatenate([np.asarray(part.y, bool) for part in parts])
+    return X, y, {n: np.concatenate([np.asarray(part.columns[n]) for part in parts]) for n in names}
+
+
+def with_rest(values, kept):
+    return np.where(np.isin(values, kept), values, "other")
+
+
+def adult(split):
+    import ratebound as rb
+
+    X, y, columns = whole(rb.datasets.load_adult(), ("race", "sex"))
+    return X, y, columns | {"race": with_rest(columns["race"], RACES)}, drawn(len(y), 2 / 3, split)
+
+
+def bank(split):
+    import ratebound as rb
+
+    folder = SHARED / "data"
+    later = folder / "bank_additional_full.csv.gz"
+    X, y, columns = whole(rb.datasets.load_bank(folder if later.exists() else None), ("age",))
+    train = drawn(len(y), 2 / 3, split)
+    ages = columns["age"].astype(float)
+    bands = np.digitize(ages, np.quantile(ages[train], [0.2, 0.4, 0.6, 0.8])) + 1
+    return X, y, {"age_group": bands}, train
+
+
+def compas(split):
+    import ratebound as rb
+
+    X, y, columns = whole(rb.datasets.load_compas(), ("race", "sex"))
+    return X, y, columns | {"race": with_rest(columns["race"], SUSPECTS)}, drawn(len(y), 2 / 3, split)
+
+
+def communities(split):
+    from communities import DATA, TRAIN
+    from communities import load as load_communities
+
+    if not DATA.exists():
+        raise NotHere(f"Communities & Crime does not ship with the package; {DATA} is not there")
+    X, y, groups = load_communities(DATA)
+    train = drawn(len(y), TRAIN / len(y), split)
+    return np.where(np.isnan(X), np.nanmean(X[train], axis=0), X), y, groups, train
+
+
+# --- Friedler's problems -----------------------------------------------------------------------------
+
+
+def four_fifths(published: str, title: str, peers: bool = True) -> Problem:
+    """One of Friedler's problems: either group is said yes to at least .8 times as often as the other."""
+    sides = ("unprivileged", "privileged")
+
+    def load(split):
+        import friedler_data as friedler
+
+        if not friedler.available():
+            raise NotHere(f"Friedler's data does not ship with the package; {friedler.FOLDER} lacks it")
+        table = friedler.load(published)
+        train, _ = friedler.split(len(table.y), split)
+        return table.X, table.y, {"group": np.array(sides)[table.group]}, np.sort(train)
+
+    promises = tuple(
+        Promise("positive_rate", ("group", one), ">=", 0.8, against=("group", other))
+        for one, other in (sides, sides[::-1])
+    )
+    words = "either group is said yes to at least .8 times as often as the other"
+    return Problem(f"friedler-{published}".lower(), title, words, promises, 10, load, published, peers)
+
+
+PROBLEMS = (
+    four_fifths("adult_sex", "Friedler's Adult, sex"),
+    four_fifths("adult_race", "Friedler's Adult, race", peers=False),
+    four_fifths("german_sex", "Friedler's German credit, sex"),
+    four_fifths("propublica-recidivism_sex", "Friedler's recidivism, sex"),
+    four_fifths("propublica-recidivism_race", "Friedler's recidivism, race", peers=False),
+    four_fifths("ricci_Race", "Friedler's Ricci, race"),
+    Problem(
+        "adult",
+        "Adult",
+        "recall of Black, White, female and male people at least 95% of everyone's",
+        tuple(
+            Promise("recall", (name, value), ">=", 0.95)
+            for name, values in (("race", RACES), ("sex", SEXES))
+            for value in values
+        ),
+        5,
+        adult,
+    ),
+    Problem(
+        "bank",
+        "Bank",
+        "five age groups said yes to at most .02 more often than everyone",
+        tuple(Promise("positive_rate", ("age_group", str(k)), "<=", slack=0.02) for k in range(1, 6)),
+        5,
+        bank,
+    ),
+    Problem(
+        "compas",
+        "COMPAS",
+        "recall of African-American, Caucasian, female and male people at most .05 above everyone's",
+        tuple(
+            Promise("recall", (name, value), "<=", slack=0.05)
+            for name, values in (("race", SUSPECTS), ("sex", SEXES))
+            for value in values
+        ),
+        5,
+        compas,
+    ),
+    Problem(
+        "communities",
+        "Communities & Crime",
+        "false positive rate of eight overlapping groups at most everyone's",
+        tuple(
+            Promise("false_positive_rate", (race, side), "<=")
+            for race in ("racepctblack", "racePctWhite", "racePctAsian", "racePctHisp")
+            for side in ("above", "below")
+        ),
+        5,
+        communities,
+    ),
+)

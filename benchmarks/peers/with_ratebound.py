@@ -1,0 +1,47 @@
+"""ratebound's own ways, with their defaults."""
+
+import ratebound as rb
+from _common import warm_up
+
+warm_up()
+
+
+def linear(train, test, promises):
+    model = rb.RateConstrainedClassifier([str(promise) for promise in promises], random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
+
+
+def linear_confident(train, test, promises):
+    asked = [str(promise) for promise in promises]
+    model = rb.RateConstrainedClassifier(asked, confidence=0.9, random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
+
+
+def lightgbm(train, test, promises):
+    asked = [str(promise) for promise in promises]
+    model = rb.RateConstrainedClassifier(asked, model="lightgbm", random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
+
+
+def lightgbm_confident(train, test, promises):
+    asked = [str(promise) for promise in promises]
+    model = rb.RateConstrainedClassifier(asked, model="lightgbm", confidence=0.9, random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
+
+
+def linear_known(train, test, promises):
+    asked, known = [str(promise) for promise in promises], [*train.columns]
+    model = rb.RateConstrainedClassifier(asked, known=known, random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X, columns=rows.columns)[:, 1] for rows in (train, test)]
+
+
+def linear_known_confident(train, test, promises):
+    asked, known = [str(promise) for promise in promises], [*train.columns]
+    model = rb.RateConstrainedClassifier(asked, known=known, confidence=0.9, random_state=0)
+    model.fit(train.X, train.y, columns=train.columns)
+    return [model.decision_proba(rows.X, columns=rows.columns)[:, 1] for rows in (train, test)]
