@@ -83,7 +83,7 @@ def violation(promise: Promise, chance: np.ndarray, rows: Rows) -> float:
 
 def judged(promises: Sequence[Promise], chance: np.ndarray, rows: Rows) -> Verdict:
     """Decisions that say yes with these chances (n,)."""
-    if chance.shape != rows.y.shape or not np.all((chance >= 0) & (chance <= 1)):
+    if chance.shape != rows.y.shape or not np.all((chance >= -KEPT) & (chance <= 1 + KEPT)):
         raise ValueError("a chance of yes between 0 and 1 is needed for every row")
     error = np.where(rows.y, 1 - chance, chance).mean()
     return Verdict(float(error), max(violation(promise, chance, rows) for promise in promises))

@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -191,7 +192,7 @@ def everything(
         if way.environment in broken:
             return Found(way, problem, (), broken[way.environment])
         trouble = run(way, problem, splits)
-        print(f"{problem.name}: {way.name} {trouble}", flush=True)
+        print(f"{problem.name}: {way.name} {trouble}", file=sys.stderr, flush=True)
         return Found(way, problem, tuple(fits_of(way, problem, splits)), trouble)
 
     with ThreadPoolExecutor(processes) as pool:
