@@ -1,4 +1,4 @@
-"""An environment for each peer, made when it is first needed, which sees this one's libraries behind it."""
+"""An environment for each peer, made when it is first needed; this one's libraries come after."""
 
 import os
 import signal

@@ -8,7 +8,7 @@ def parity(promises, train):
     """The ratio to everyone's rate or the distance from it that implies the promises.
 
     Between two groups, `u >= f * p` is `u >= r * everyone` with a ratio r that depends on their shares;
-    of the two ways round the larger is asked for.
+    of the two ways round the first is asked for, which is the one that plain models break.
     """
     first = promises[0]
     if first.factor == 1:
@@ -17,11 +17,11 @@ def parity(promises, train):
         return {"ratio_bound": first.factor}
     column, group = first.group
     share = np.mean(train.columns[column] == group)
-    return {"ratio_bound": first.factor / (1 - (1 - first.factor) * max(share, 1 - share))}
+    return {"ratio_bound": first.factor / (1 - (1 - first.factor) * share)}
 
 
 def loosest(fit, tolerances, promises, train):
-    """The model of the first tolerance that keeps the promises on the training rows, else of the last."""
+    """The model of the first tolerance that keeps the promises on training rows, else of the last."""
     for tolerance in tolerances:
         on_train, model = fit(tolerance)
         if judged(promises, on_train, train).kept:

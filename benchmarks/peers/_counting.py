@@ -1,8 +1,8 @@
 """Lines of user code: what a contender's function takes from data in hand to decisions.
 
-One rule for all: the lines of the function and of every function and class it uses from its own module or
-from those beside it, formatted alike, without blank lines, comments and documentation. Imports, tables
-of names and the judge do not count.
+One rule for all: the lines of the function and of every function and class it uses from its own module
+or from those beside it, formatted alike, without blank lines, comments and documentation. Imports,
+tables of names and the judge do not count.
 """
 
 import ast

@@ -27,7 +27,6 @@ class Problem:
     splits: int
     load: Callable[[int], tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]]
     published: str = ""  # the problem's name in Friedler's results
-    peers: bool = True  # whether peers are run too, or only ours beside what is published
 
     def write(self, split: int, file: Path) -> None:
         X, y, columns, train = self.load(split)
@@ -118,8 +117,8 @@ def communities(split):
 # --- Friedler's problems -----------------------------------------------------------------------------
 
 
-def four_fifths(published: str, title: str, peers: bool = True) -> Problem:
-    """One of Friedler's problems: either group is said yes to at least .8 times as often as the other."""
+def four_fifths(published: str, title: str) -> Problem:
+    """One of Friedler's problems: either group hears yes at least .8 times as often as the other."""
     sides = ("unprivileged", "privileged")
 
     def load(split):
@@ -136,15 +135,13 @@ def four_fifths(published: str, title: str, peers: bool = True) -> Problem:
         for one, other in (sides, sides[::-1])
     )
     words = "either group is said yes to at least .8 times as often as the other"
-    return Problem(f"friedler-{published}".lower(), title, words, promises, 10, load, published, peers)
+    return Problem(f"friedler-{published}".lower(), title, words, promises, 10, load, published)
 
 
 PROBLEMS = (
     four_fifths("adult_sex", "Friedler's Adult, sex"),
-    four_fifths("adult_race", "Friedler's Adult, race", peers=False),
     four_fifths("german_sex", "Friedler's German credit, sex"),
     four_fifths("propublica-recidivism_sex", "Friedler's recidivism, sex"),
-    four_fifths("propublica-recidivism_race", "Friedler's recidivism, race", peers=False),
     four_fifths("ricci_Race", "Friedler's Ricci, race"),
     Problem(
         "adult",

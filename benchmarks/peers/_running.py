@@ -113,7 +113,7 @@ def split_of(problem: Problem, number: int) -> Path:
     return file
 
 
-def run(way: Way, problem: Problem, splits: int) -> str:
+def run(way: Way, problem: Problem, splits: int, fill: bool) -> str:
     """Fill the gaps of a contender on a problem; what went wrong, if anything did."""
     wanted = []
     for number in range(splits):
@@ -130,6 +130,8 @@ def run(way: Way, problem: Problem, splits: int) -> str:
     spent = Path(wanted[1]).with_suffix(".txt")  # a fit that failed is not tried again
     if spent.exists():
         return spent.read_text("utf-8")
+    if not fill:
+        return "not run yet"
     command = [str(python_of(way.environment)), str(HERE / "peers" / "_child.py")]
     try:
         finished(
@@ -164,7 +166,7 @@ def fits_of(way: Way, problem: Problem, splits: int) -> Iterator[Fit]:
 
 
 def everything(
-    ways: Sequence[Way], problems: Sequence[Problem], most: int, processes: int
+    ways: Sequence[Way], problems: Sequence[Problem], most: int, processes: int, fill: bool = True
 ) -> tuple[list[Found], list[str]]:
     """Run what is missing; what was found, and the problems whose data is not here."""
     here, missing = [], []
@@ -182,16 +184,14 @@ def everything(
             python_of(environment)
         except Failed as failed:
             broken[environment] = str(failed)
-    pairs = [
-        (way, problem) for problem in here for way in ways if problem.peers or way.ours or way.floor
-    ]
+    pairs = [(way, problem) for problem in here for way in ways]
 
     def one(pair: tuple[Way, Problem]) -> Found:
         way, problem = pair
         splits = min(problem.splits, most)
         if way.environment in broken:
             return Found(way, problem, (), broken[way.environment])
-        trouble = run(way, problem, splits)
+        trouble = run(way, problem, splits, fill)
         print(f"{problem.name}: {way.name} {trouble}", file=sys.stderr, flush=True)
         return Found(way, problem, tuple(fits_of(way, problem, splits)), trouble)
 

@@ -8,7 +8,15 @@ from _common import markdown
 from _counting import user_lines
 from _running import Found, Way
 
-HEAD = ["", "error on new rows", "worst violation, training", "new rows", "kept on new rows", "CPU s", "MB"]
+HEAD = [
+    "",
+    "error on new rows",
+    "worst violation, training",
+    "new rows",
+    "kept on new rows",
+    "CPU s",
+    "MB",
+]
 
 
 def mean(found: Found, value) -> float:
@@ -63,8 +71,7 @@ def summary_table(every: Sequence[Found]) -> str:
     floors = {(one.problem.name, one.way.trees): one for one in every if one.way.floor}
     by_way = defaultdict(list)
     for found in every:
-        if found.problem.peers:
-            by_way[found.way].append(found)
+        by_way[found.way].append(found)
     lines = []
     for way, own in by_way.items():
         fits = [fit for found in own for fit in solved(found)]
@@ -72,17 +79,17 @@ def summary_table(every: Sequence[Found]) -> str:
             lines.append([label(way), "none", "", "", "", ""])
             continue
         tried = sum(found.problem.splits for found in own)
-        first = all(found.problem.splits == len(found.fits) for found in own)
         cost = [
             fit.test.error - base.test.error
             for found in own
             for fit in solved(found)
-            for base in solved(floors[found.problem.name, way.trees])
+            for base in solved(floors.get((found.problem.name, way.trees), found))
             if base.split == fit.split
         ]
         lines.append([
             label(way),
-            f"{sum(map(kept, own))} of {len(fits)}" + ("" if first and len(fits) == tried else f" ({tried} asked)"),
+            f"{sum(map(kept, own))} of {tried}"
+            + ("" if len(fits) == tried else f", {len(fits)} solved"),
             f"{np.mean(cost):+.4f}",
             f"{sum(fit.seconds for found in own for fit in found.fits):,.0f}",
             f"{max(fit.megabytes for fit in fits):.0f}",
@@ -95,7 +102,12 @@ def summary_table(every: Sequence[Found]) -> str:
 
 def like(peer: Way, own: Way) -> bool:
     """Whether two ways may be compared: the same kind of model, and of what decisions look at."""
-    return own.ours and not peer.ours and not peer.floor and (peer.known, peer.trees) == (own.known, own.trees)
+    return (
+        own.ours
+        and not peer.ours
+        and not peer.floor
+        and (peer.known, peer.trees) == (own.known, own.trees)
+    )
 
 
 def difference(peer: Found, own: Found) -> tuple[float, float]:
@@ -104,7 +116,9 @@ def difference(peer: Found, own: Found) -> tuple[float, float]:
     values = [fit.test.error - ours[fit.split] for fit in solved(peer) if fit.split in ours]
     if not values:
         return 0.0, 0.0
-    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0)
+    return float(np.mean(values)), float(
+        np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
+    )
 
 
 def losses(every: Sequence[Found]) -> list[str]:

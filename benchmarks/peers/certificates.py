@@ -22,7 +22,10 @@ import ratebound as rb
 warnings.simplefilter("ignore")
 ROWS, LEVEL = 4000, 0.95
 # what must be at least how much, what ratebound then minimizes, and what MAPIE then prefers
-TASKS = (("precision", 0.8, "-recall()", "recall"), ("recall", 0.8, "false_positive_rate()", "precision"))
+TASKS = (
+    ("precision", 0.8, "-recall()", "recall"),
+    ("recall", 0.8, "false_positive_rate()", "precision"),
+)
 
 
 def shares(yes, y):

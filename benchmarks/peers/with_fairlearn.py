@@ -35,7 +35,7 @@ def exponentiated_gradient_lightgbm(train, test, promises):
 
 def grid_search(train, test, promises):
     moment = MOMENTS[promises[0].rate](**parity(promises, train))
-    model = reductions.GridSearch(LogisticRegression(solver="liblinear"), moment, grid_size=30)
+    model = reductions.GridSearch(LogisticRegression(solver="liblinear"), moment)
     model.fit(train.X, train.y.astype(int), sensitive_features=train.cells)
     return [model.predict(rows.X) for rows in (train, test)]
 

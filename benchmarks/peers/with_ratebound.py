@@ -1,7 +1,8 @@
 """ratebound's own ways, with their defaults."""
 
-import ratebound as rb
 from _common import warm_up
+
+import ratebound as rb
 
 warm_up()
 
