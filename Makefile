@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
 
-.PHONY: demo test dist lowest check docs bench bench-gpu bench-rows before-after clean environments
+.PHONY: demo test dist lowest check docs bench bench-gpu bench-rows peers before-after clean environments
 
 demo: $(READY)
 	$(BIN)/ratebound reproduce adult --out build/demo
@@ -76,6 +76,10 @@ bench-gpu: $(READY)
 # Whether anything got slower since a commit: the tables of both, measured in turn.
 before-after: $(READY)
 	$(BIN)/python benchmarks/before_after.py $(COMMIT)
+
+# What peers reach at the same promises: docs/peers.md. Environments and results are kept in build/peers.
+peers: $(READY)
+	$(BIN)/python benchmarks/beside.py
 
 # What models reach, and how often intervals and certificates are right: hours.
 bench-rows: $(READY)

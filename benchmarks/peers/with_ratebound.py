@@ -41,8 +41,8 @@ def linear_known(train, test, promises):
     return [model.decision_proba(rows.X, columns=rows.columns)[:, 1] for rows in (train, test)]
 
 
-def linear_known_confident(train, test, promises):
-    asked, known = [str(promise) for promise in promises], [*train.columns]
-    model = rb.RateConstrainedClassifier(asked, known=known, confidence=0.9, random_state=0)
+def lightgbm_known_confident(train, test, promises):
+    asked, how = [str(promise) for promise in promises], {"known": [*train.columns], "confidence": 0.9}
+    model = rb.RateConstrainedClassifier(asked, model="lightgbm", random_state=0, **how)
     model.fit(train.X, train.y, columns=train.columns)
     return [model.decision_proba(rows.X, columns=rows.columns)[:, 1] for rows in (train, test)]
