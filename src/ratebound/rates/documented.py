@@ -68,7 +68,7 @@ OPTIONS = {
 OF_COSTS = {
     "of": """of : str, bool, int or float, default=None
     The class whose errors count. By default the positive one of two. With more than two classes it may
-    be left out where `column` alone says what any error costs.""",
+    be left out where ``column=`` alone says what any error costs.""",
     "false_negative": """false_negative : float or str, default=None
     What each missed row of the class costs: a number, or the column with each row's own cost. By default
     1, the unit of the other costs.""",
@@ -202,7 +202,7 @@ OF_GOALS = {
     "slack": (
         "float",
         """How far the rates may be apart, both ways: 0.05 allows five percentage points. Give this or
-    `ratio`. There is no default, since how much is fair is for people to say.""",
+    ``ratio=``. There is no default, since how much is fair is for people to say.""",
     ),
     "ratio": (
         "float",

@@ -41,7 +41,7 @@ def statistical_parity(
 ) -> list[Constraint]:
     """Every group is said yes to about equally often.
 
-    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+    A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
     >>> rb.statistical_parity({"sex": ("Female", "Male")}, ratio=0.8)
     [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
@@ -62,7 +62,7 @@ def equal_opportunity(
 ) -> list[Constraint]:
     """Every group has about the same recall.
 
-    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+    A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
     >>> rb.equal_opportunity({"sex": ("Female",)}, slack=0.05)
     [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
@@ -82,8 +82,8 @@ def equal_odds(
 ) -> list[Constraint]:
     """Every group has about the same recall and about the same false positive rate.
 
-    With `ratio` up to 1, recall is at least that share of the reference and the false positive
-    rate at most its inverse: a false positive is a harm, so it is bounded from above. A `ratio`
+    With ``ratio=`` up to 1, recall is at least that share of the reference and the false positive
+    rate at most its inverse: a false positive is a harm, so it is bounded from above. A ``ratio=``
     above 1 turns both round.
 
     >>> rb.equal_odds({"sex": ("Female",)}, ratio=0.8)
@@ -106,7 +106,7 @@ def equal_accuracy(
 ) -> list[Constraint]:
     """The model is about equally often right for every group.
 
-    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+    A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
     >>> rb.equal_accuracy({"sex": ("Female", "Male")}, slack=0.1, against="pairwise")
     [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
@@ -126,7 +126,7 @@ def accurate_coverage(
 ) -> list[Constraint]:
     """Each group is said yes to as often as its labels are positive.
 
-    A `ratio` up to 1 bounds it from below, and one above 1 from above.
+    A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
     >>> rb.accurate_coverage({"sex": ("Female",)}, ratio=0.9)
     [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
