@@ -1,5 +1,4 @@
-"""
-Your own loop: Hugging Face Trainer
+"""Your own loop: Hugging Face Trainer
 ===================================
 
 A small BERT, built from a config and trained from scratch, finds comments to remove. One word is an

@@ -1,5 +1,4 @@
-"""
-Your own loop: JAX
+"""Your own loop: JAX
 ==================
 
 A small network as a function of one flat array, and plain gradient steps. `jax.vjp` gives the scores of

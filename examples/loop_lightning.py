@@ -1,5 +1,4 @@
-"""
-Your own loop: Lightning
+"""Your own loop: Lightning
 ========================
 
 The same in a `LightningModule`. `training_step` returns the scores times the gradient that `rb.Game`

@@ -1,5 +1,4 @@
-"""
-Your own loop: PyTorch
+"""Your own loop: PyTorch
 ======================
 
 A network, an optimizer, a schedule and batches of your own. Where the loss would be, `rb.Game` takes
