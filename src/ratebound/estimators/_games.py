@@ -35,7 +35,6 @@ KEPT = 60  # iterates kept of each setting
 KEPT_ON_DISK = 20  # the same where each of them is one more to be evaluated in a pass over the rows
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 FEW = 12  # iterates of each setting whose thresholds move before one is chosen
-CHANCE = 0.9  # probability that held-out rows do not break promises that only just hold
 FEWEST = 1000  # rounds in batches by default, even if data is small
 MOST = 5000  # the same, even if data is large; a whole pass at least
 
@@ -153,45 +152,23 @@ def trained(
         watch=watch,
         stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
     )
-    if search.everyone.elsewhere:  # where thresholds move on the sample alone
-        sampled = _as_watched(trace, on)
-        own = _relaxed(
-            sampled.of_setting(_best_setting(search, sampled, watch[on], {}, "train")), margins
-        )
-        return _relaxed(trace, margins), own
-    setting = _best_setting(search, trace, tight, watch, on)
+    # Held-out rows choose by what a setting costs where its promises are kept on them. A mixture solved
+    # on the rows trained on breaks a promise there by chance, every other time; one that says no to
+    # everyone never does.
+    rows, seen = (tight, trace) if validation is None else (watch[on], _as_watched(trace, on))
+    moved = with_moved_thresholds(seen, rows, at_most=FEW) if search.moves else seen
+    setting = select(moved, search.solve, on="train").setting
     trace = _relaxed(trace, margins)
+    if search.everyone.elsewhere:  # where thresholds move on the sample alone
+        return trace, _relaxed(seen.of_setting(setting), margins)
     own = trace.of_setting(setting)
     # The promises must hold on all rows given to `fit`.
     return trace, own if validation is None else judged_on(own, search.everyone)
 
 
-def _best_setting(
-    search: Search, trace: Trace, rows: Compiled, watch: dict[str, Compiled], on: str
-) -> int | None:
-    """The setting that does best `on` some rows, a few of its thresholds moved on `rows`.
-
-    Held-out rows break a promise where that is more than chance. What only just keeps it breaks it there
-    every other time; a model that says no to everyone never does, at whatever cost.
-    """
-    moved = with_moved_thresholds(trace, rows, watch=watch, at_most=FEW) if search.moves else trace
-    if on in watch and search.everyone.constraints:
-        chance = errors_of(shrink(moved), watch[on]).margins(CHANCE)
-        there = moved.watched[on]
-        moved = replace(moved, watched={on: replace(there, violations=there.violations - chance)})
-    return select(moved, search.solve, on=on).setting
-
-
 def _as_watched(trace: Trace, on: str) -> Trace:
     """The trace as it is on rows that it was watched on."""
-    values = trace.watched[on]
-    return replace(
-        trace,
-        objectives=values.objectives,
-        violations=values.violations,
-        pieces=values.pieces,
-        watched={},
-    )
+    return replace(trace, **vars(trace.watched[on]), watched={})
 
 
 def _relaxed(trace: Trace, margins: Array) -> Trace:
