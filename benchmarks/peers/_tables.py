@@ -1,7 +1,9 @@
 """The page's tables and what they show, from what was found."""
 
+import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from _common import markdown
@@ -46,9 +48,8 @@ def row(found: Found) -> list[str]:
     if not fits:
         words = found.trouble or f"no solution on {len(found.fits)} splits"
         return [name, words, *[""] * 5]
-    few = "" if len(fits) == wanted(found) else f" ({len(fits)} of {wanted(found)} splits)"
     return [
-        name + few,
+        name,
         spread([fit.test.error for fit in fits], ".4f"),
         f"{mean(found, lambda fit: fit.train.violation):+z.4f}",
         spread([fit.test.violation for fit in fits], "+z.4f"),
@@ -56,10 +57,6 @@ def row(found: Found) -> list[str]:
         f"{np.mean([fit.seconds for fit in found.fits]):.2g}",
         f"{max(fit.megabytes for fit in found.fits):.0f}",
     ]
-
-
-def wanted(found: Found) -> int:
-    return max(found.problem.splits if found.trouble else len(found.fits), len(found.fits))
 
 
 def problem_table(every: Sequence[Found]) -> str:
@@ -76,9 +73,9 @@ def summary_table(every: Sequence[Found]) -> str:
     for way, own in by_way.items():
         fits = [fit for found in own for fit in solved(found)]
         if not fits:
-            lines.append([label(way), "none", "", "", "", ""])
+            lines.append([label(way), "0", *[""] * 5])
             continue
-        tried = sum(found.problem.splits for found in own)
+        tried = sum(len(found.fits) for found in own)
         cost = [
             fit.test.error - base.test.error
             for found in own
@@ -88,15 +85,15 @@ def summary_table(every: Sequence[Found]) -> str:
         ]
         lines.append([
             label(way),
-            f"{sum(map(kept, own))} of {tried}"
-            + ("" if len(fits) == tried else f", {len(fits)} solved"),
+            str(sum(bool(solved(found)) for found in own)),
+            f"{sum(map(kept, own))} of {tried}",
             f"{np.mean(cost):+.4f}",
-            f"{sum(fit.seconds for found in own for fit in found.fits):,.0f}",
+            f"{np.mean([fit.seconds for found in own for fit in found.fits]):.2g}",
             f"{max(fit.megabytes for fit in fits):.0f}",
             str(user_lines(way.path, way.function)),
         ])  # fmt: skip
-    heads = ["", "kept on new rows", "error above the plain model's", "CPU s, all fits", "MB, at most",
-             "lines of user code"]  # fmt: skip
+    heads = ["", "problems", "kept on new rows", "error above the plain model's", "CPU s a fit",
+             "MB, at most", "lines of user code"]  # fmt: skip
     return markdown(heads, lines)
 
 
@@ -110,47 +107,53 @@ def like(peer: Way, own: Way) -> bool:
     )
 
 
-def difference(peer: Found, own: Found) -> tuple[float, float]:
-    """The peer's error less ours on the splits both have, and its standard error."""
-    ours = {fit.split: fit.test.error for fit in solved(own)}
-    values = [fit.test.error - ours[fit.split] for fit in solved(peer) if fit.split in ours]
-    if not values:
-        return 0.0, 0.0
-    return float(np.mean(values)), float(
-        np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
-    )
+@dataclass(frozen=True)
+class Pair:
+    """A peer and one of ours on the splits that both solved."""
+
+    peer: Found
+    own: Found
+    splits: int
+    kept: tuple[int, int]  # by the peer and by ours
+    less: float  # ours less the peer's error, on average
+    error: float  # and its standard error
+
+    @property
+    def lost(self) -> bool:
+        return self.kept[0] >= self.kept[1] and self.less > self.error
+
+    @property
+    def won(self) -> bool:
+        return self.kept[1] >= self.kept[0] and -self.less > self.error
+
+
+def pairs(every: Sequence[Found]) -> Iterator[Pair]:
+    """All peers beside all of ours of their kind, where there are at least two splits."""
+    for own, peer in itertools.product(every, every):
+        if peer.problem is not own.problem or not like(peer.way, own.way):
+            continue
+        theirs, ours = ({fit.split: fit.test for fit in solved(one)} for one in (peer, own))
+        both = sorted(theirs.keys() & ours.keys())
+        if len(both) < 2:
+            continue
+        less = [ours[split].error - theirs[split].error for split in both]
+        counts = [sum(found[split].kept for split in both) for found in (theirs, ours)]
+        error = np.std(less, ddof=1) / np.sqrt(len(both))
+        yield Pair(peer, own, len(both), (counts[0], counts[1]), float(np.mean(less)), float(error))
 
 
 def losses(every: Sequence[Found]) -> list[str]:
     """Where a peer keeps promises on at least as many splits, with an error lower by over one SE."""
-    found = []
-    for own in every:
-        for peer in every:
-            if peer.problem is not own.problem or not like(peer.way, own.way):
-                continue
-            if len(solved(peer)) < len(solved(own)) or not solved(own):
-                continue
-            less, error = difference(peer, own)
-            if kept(peer) >= kept(own) and less < -error:
-                found.append(
-                    f"- {own.problem.title}: {peer.way.name} kept all promises on {kept(peer)} splits "
-                    f"and *{own.way.name}* on {kept(own)} of {len(own.fits)}; its error is {-less:.4f} "
-                    f"± {error:.4f} lower."
-                )
-    return found
+    return [
+        f"- {pair.own.problem.title}: {pair.peer.way.name} kept all promises on {pair.kept[0]} and "
+        f"*{pair.own.way.name}* on {pair.kept[1]} of {pair.splits} splits; its error is {pair.less:.4f} "
+        f"± {pair.error:.4f} lower."
+        for pair in pairs(every)
+        if pair.lost
+    ]
 
 
 def wins(every: Sequence[Found]) -> tuple[int, int, int]:
     """Of all pairs alike: where ours is better by the same rule, where the peer is, and all of them."""
-    better = worse = pairs = 0
-    for own in every:
-        for peer in every:
-            if peer.problem is not own.problem or not like(peer.way, own.way) or not solved(peer):
-                continue
-            if not solved(own):
-                continue
-            pairs += 1
-            less, error = difference(peer, own)
-            better += kept(own) >= kept(peer) and less > error
-            worse += kept(peer) >= kept(own) and less < -error
-    return better, worse, pairs
+    found = list(pairs(every))
+    return sum(pair.won for pair in found), sum(pair.lost for pair in found), len(found)

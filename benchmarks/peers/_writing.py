@@ -49,7 +49,8 @@ def problems_of(every: Sequence[Found]) -> list[Problem]:
 
 def problem_part(problem: Problem, every: Sequence[Found]) -> str:
     own = [found for found in every if found.problem is problem]
-    text = f"## {problem.title}\n\nPromised: {problem.words}. {problem.splits} splits.\n\n"
+    splits = max(len(found.fits) for found in own)
+    text = f"## {problem.title}\n\nPromised: {problem.words}. {splits} splits.\n\n"
     text += problem_table(own)
     return f"{text}\n\n{friedler_part(own)}" if problem.published else text
 
