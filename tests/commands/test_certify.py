@@ -4,7 +4,7 @@ import json
 import shutil
 
 import ratebound as rb
-from ratebound.tables.contents import digest_of
+from ratebound.tables.contents import digest_of, digests_of
 
 from .conftest import PROMISE, make_people, write_csv
 
@@ -47,7 +47,7 @@ def test_the_table_trained_on_certifies_nothing(refused, model, people, new_peop
     for path in (people, copied):
         said = refused("certify", model, path, "--label", "income")
         assert "is the table that the model was trained on" in said
-    assert rb.load(model).record.source != digest_of([new_people])
+    assert rb.load(model).record.source != digest_of(digests_of([new_people]))
 
 
 def test_slips(refused, model, new_people):

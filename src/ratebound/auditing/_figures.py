@@ -1,7 +1,7 @@
 """The audit's drawings, each one SVG element in the page's colours.
 
 Whiskers and bars are small and stand in table cells, where the words beside them can wrap; the
-charts of a trace are drawn with axes of their own.
+charts of a training are drawn with axes of their own.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ratebound.auditing.report import Audit, Promise
+from ratebound.auditing.wording import interval_text, number
 from ratebound.base.markup import Markup, tag
 from ratebound.base.types import Array
-from ratebound.game.trace import Trace, worst_of
+from ratebound.solution.making import Course
 
 POINTS = 1500  # drawn in a scatter; more would only blacken it
 LINES = 12  # settings that are drawn as curves
@@ -65,8 +66,10 @@ def whisker(promise: Promise, axis: tuple[float, float], width: int = 190) -> Ma
         ]
     if promise.slack is not None:
         parts.append(tag("circle", cx=x(promise.slack), cy=y, r=4.5, class_="dot"))
-    label = f"{promise.words}: on new rows {promise.verdict}"
-    return svg(width, height, *parts, label=label, kind=STATES[promise.verdict])
+    ends = interval_text(promise.slack_low, promise.slack_high)
+    label = f"{promise.words}: room {number(promise.slack, signed=True)}, interval {ends}, "
+    label += f"on new rows {promise.verdict}"
+    return svg(width, height, *parts, label=label, kind=STATES[promise.verdict], data_tip=label)
 
 
 def bar(value: float | None, reference: float | None, width: int = 104) -> Markup:
@@ -77,7 +80,9 @@ def bar(value: float | None, reference: float | None, width: int = 104) -> Marku
     if reference is not None:
         x = min(max(width * reference, 1.0), width - 1.0)
         parts.append(tag("line", x1=x, x2=x, y1=0, y2=14, class_="tick"))
-    return svg(width, 14, *parts, label="no value" if value is None else f"{value:.4f}")
+    said = "no value" if value is None else f"{value:.4f}"
+    said += "" if reference is None else f"; everyone {reference:.4f}"
+    return svg(width, 14, *parts, label=said, data_tip=said)
 
 
 @dataclass(frozen=True)
@@ -131,10 +136,10 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
     return [round(k * step, 12) + 0.0 for k in range(first, last + 1)]
 
 
-def trade_off(trace: Trace, report: Audit) -> Markup:
+def trade_off(course: Course, report: Audit) -> Markup:
     """Objective against worst violation of every candidate, and where the solution lies."""
-    values, worst = trace.problem.shown(trace.objectives), worst_of(trace.violations)
-    shown = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), POINTS)).astype(int))
+    values, worst = course.objectives, course.worst
+    shown = np.unique(np.linspace(0, len(course) - 1, min(len(course), POINTS)).astype(int))
     marks = _marks(report)
     axes = Axes(
         x=_range([*values[shown], *(x for _, x, _ in marks.values())]),
@@ -150,14 +155,14 @@ def trade_off(trace: Trace, report: Audit) -> Markup:
     return svg(axes.width, axes.height, *parts, label="objective against worst violation", kind="chart")
 
 
-def convergence(trace: Trace, values: Array, label: str, zero: bool = False) -> Markup:
+def convergence(course: Course, values: Array, label: str, zero: bool = False) -> Markup:
     """Values (N,) of the candidates by round, one curve for each setting."""
     curves = []
-    for setting in trace.settings[:LINES]:
-        own = np.flatnonzero(trace.setting == setting)
-        own = own[np.argsort(trace.round[own], kind="stable")]
+    for setting in course.settings[:LINES]:
+        own = np.flatnonzero(course.setting == setting)
+        own = own[np.argsort(course.round[own], kind="stable")]
         own = own[np.unique(np.linspace(0, len(own) - 1, min(len(own), POINTS)).astype(int))]
-        curves.append((trace.round[own], values[own]))
+        curves.append((course.round[own], values[own]))
     axes = Axes(
         x=_range(np.concatenate([x for x, _ in curves]), padded=False),
         y=_range(np.concatenate([y for _, y in curves])),
@@ -170,12 +175,12 @@ def convergence(trace: Trace, values: Array, label: str, zero: bool = False) -> 
     return svg(axes.width, axes.height, *parts, label=f"{label} by round", kind="chart")
 
 
-def trace_figures(trace: Trace, report: Audit) -> list[Markup]:
-    """All drawings of a trace."""
+def course_figures(course: Course, report: Audit) -> list[Markup]:
+    """All drawings of how training got there."""
     return [
-        trade_off(trace, report),
-        convergence(trace, trace.problem.shown(trace.objectives), "objective"),
-        convergence(trace, worst_of(trace.violations), "worst violation", zero=True),
+        trade_off(course, report),
+        convergence(course, course.objectives, "objective"),
+        convergence(course, course.worst, "worst violation", zero=True),
     ]
 
 
@@ -195,7 +200,7 @@ def _range(values: Array | list[float], padded: bool = True) -> tuple[float, flo
     return (low - room, high + room) if padded or low == high else (low, high)
 
 
-def svg(width: int, height: int, *parts: Markup, label: str, kind: str = "") -> Markup:
+def svg(width: int, height: int, *parts: Markup, label: str, kind: str = "", **others: object) -> Markup:
     """A drawing, with its words for those who cannot see it."""
     return tag(
         "svg",
@@ -206,4 +211,5 @@ def svg(width: int, height: int, *parts: Markup, label: str, kind: str = "") -> 
         role="img",
         aria_label=label,
         class_=kind or None,
+        **others,
     )

@@ -38,6 +38,10 @@ class Group:
     false_positive_rate: float | None
     precision: float | None
     accuracy: float | None
+    true_positives: float | None = None  # weights of rows, expected over a mixture; of two classes
+    false_positives: float | None = None
+    false_negatives: float | None = None
+    true_negatives: float | None = None
 
 
 def heads(several: bool) -> dict[str, str]:
@@ -101,6 +105,10 @@ def _of_yes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
         found["precision"] = _share(weights @ (yes * label), said_yes)
         right = np.where(label > 0, yes, 1 - yes)
         found["accuracy"] = _share(weights @ right, weights.sum())
+        found["true_positives"] = float(weights @ (yes * label))
+        found["false_positives"] = float(weights @ (yes * (1 - label)))
+        found["false_negatives"] = float(weights @ ((1 - yes) * label))
+        found["true_negatives"] = float(weights @ ((1 - yes) * (1 - label)))
     return found
 
 

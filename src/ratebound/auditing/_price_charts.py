@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from ratebound.auditing._figures import Axes, svg
+from ratebound.auditing._tables import Section, note
 from ratebound.auditing.report import Audit
 from ratebound.base.markup import Markup, tag
 from ratebound.solution.certificate import Certificate, Certified
@@ -22,37 +23,41 @@ NOTE = (
 )
 
 
-def price_section(
-    report: Audit, prices: Sequence[Price], certificate: Certificate | None = None
-) -> Markup:
+def price_section(report: Audit) -> Section | None:
     """One small chart for each promise, with what moving its bound would cost in words."""
-    shown = [each for each in prices if len(each.bounds)][:MOST]
+    prices = () if report.card is None else report.card.prices
+    if report.card is None or not prices:
+        return None
+    certificate = report.card.mixture.certificate
+    drawn = [(i, each) for i, each in enumerate(prices) if len(each.bounds)][:MOST]
     tested = {str(each.constraint): each for each in (certificate.promises if certificate else ())}
-    figures = [_figure(report, each, tested.get(str(each.constraint)), certificate) for each in shown]
+    figures = [
+        _figure(report, each, tested.get(str(each.constraint)), certificate, f"card/prices/{i}")
+        for i, each in drawn
+    ]
     without = [
         tag("p", tag("code", str(p.constraint)), ": ", p.sentence) for p in prices if not len(p.bounds)
     ]
-    note = NOTE
+    words = NOTE
     if any(each.holds for each in tested.values()):
-        note += " Shaded green: bounds that are certified."
-    if len(prices) > len(shown) + len(without):
-        note += f" The first {MOST} promises are drawn."
-    return tag(
-        "section",
-        tag("h2", "What each promise costs"),
-        tag("div", *figures, class_="charts"),
-        *without,
-        tag("p", note, class_="note"),
+        words += " Shaded green: bounds that are certified."
+    if len(prices) > len(drawn) + len(without):
+        words += f" The first {MOST} promises are drawn."
+    return Section(
+        "prices",
+        "What each promise costs",
+        (tag("div", *figures, class_="charts"), *without, note(words)),
     )
 
 
 def _figure(
-    report: Audit, price: Price, tested: Certified | None, certificate: Certificate | None
+    report: Audit, price: Price, tested: Certified | None, certificate: Certificate | None, at: str
 ) -> Markup:
     said = [tag("code", str(price.constraint)), tag("small", price.sentence)]
     if tested is not None and certificate is not None:
         said.append(tag("small", _certified(tested, certificate.confidence)))
-    return tag("figure", price_chart(price, _audited(report, price), tested), tag("figcaption", *said))
+    chart = price_chart(price, _audited(report, price), tested)
+    return tag("figure", chart, tag("figcaption", *said), data_at=at)
 
 
 def _certified(tested: Certified, confidence: float) -> str:
@@ -96,7 +101,22 @@ def price_chart(
             cx, cy = axes.at(*place)
             parts.append(tag("circle", tag("title", words), cx=cx, cy=cy, r=5.5, class_=kind))
     words = f"what {price.constraint} costs: {price.sentence}"
-    return svg(axes.width, axes.height, *parts, label=words, kind="chart")
+    moved = _moved(axes, price, xs, ys, label)
+    return svg(axes.width, axes.height, *parts, label=words, kind="chart", data_curve=json.dumps(moved))
+
+
+def _moved(axes: Axes, price: Price, xs: list[float], ys: list[float], label: str) -> dict[str, object]:
+    """What a script needs to let readers move along the curve: its points, and where these are drawn."""
+    places = [axes.at(*point) for point in zip(xs, ys, strict=True)]
+    bound, objective = price.here
+    return {
+        "bound": label,
+        "objective": price.objective,
+        "xs": xs,
+        "ys": ys,
+        "places": [[round(x, 1), round(y, 1)] for x, y in places],
+        "here": [bound, objective] if math.isfinite(objective) else None,
+    }
 
 
 def _window(price: Price, promised: float) -> tuple[float, float]:

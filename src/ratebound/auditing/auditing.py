@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,11 +14,13 @@ from ratebound.auditing._goals import goal_interval
 from ratebound.auditing._groups import groups, spoken_of
 from ratebound.auditing._intervals import Interval, Rows, area, clopper_pearson
 from ratebound.auditing._parities import around, measured_parity, verdict_of
+from ratebound.auditing._planned import rows_to_certify
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.answers import called, is_mixture
 from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.measure import counted, rows_behind, scale, total
+from ratebound.auditing.provenance import card_of, provenance
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
@@ -31,6 +34,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
@@ -110,7 +114,12 @@ def audit(
     return Audit(
         objective=objective,
         promises=tuple(
-            compared(promise) if isinstance(promise, Parity) else missing.get(promise) or next(left)
+            _told(
+                compared(promise) if isinstance(promise, Parity) else missing.get(promise) or next(left),
+                promise,
+                decided,
+                level,
+            )
             for promise in _counted(asked, problem)
         ),
         groups=groups(decided, places),
@@ -120,6 +129,8 @@ def audit(
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),
+        provenance=provenance(compiled.digest, any(map(decided.weighted, people))),
+        card=card_of(model, asked, population),
     )
 
 
@@ -128,6 +139,13 @@ def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
     constraints = iter(problem.constraints)
     for promise in asked.subject_to:
         yield promise if isinstance(promise, Parity) else next(constraints)
+
+
+def _told(found: Promise, promise: Constraint | Parity, decided: Decided, level: float) -> Promise:
+    """A promise as measured, with what those who check it want to know too."""
+    needed = rows_to_certify(found, level)
+    said = formula(promise, decided.classes)
+    return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
 
 
 def _named(population: Population) -> Any:
@@ -203,7 +221,8 @@ def _objective(compiled: Compiled, objective: float, decided: Decided, level: fl
         sides, method = list(goal.pieces), "score" if interval is not None else "none"
     low, high = around(value, interval)
     rows = rows_behind(decided, tuple(rate for side in sides for rate in side.rates))
-    return Objective(str(metric), value, low, high, rows, method, problem.sense)
+    said = formula(metric, decided.classes)
+    return Objective(str(metric), value, low, high, rows, method, problem.sense, said)
 
 
 def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ratebound.auditing._confusions import Confusion
 from ratebound.auditing._groups import Group
 from ratebound.auditing._intervals import Interval
+from ratebound.auditing._limits import limits
+from ratebound.auditing.provenance import Card, Provenance
 from ratebound.auditing.wording import as_text, summary
-from ratebound.base.markup import document
 from ratebound.base.writing import write_whole
-from ratebound.game.trace import Trace
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
-from ratebound.solution.certificate import Certificate
-from ratebound.solution.price import Price
-from ratebound.tables.treatments import Treatment
+from ratebound.solution.mixture import Mixture
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows", "cost"]
@@ -52,6 +49,9 @@ class Promise:
     unit: Unit = "rate"
     method: Method = "none"  # of the interval
     why: str = ""  # it cannot be measured
+    formula: str = ""
+    sentence: str = ""  # the promise in plain words
+    rows_needed: int | None = None  # of that set, to certify it at these rates; None: no number would do
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Objective:
     rows: int
     method: Method
     sense: Sense = "minimize"
+    formula: str = ""
 
     @property
     def cost(self) -> float:
@@ -85,6 +86,8 @@ class Audit:
     training: tuple[float, float] | None  # objective and worst violation where it was trained
     positive: Any = None  # the label that is yes, where that is not 1 or True
     confusions: tuple[Confusion, ...] = ()  # of each group, where there are more than two classes
+    provenance: Provenance | None = None  # where it comes from
+    card: Card | None = field(default=None, repr=False, compare=False)  # of the model, where it is ours
 
     @property
     def kept(self) -> bool:
@@ -95,6 +98,21 @@ class Audit:
     def certain(self) -> bool:
         """Whether every promise holds on new rows, each judged alone: no certificate of them all."""
         return all(promise.verdict == "holds" for promise in self.promises)
+
+    def made_by(
+        self, command: str, files: dict[str, str], unseen: bool | None, model: Mixture | None = None
+    ) -> Audit:
+        """The same report with the command that made it, and the digests of the files it is of."""
+        assert self.provenance is not None
+        named = {Path(path).name: digest for path, digest in files.items()}
+        origin = replace(self.provenance, command=command, files=named, unseen=unseen)
+        card = self.card if model is None or self.card is None else replace(self.card, mixture=model)
+        return replace(self, provenance=origin, card=card)
+
+    @property
+    def limits(self) -> list[str]:
+        """What this report does not show."""
+        return limits(self)
 
     def __str__(self) -> str:
         return as_text(self)
@@ -111,6 +129,8 @@ class Audit:
         """Plain types only: texts, truth values, finite numbers and None."""
         found = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
         del found["training"]  # which is not of these rows
+        found["limits"] = self.limits
+        found["card"] = None if self.card is None else self.card.to_dict()
         found["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]
         return {name: plain(value) for name, value in found.items()}
 
@@ -131,33 +151,21 @@ class Audit:
         if what == "confusions":
             return pandas.DataFrame([entry for each in self.confusions for entry in each.entries()])
         kind = Promise if what == "promises" else Group
-        return pandas.DataFrame(self.to_dict()[what], columns=list(kind.__dataclass_fields__))
+        return pandas.DataFrame(plain(getattr(self, what)), columns=list(kind.__dataclass_fields__))
 
-    def to_html(
-        self,
-        *,
-        trace: Trace | None = None,
-        prices: Sequence[Price] = (),
-        certificate: Certificate | None = None,
-        columns: Sequence[Treatment] = (),
-        title: str = "Audit",
-    ) -> str:
-        """One page that needs nothing else.
+    def to_html(self, *, title: str = "Audit") -> str:
+        """One page that needs nothing else: the verdict, what it rests on, and what it does not show.
 
-        With a `trace` it shows how training got there, with `prices` what each promise costs, with a
-        `certificate` what was certified, and with `columns` what the model sees of each column. A
-        mixture has the last three: ``model.solution_.prices``, ``model.solution_.certificate`` and
-        ``model.solution_.encoding.treatments``.
+        Of a model that ratebound made it also shows how it was made, what it decides by, what it sees,
+        its certificate, and what each promise costs. Everything on it is in `to_dict` too.
         """
-        from ratebound.auditing._page import fragment
+        from ratebound.auditing._page import page
 
-        shown: dict[str, Any] = {"prices": prices, "certificate": certificate, "columns": columns}
-        body = fragment(self, trace=trace, title=title, **shown)
-        return document(title, body)
+        return page(self, title)
 
-    def save_html(self, path: str | Path, **shown: Any) -> None:
-        """Write the page to a file; what it shows is said as in `to_html`."""
-        write_whole(path, self.to_html(**shown).encode())
+    def save_html(self, path: str | Path, *, title: str = "Audit") -> None:
+        """Write the page to a file."""
+        write_whole(path, self.to_html(title=title).encode())
 
 
 def plain(value: Any) -> Any:

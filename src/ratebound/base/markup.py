@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from importlib.resources import files
 
@@ -25,24 +27,37 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
-def document(title: str, body: Markup, *styles: Markup) -> str:
-    """A page that loads nothing from elsewhere, light or dark as its reader has it."""
+def document(title: str, body: Markup, *styles: Markup, script: str = "") -> str:
+    """A page that loads nothing from elsewhere, light or dark as its reader has it.
+
+    Its policy forbids to load anything, and to run any script but `script`, known by its digest.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    runs = f"script-src 'sha256-{digest}'; " if script else ""
+    policy = f"default-src 'none'; {runs}style-src 'unsafe-inline'; img-src data:; "
+    policy += "base-uri 'none'; form-action 'none'"
     head = tag(
         "head",
         Markup('<meta charset="utf-8">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
         tag("title", title),
         Markup("<style>body { margin: 0; background: Canvas; }</style>"),
         *styles,
     )
-    return "<!doctype html>\n" + tag("html", head, tag("body", body), lang="en")
+    scripts = [Markup(f"<script>{script}</script>")] if script else []
+    return "<!doctype html>\n" + tag("html", head, tag("body", body, *scripts), lang="en")
 
 
 def style(room: str) -> Markup:
     """The style sheet of a room."""
-    text = files(f"ratebound.{room}").joinpath("page.css").read_text(encoding="utf-8")
-    return Markup(f"<style>{text}</style>")
+    return Markup(f"<style>{resource(room, 'page.css')}</style>")
+
+
+def resource(room: str, name: str) -> str:
+    """The text of a file in a room."""
+    return files(f"ratebound.{room}").joinpath(name).read_text(encoding="utf-8")
 
 
 def _value(value: object) -> str:

@@ -8,14 +8,16 @@ from typing import Any
 from ratebound.auditing.auditing import audit as audit_on
 from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.folders import check_files
-from ratebound.commands.on_disk import header, labelled_on_disk, on_disk, opened, seen_by
+from ratebound.commands.on_disk import files_of, header, labelled_on_disk, on_disk, opened, seen_by
 from ratebound.commands.progress import working
 from ratebound.commands.promises import check_populations
 from ratebound.commands.rows import labelled, with_labels
+from ratebound.commands.said import as_command
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.commands.uses import Use
 from ratebound.problem.population import Population
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.contents import digest_of, digests_of
 
 
 def audit(use: Use) -> int:
@@ -24,16 +26,12 @@ def audit(use: Use) -> int:
     mixture = load_model(use.model, use.trusted)
     with one_notice(), working("auditing", use.quiet):
         people, others = populations_for(mixture, use)
+        files = digests_of(files_of(use.data))
+        same = bool(files) and mixture.record.source == digest_of(files)
         report = audit_on(mixture.problem, mixture, people, **others)
+        report = report.made_by(as_command("audit", use), files, unseen=False if same else None)
     if use.out is not None:
-        assert mixture.encoding is not None
-        report.save_html(
-            use.out,
-            prices=mixture.prices,
-            certificate=mixture.certificate,
-            columns=mixture.encoding.treatments,
-            title=f"Audit on {use.name}",
-        )
+        report.save_html(use.out, title=f"Audit on {use.name}")
     tell(str(report), report.to_dict(), use.json)
     return int(failing(report, mixture.status.feasible, use.fail_on))
 

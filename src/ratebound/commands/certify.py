@@ -11,7 +11,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.saved import load_model
 from ratebound.commands.uses import Use
 from ratebound.solution.files import save as write_model
-from ratebound.tables.contents import digest_of
+from ratebound.tables.contents import digest_of, digests_of
 
 CONFIDENCE = 0.95
 
@@ -20,7 +20,10 @@ def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
     check_files({"--json": use.json}, use.files)
     mixture = load_model(use.model, use.trusted)
-    if mixture.record.source is not None and digest_of(files_of(use.data)) == mixture.record.source:
+    if (
+        mixture.record.source is not None
+        and digest_of(digests_of(files_of(use.data))) == mixture.record.source
+    ):
         raise ValueError(
             f"{use.name} is the table that the model was trained on; what it keeps there shows nothing "
             "about new rows: certify it on others, or set rows aside, train --certify 0.3"

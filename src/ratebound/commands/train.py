@@ -19,6 +19,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import Given, called, read_given, tell_columns
 from ratebound.commands.runs import Run
+from ratebound.commands.said import as_command
 from ratebound.commands.together import dealt_out, joined
 from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled
@@ -28,7 +29,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST
 from ratebound.solution.known_groups import known_groups
-from ratebound.tables.contents import digest_of
+from ratebound.tables.contents import digest_of, digests_of
 from ratebound.tables.features import Features
 
 INTERRUPTED = 130
@@ -90,11 +91,18 @@ def _written(
         raise
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
+        files = digests_of(files_of(run.data))
         report = audit(promised, solution, aside.first, **aside.others)
-        told = {"audited": report.to_dict(), "prices": solution.prices, "pool": None}
-        solution = solution.recorded(**told, source=digest_of(files_of(run.data)))
+        audited = replace(
+            report, provenance=None, card=None
+        ).to_dict()  # that of the model is its record
+        told = {"audited": audited, "prices": solution.prices, "pool": None, "source": digest_of(files)}
+        solution = solution.recorded(**told)
+        report = report.made_by(
+            as_command("train", run), files, unseen=bool(run.holdout), model=solution
+        )
         if processes.is_first():
-            _write(solution, report, model.trace_, out)
+            _write(solution, report, f"Audit on {'held-out' if run.holdout else 'training'} rows", out)
     trained_on = fitting.sizes[FIRST]
     ended = model.trace_.ended
     if ended not in EARLY:
@@ -141,17 +149,10 @@ def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, 
     )
 
 
-def _write(solution: Any, report: Audit, trace: Any, out: Path) -> None:
+def _write(solution: Any, report: Audit, title: str, out: Path) -> None:
     with whole_folder(out, FILES) as folder:
         solution.save(folder)
-        report.save_html(
-            folder / "report.html",
-            trace=trace,
-            prices=solution.prices,
-            certificate=solution.certificate,
-            columns=solution.encoding.treatments,
-            title="Audit on held-out rows",
-        )
+        report.save_html(folder / "report.html", title=title)
         write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
 
 

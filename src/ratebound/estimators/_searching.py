@@ -25,6 +25,7 @@ from ratebound.estimators._on_disk import on_disk
 from ratebound.game.pool import Pool
 from ratebound.game.trace import Trace, beside
 from ratebound.problem.compiled import Compiled
+from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture, mixture
 
 PLAIN_TIME = 0.25  # share of the time that may go into a model without promises
@@ -39,6 +40,7 @@ class Found:
     safer: tuple[tuple[Mixture, Array], ...]  # others and their margins, the safest first, to certify
     own: Trace
     trace: Trace
+    held_out: int  # rows on which a setting was chosen, and no model trained
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
 
 
@@ -101,6 +103,7 @@ def found(search: Search) -> Found:
         tuple((finished(one), kept) for one, kept in safer),
         own,
         trace,
+        0 if validation is None else validation.sizes[FIRST],
         candidates.pool,
     )
 

@@ -19,6 +19,7 @@ from ratebound.base.types import Array
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._games import Search
 from ratebound.estimators._given import given_rows
+from ratebound.estimators._making import making_of
 from ratebound.estimators._people import (
     asked_for,
     check_on_disk,
@@ -38,6 +39,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups
+from ratebound.solution.making import course_of
 from ratebound.solution.mixture import Mixture, member
 from ratebound.tables.features import Features, as_features
 
@@ -264,25 +266,30 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         learner = learner.prepared(encoding.names, encoding.codes, everyone.sizes[FIRST])
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
-        result = found(
-            Search(
-                everyone=everyone,
-                learner=learner,
-                pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
-                solve=solve,
-                known=self.known,
-                confidence=confidence,
-                certify=self.certify,
-                training=training,
-                seed=seed,
-                progress=bool(self.verbose),
-            )
+        search = Search(
+            everyone=everyone,
+            learner=learner,
+            pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
+            solve=solve,
+            known=self.known,
+            confidence=confidence,
+            certify=self.certify,
+            training=training,
+            seed=seed,
+            progress=bool(self.verbose),
         )
+        result = found(search)
+        told: dict[str, Any] = {
+            "made": making_of(self, search, result, aside),
+            "course": course_of(result.trace),
+        }
 
         def finished(solution: Mixture) -> Mixture:
             decider = solution.decider.salted(seed)
             whole = replace(solution, encoding=encoding, classes=classes, decider=decider)
-            return whole.recorded(setting=result.own.settings[0], seed=seed, data=everyone.digest)
+            return whole.recorded(
+                setting=result.own.settings[0], seed=seed, data=everyone.digest, **told
+            )
 
         solution, margins = finished(result.solution), result.margins
         self.__dict__.pop("certificate_", None)  # of an earlier fit

@@ -15,6 +15,7 @@ from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._pricing import all_prices
 from ratebound.solution.certificate import Certificate
+from ratebound.solution.making import Course, Making
 from ratebound.solution.price import Price
 from ratebound.solution.status import Status
 
@@ -44,6 +45,8 @@ class Record:
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
     prices: tuple[Price, ...] = ()  # of its promises, as they were read from a file
     gap: float | None = None  # by how much other offsets may be better at most, where they were searched
+    made: Making = field(default_factory=Making)  # by which call, of how many rows
+    course: Course | None = None  # the candidates of its training, where it was not read from a file
     pool: Pool | None = None  # what it was chosen from, where it was not read from a file
 
     @property
@@ -72,6 +75,7 @@ class Record:
             "objectives": self.objectives,
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
+            "made": self.made.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "prices": [price.to_dict() for price in self.priced],
             **({} if self.gap is None else {"gap": self.gap if self.gap < math.inf else "unknown"}),
@@ -105,6 +109,7 @@ class Record:
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             prices=tuple(Price.from_dict(price) for price in data.get("prices", ())),
             gap=math.inf if gap == "unknown" else gap,
+            made=Making.from_json(data["made"]),
         )
 
 

@@ -25,6 +25,7 @@ from ratebound.solution._record import Record
 from ratebound.solution.calibration import Calibration, fit_calibration
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw
+from ratebound.solution.making import course_of
 from ratebound.solution.price import Price
 from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
@@ -538,6 +539,7 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None 
         setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
         seed=trace.seed,
         data=trace.data,
+        course=course_of(trace),
     )
     own = Members(p, parameters, scorer, members.thresholds)
     return Mixture(own, deciding, record, trace.classes)
@@ -549,4 +551,5 @@ def member(whole: Mixture, index: int) -> Mixture:
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
     alone = replace(whole, members=members, decider=decider, calibration=None)
-    return alone.recorded(objectives={}, violations={}, certificate=None, prices=(), pool=None)
+    nothing: dict[str, Any] = {"certificate": None, "prices": (), "pool": None, "course": None}
+    return alone.recorded(objectives={}, violations={}, **nothing)

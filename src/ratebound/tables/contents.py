@@ -106,17 +106,24 @@ def contents(paths: Sequence[str | Path]) -> list[Content]:
     return [_content(path) for given in paths for path in _matching(str(given))]
 
 
-def digest_of(paths: Sequence[str | Path]) -> str | None:
-    """A digest of what files hold, by which they are known again; None for the standard input."""
+def digests_of(paths: Sequence[str | Path]) -> dict[str, str]:
+    """The SHA-256 of what each file holds, unpacked, by its path; none for the standard input."""
+    found: dict[str, str] = {}
     if STANDARD_INPUT in map(str, paths):  # which can be read only once
-        return None
-    digest = hashlib.sha256()
+        return found
     for content in contents(paths):
         one = hashlib.sha256()
         for block in content.blocks():
             one.update(block)
-        digest.update(one.digest())
-    return digest.hexdigest()
+        found[content.name] = one.hexdigest()
+    return found
+
+
+def digest_of(digests: dict[str, str]) -> str | None:
+    """One digest of several, by which files are known again wherever they lie; None of none."""
+    if not digests:
+        return None
+    return hashlib.sha256(b"".join(map(bytes.fromhex, digests.values()))).hexdigest()
 
 
 def _matching(path: str) -> list[str]:

@@ -1,0 +1,106 @@
+"""What a report does not show, said of this report and no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ratebound.auditing.wording import percent
+
+if TYPE_CHECKING:  # the report says its limits with these functions
+    from ratebound.auditing.report import Audit
+
+FEW = 30  # rows of the smallest set, below which a promise is known badly
+LISTED = 6  # promises and columns that are named
+
+
+def limits(report: Audit) -> list[str]:
+    """The known limits of a report, a sentence or two each; the gravest first."""
+    return [*_of_rows(report), *_of_promises(report), *_of_model(report), *_of_all()]
+
+
+def _of_rows(report: Audit) -> list[str]:
+    """What follows from which rows were audited."""
+    found, origin = [], report.provenance
+    if origin is not None and origin.unseen is False:
+        found.append(
+            "The model was trained on these rows. What it keeps here shows nothing about new ones."
+        )
+    elif origin is not None and origin.unseen is None:
+        found.append(
+            "It is not known here whether the model was trained or chosen on these rows. If it "
+            "was, what "
+            "it keeps on them shows nothing about new ones."
+        )
+    if origin is not None and origin.weighted:
+        found.append(
+            "Rows count by their weight. The intervals take the weights as given, and say nothing about "
+            "whether they are right."
+        )
+    found.append(
+        "“New rows” are drawn from where these rows were drawn, independently of each other. "
+        "Several rows "
+        "of one person, another year or another place are something else: watch the model in use."
+    )
+    return found
+
+
+def _of_promises(report: Audit) -> list[str]:
+    found, few = [], [p for p in report.promises if 0 < p.rows < FEW]
+    if few:
+        named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
+        more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
+        found.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
+    missing = [p.words for p in report.promises if p.verdict == "not measured"]
+    if missing:
+        found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
+    if len(report.promises) > 1:
+        level = percent(report.level)
+        found.append(
+            f"Each interval holds its promise’s truth in about {level} of samples like this one, each "
+            f"alone. Among {len(report.promises)} promises some may be wrong by chance; only a "
+            "certificate "
+            "speaks of all together."
+        )
+    if report.card is None or report.card.mixture.certificate is None:
+        found.append(
+            "Nothing is certified: no rows were set aside that the model was neither trained nor "
+            "chosen on."
+        )
+    return found
+
+
+def _of_model(report: Audit) -> list[str]:
+    if report.card is None:
+        return ["Of this model only its decisions are known: not how it was made, nor what it sees."]
+    found, card = [], report.card
+    if card.randomised:
+        found.append(
+            "One of several members decides each row, drawn by a hash of it. Rates, counts and "
+            "intervals "
+            "are expectations over that draw. Two people who differ a little may be decided "
+            "differently by "
+            "chance."
+        )
+    if card.mixture.decider.known:
+        by = ", ".join(map(str, card.mixture.decider.known))
+        found.append(f"It decides by {by}. Whether that is allowed is not for this report to say.")
+    hidden = [each.name for each in card.columns if each.use == "promises only"]
+    if hidden:
+        named = ", ".join(hidden[:LISTED]) + (" and others" if len(hidden) > LISTED else "")
+        found.append(
+            f"The model does not see {named}, but columns that it sees may stand in for what it "
+            "does not."
+        )
+    if card.mixture.record.made.ended in ("time", "interrupted"):
+        found.append("Training was ended early, so that a better model may exist.")
+    return found
+
+
+def _of_all() -> list[str]:
+    return [
+        "Labels are taken to be true. Where they are mistaken, or unfair themselves, so is every "
+        "rate that "
+        "is measured by them.",
+        "Only what was promised was checked. Groups and rates that no promise names may be worse than "
+        "those shown.",
+    ]

@@ -1,0 +1,187 @@
+"""What a report rests on, so that others can check it: rows, versions, the day, and the model itself.
+
+It is gathered where an audit happens and goes one way, into the report; the page shows nothing that the
+report's JSON does not hold.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ratebound.base.extras import versions
+from ratebound.game.trace import worst_of
+from ratebound.problem.frames import frame_columns
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.solution.making import Course
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.price import Price
+
+Use = Literal["seen", "known", "left out", "promises only", "not seen"]
+LIBRARIES = ("ratebound", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the rows audited, and what the model makes of it."""
+
+    name: str
+    use: Use
+    holds: str = ""
+    missing: int | None = None  # in the rows trained on
+    distinct: int | None = None
+    words: str = ""  # what was done with it, or why it was left out
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a report comes from.
+
+    `unseen` says whether the rows audited are none that the model was trained on: None where nobody
+    knows. `files` are the SHA-256 of the files that the rows are from, by name.
+    """
+
+    date: str
+    versions: dict[str, str]
+    data: str  # the digest of the rows audited
+    weighted: bool = False  # whether rows count by weights
+    unseen: bool | None = None
+    command: str = ""  # that made the report, on the command line
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def provenance(data: str, weighted: bool) -> Provenance:
+    """That of a report that is made today, here."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Provenance(today, dict(versions(*LIBRARIES)), data, weighted)
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """What a report says of the model itself: how it was made, how it decides, and what it sees."""
+
+    mixture: Mixture
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def prices(self) -> tuple[Price, ...]:
+        """What its promises cost; computed when asked for, since that takes a moment."""
+        return self.mixture.prices
+
+    @property
+    def randomised(self) -> bool:
+        """Whether chance has a part in decisions."""
+        return len(self.mixture) > 1 and self.mixture.decider.draw is not None
+
+    @property
+    def worst(self) -> dict[str, float]:
+        """The worst violation on each population that it was judged on."""
+        found = self.mixture.violations.items()
+        return {name: float(worst_of(values[None])[0]) for name, values in found}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only."""
+        model, record = self.mixture, self.mixture.record
+        return {
+            "decides": model.rule.splitlines(),
+            "randomised": self.randomised,
+            "kind": model.scorer.kind,
+            "weights": model.weights.tolist(),
+            "thresholds": {name: values.tolist() for name, values in model.thresholds.items()},
+            "known": {name: list(values) for name, values in model.decider.known.items()},
+            "classes": [np.asarray(each).item() for each in model.classes],
+            "promised": [str(promise) for promise in model.problem.subject_to],
+            "status": str(record.status),
+            "feasible": record.status.feasible,
+            "confidence": record.status.confidence,
+            "objectives": model.objectives,
+            "worst": self.worst,
+            **record.made.to_json(),
+            "setting": record.setting,
+            "seed": record.seed,
+            "data": record.data,
+            "source": record.source,
+            "date": record.date,
+            "versions": record.versions,
+            "certificate": None if record.certificate is None else record.certificate.to_dict(),
+            "prices": [price.to_dict() | {"sentence": price.sentence} for price in self.prices],
+            "columns": list(self.columns),
+            "by_setting": [] if record.course is None else by_setting(record.course),
+        }
+
+
+def card_of(model: Any, problem: Problem, population: Population) -> Card | None:
+    """The card of a model that is one of ours; None for others, of which only decisions are known."""
+    model = getattr(model, "solution_", model)
+    return (
+        Card(model, tuple(_columns(model, problem, population))) if isinstance(model, Mixture) else None
+    )
+
+
+def _columns(model: Mixture, problem: Problem, population: Population) -> list[Column]:
+    """Every column there is, by what the model makes of it."""
+    promised = [*problem.columns, *(rate.versus for rate in problem.rates if rate.versus)]
+    known, spoken_of = set(map(str, model.decider.known)), dict.fromkeys(map(str, promised))
+    treatments = () if model.encoding is None else model.encoding.treatments
+    found = []
+    for each in treatments:
+        out = each.action == "left out"
+        use: Use = "left out" if out else "seen"
+        if out and str(each.name) in known | spoken_of.keys():
+            use = "known" if str(each.name) in known else "promises only"
+        told = each.holds, each.missing, each.distinct, each.words
+        found.append(Column(str(each.name), use, *told))
+    listed = {each.name for each in found}
+    given = [] if population.stored else [*frame_columns(population.X), *population.columns]
+    for name in dict.fromkeys([*sorted(known), *spoken_of, *map(str, given)]):
+        if name not in listed and (treatments or name in known | spoken_of.keys()):
+            rest: Use = (
+                "known" if name in known else "promises only" if name in spoken_of else "not seen"
+            )
+            found.append(Column(name, rest))
+    return found
+
+
+def by_setting(course: Course) -> list[dict[str, Any]]:
+    """Of each setting, how many candidates it has, and the best of them that keeps the promises.
+
+    Where none does, it is the one that breaks them least.
+    """
+    worst, found = course.worst, []
+    for setting in course.settings:
+        own = np.flatnonzero(course.setting == setting)
+        keeping = own[worst[own] <= 1e-9]
+        best = _best(course, keeping) if len(keeping) else own[np.argmin(worst[own])]
+        found.append(
+            {
+                "setting": setting,
+                "candidates": len(own),
+                "keeping": len(keeping),
+                "objective": _finite(course.objectives[best]),
+                "worst": _finite(worst[best]),
+            }
+        )
+    return found
+
+
+def _best(course: Course, among: Any) -> Any:
+    costs = course.objectives[among]
+    return among[np.argmin(costs)] if course.lower_is_better else among[np.argmax(costs)]
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def used(columns: Sequence[Column]) -> Mapping[Use, list[Column]]:
+    """Columns by their use, in the order in which a page shows them."""
+    order: tuple[Use, ...] = ("seen", "known", "left out", "promises only", "not seen")
+    found = {use: [each for each in columns if each.use == use] for use in order}
+    return {use: own for use, own in found.items() if own}

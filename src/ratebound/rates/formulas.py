@@ -1,0 +1,178 @@
+"""What is promised, as a formula and as a sentence, for those who have to check it.
+
+ŷ is what the model decides, y the label, v what an existing model decides. P is a share of rows, N a
+number of them, and E a mean. What stands behind the bar says among which rows.
+"""
+
+from __future__ import annotations
+
+from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Ratio
+from ratebound.rates.kinds import KINDS, TWO, Classes, is_count
+from ratebound.rates.parities import Parity
+from ratebound.rates.rate import Rate
+from ratebound.rates.subsets import EVERYONE, Value, value_text
+
+SIGNS = {"<=": "≤", ">=": "≥"}
+SAID = {"<=": "is at most", ">=": "is at least"}
+# What is counted, and among which rows; {c} is the class that a rate speaks of.
+EVENTS: dict[str, tuple[str, str]] = {
+    "positive_rate": ("ŷ = {c}", ""),
+    "coverage": ("ŷ = {c}", ""),
+    "negative_rate": ("ŷ ≠ {c}", ""),
+    "recall": ("ŷ = {c}", "y = {c}"),
+    "true_positive_rate": ("ŷ = {c}", "y = {c}"),
+    "false_negative_rate": ("ŷ ≠ {c}", "y = {c}"),
+    "false_positive_rate": ("ŷ = {c}", "y ≠ {c}"),
+    "true_negative_rate": ("ŷ ≠ {c}", "y ≠ {c}"),
+    "accuracy": ("ŷ = y", ""),
+    "error_rate": ("ŷ ≠ y", ""),
+    "confusion": ("ŷ = {predicted}", "y = {label}"),
+    "prevalence": ("y = {c}", ""),
+    "predicted_positives": ("ŷ = {c}", ""),
+    "predicted_negatives": ("ŷ ≠ {c}", ""),
+    "true_positives": ("ŷ = {c}, y = {c}", ""),
+    "false_positives": ("ŷ = {c}, y ≠ {c}", ""),
+    "true_negatives": ("ŷ ≠ {c}, y ≠ {c}", ""),
+    "false_negatives": ("ŷ ≠ {c}, y = {c}", ""),
+    "cost": ("cost", ""),
+    "churn": ("ŷ ≠ v", ""),
+    "loss_only_churn": ("ŷ ≠ y", "v = y"),
+    "wins": ("ŷ = y, v ≠ y", ""),
+    "losses": ("ŷ ≠ y, v = y", ""),
+    "positive_rate_of": ("v = {c}", ""),
+    "accuracy_of": ("v = y", ""),
+    "precision": ("y = {c}", "ŷ = {c}"),
+    "false_discovery_rate": ("y ≠ {c}", "ŷ = {c}"),
+    "negative_predictive_value": ("y ≠ {c}", "ŷ ≠ {c}"),
+    "false_omission_rate": ("y = {c}", "ŷ ≠ {c}"),
+}
+
+
+def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
+    """A promise, or a metric, as a formula.
+
+    >>> from ratebound import precision, recall
+    >>> formula(recall(sex="Female") >= 0.95 * recall())
+    'P(ŷ = 1 | y = 1, sex == "Female") ≥ 0.95 · P(ŷ = 1 | y = 1)'
+    >>> formula(precision(sex="Female") >= 0.8)
+    'P(y = 1 | ŷ = 1, sex == "Female") ≥ 0.8'
+    """
+    if isinstance(said, Constraint | Parity):
+        sides = formula(said.left, classes), formula(said.right, classes)
+        return f"{sides[0]} {SIGNS[said.relation]} {sides[1]}"
+    if isinstance(said, Expression):
+        return _sum(said, classes)
+    if isinstance(said, Area):
+        return _of("score of y = 1 > score of y ≠ 1", "", said.rate, "P")
+    if isinstance(said, Ratio):
+        if said.rate is not None and said.rate.kind in EVENTS:
+            return _times(said.factor, _rate(said.rate, classes))
+        return f"({_sum(said.numerator, classes)}) / ({_sum(said.denominator, classes)})"
+    return str(said)  # a function of several rates, in its own words
+
+
+def sentence(promise: Constraint | Parity) -> str:
+    """A promise in plain words.
+
+    >>> from ratebound import positive_rate, recall
+    >>> sentence(recall(sex="Female") >= 0.95 * recall())
+    'The share of positive rows the model says yes to, where sex == "Female", is at least 0.95 times \
+that of everyone.'
+    >>> sentence(positive_rate() <= 0.2)
+    'The share of rows the model says yes to is at most 0.2.'
+    """
+    left, factor, right = _alone(promise.left), *_multiple(promise.right)
+    words = str(promise.left) if left is None else _meaning(left)
+    bound = str(promise.right)
+    if isinstance(promise.right, Expression) and not promise.right.terms:
+        bound = f"{promise.right.constant:g}"
+    elif right is not None:
+        same = left is not None and left.kind == right.kind and left.of == right.of
+        what = f"that {_among(right)}" if same else _meaning(right)
+        bound = what if factor == 1 else f"{factor:g} times {what}"
+    return f"{words[:1].upper()}{words[1:]} {SAID[promise.relation]} {bound}."
+
+
+def meaning(metric: Metric) -> str:
+    """What a metric is, in words; nothing where it is made of several rates."""
+    rate = _alone(metric)
+    return "" if rate is None else _meaning(rate)
+
+
+def _meaning(rate: Rate) -> str:
+    words = KINDS[rate.kind].meaning.rstrip(".").replace("*", "").replace("`", "")
+    words = words[:1].lower() + words[1:]
+    words = f"the {words}" if words.split()[0] in ("share", "number", "mean", "area") else words
+    said = [] if rate.of is None else [f"yes being {value_text(rate.of)}"]
+    said += [] if rate.subset == EVERYONE else [f"where {rate.subset}"]
+    said += [f"on {rate.on}"] if rate.on else []
+    said += [f"of every {rate.per:g} rows"] if rate.per is not None else []
+    return f"{words}, {', '.join(said)}," if said else words
+
+
+def _among(rate: Rate) -> str:
+    where = "of everyone" if rate.subset == EVERYONE else f"where {rate.subset}"
+    return where + (f" on {rate.on}" if rate.on else "")
+
+
+def _alone(metric: Metric) -> Rate | None:
+    """The one rate that a metric is, if it is."""
+    if isinstance(metric, Expression):
+        return metric.rates[0] if _is_one(metric) and metric.terms[0][1] == 1 else None
+    rate: Rate | None = getattr(metric, "rate", None)
+    return rate
+
+
+def _multiple(metric: Metric) -> tuple[float, Rate | None]:
+    """The number and the rate that a side of a promise is a product of, if it is."""
+    if isinstance(metric, Expression):
+        return (metric.terms[0][1], metric.rates[0]) if _is_one(metric) else (1.0, None)
+    return getattr(metric, "factor", 1.0), getattr(metric, "rate", None)
+
+
+def _is_one(sum_: Expression) -> bool:
+    return len(sum_.terms) == 1 and sum_.constant == 0 and sum_.terms[0][1] > 0
+
+
+def _sum(given: Expression, classes: Classes) -> str:
+    text = ""
+    for rate, factor in given.terms:
+        sign = " + " if factor > 0 else " − "
+        text += (sign if text else sign.strip(" +")) + _times(abs(factor), _rate(rate, classes))
+    if given.constant or not text:
+        sign = " + " if given.constant >= 0 else " − "
+        text += (sign if text else sign.strip(" +")) + f"{abs(given.constant):g}"
+    return text
+
+
+def _times(factor: float, text: str) -> str:
+    return text if factor == 1 else f"{factor:g} · {text}"
+
+
+def _rate(rate: Rate, classes: Classes) -> str:
+    if rate.kind not in EVENTS:
+        return str(rate)
+    named: dict[str, Value] = {"c": rate.of if rate.of is not None else 1, **dict(rate.own)}
+    said = {key: _class(value, classes) for key, value in named.items()}
+    event, among = (part.format(**said) for part in EVENTS[rate.kind])
+    if rate.at is not None and rate.at != 0:
+        event = event.replace("ŷ", f"ŷ[{rate.at}]")
+    sign = "E" if rate.kind == "cost" else "N" if is_count(rate) else "P"
+    return _of(event, among, rate, sign)
+
+
+def _of(event: str, among: str, rate: Rate, sign: str) -> str:
+    rows = [
+        among,
+        "" if rate.subset == EVERYONE else str(rate.subset),
+        f"on {rate.on}" if rate.on else "",
+    ]
+    behind = ", ".join(filter(None, rows))
+    per = f" per {rate.per:g} rows" if rate.per is not None else ""
+    return f"{sign}({event} | {behind}){per}" if behind else f"{sign}({event}){per}"
+
+
+def _class(value: Value, classes: Classes) -> str:
+    if len(classes) > 2 or isinstance(value, str):
+        return value_text(value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
