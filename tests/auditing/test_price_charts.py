@@ -12,7 +12,7 @@ from ratebound.auditing.auditing import audit
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.price import Price
 
-from .conftest import draw, mixture
+from .conftest import draw
 from .test_report import Outline
 
 FLOOR, CAP = rb.recall(sex="F") >= 0.9, rb.positive_rate() <= 0.4
@@ -30,6 +30,14 @@ def certified(constraint, p_value, why=""):
 
 def certificate(*promises):
     return Certificate(0.95, "one model", {"certified": 500}, promises)
+
+
+def reported(prices, tested=None):
+    """The audit of a model of which these prices and this certificate are known."""
+    people = draw()
+    problem = rb.Problem(rb.error_rate(), [FLOOR, CAP])
+    trace = rb.play(rb.compile(problem, people), rb.Linear(), rounds=3, progress=False)
+    return audit(problem, rb.shrink(trace).recorded(prices=tuple(prices), certificate=tested), people)
 
 
 def of_kind(markup, kind):
@@ -62,25 +70,25 @@ def test_a_cap_is_certified_to_its_right_and_impossible_to_its_left():
 
 
 def test_the_page_has_a_chart_a_promise_and_the_certificate():
-    report = audit(rb.Problem(rb.error_rate(), [FLOOR, CAP]), mixture([1.0]), draw())
     tested = certificate(certified(FLOOR, 0.01), certified(CAP, 0.2))
-    page = report.to_html(prices=PRICES, certificate=tested)
+    page = reported(PRICES, tested).to_html()
     words = "".join(Outline(page).words)
-    assert page.count("<figure>") == 2
-    assert words.index("Promises") < words.index("Certificate") < words.index("What each promise costs")
+    assert page.count("<figure ") == 2
+    order = ["What was promised", "Certificate", "What was measured", "What each promise costs"]
+    places = [words.rindex(title) for title in order]
+    assert places == sorted(places)
     assert tested.summary in words
     assert "Certified at 95%." in words
     assert "Not certified at 95%; that would take about 950 rows, and there are 400." in words
     assert "from 0.9 to 0.91 would cost 0.0125 of error_rate()" in words
     untested = certificate(certified(FLOOR, 1.0, "rows have <weights>"))
     assert "Not certified: rows have <weights>" in "".join(
-        Outline(report.to_html(prices=PRICES, certificate=untested)).words
+        Outline(reported(PRICES, untested).to_html()).words
     )
 
 
 def test_what_has_no_curve_is_said_in_words():
-    report = audit(rb.Problem(rb.error_rate(), [FLOOR, CAP]), mixture([1.0]), draw())
-    words = "".join(Outline(report.to_html(prices=[NEVER])).words)
+    words = "".join(Outline(reported([NEVER]).to_html()).words)
     assert "cannot be kept together, whatever its bound" in words
     beyond = Price(
         FLOOR, "error_rate()", np.array([0.5, 0.6]), np.array([0.2, 0.3]), (0.9, math.inf), 0.0

@@ -97,13 +97,14 @@ def _figures(report: Audit) -> list[Markup]:
     one, total = report.objective, len(report.promises)
     done = "Minimised" if one.sense == "minimize" else "Maximised"
     ends = interval_text(one.low, one.high, signed=False)
+    name, rows = next(iter(report.populations.items()))
     found = [
         _figure(
             f"{done}: {one.words}",
             value(one.value, "objective/value"),
             f"{percent(report.level)} interval {ends}",
         ),
-        _figure("Rows audited", count(next(iter(report.populations.values())), "populations"), ""),
+        _figure("Rows audited", count(rows, f"populations/{name}"), ""),
     ]
     if total:
         kept = sum(bool(promise.kept) for promise in report.promises)

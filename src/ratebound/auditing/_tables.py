@@ -37,7 +37,7 @@ def value(given: float | None, at: str, *, signed: bool = False, text: str | Non
 
 def count(given: int | None, at: str) -> Markup:
     """A whole number, with its place in the JSON."""
-    return value(given, at, text=f"{given:,}")
+    return value(given, at, text=None if given is None else f"{given:,}")
 
 
 def table(

@@ -86,7 +86,7 @@ class Audit:
     training: tuple[float, float] | None  # objective and worst violation where it was trained
     positive: Any = None  # the label that is yes, where that is not 1 or True
     confusions: tuple[Confusion, ...] = ()  # of each group, where there are more than two classes
-    provenance: Provenance | None = None  # where it comes from
+    provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
     card: Card | None = field(default=None, repr=False, compare=False)  # of the model, where it is ours
 
     @property

@@ -132,6 +132,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
 }
 LISTS = ("data", "require", "features", "exclude", "categorical", "known")
 PATHS = ("out", "html")
+NUMBERS = ("certify", "holdout", "max_time")
 
 
 def read_run(flags: dict[str, Any]) -> Run:
@@ -206,4 +207,6 @@ def _value(key: str, value: Any) -> Any:
         return (value,) if isinstance(value, str) else tuple(value)
     if key == "confidence":
         return None if value == "none" else value
+    if key in NUMBERS:  # which a run file may write as whole numbers
+        return float(value)
     return value
