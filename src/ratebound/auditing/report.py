@@ -75,19 +75,64 @@ class Objective:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was promised and what was kept. Print it, or take it as a frame, JSON or a page."""
+    """What was promised and what was kept. Print it, or take it as a frame, JSON or a page.
 
-    level: float  # of the intervals
-    model: str  # what was audited: one model, or a mixture of several
-    populations: dict[str, int]  # rows of each, first of those called "audited"
+    Parameters
+    ----------
+    level : float
+        Of the intervals.
+    model : str
+        What was audited: one model, or a mixture of several.
+    populations : dict of str to int
+        Rows of each, first of those called "audited".
+    objective : Objective
+        What was minimised or maximised: its `words`, `value`, interval (`low`, `high`) and `rows`.
+    promises : tuple of Promise
+        Each with its `words`, `value`, `bound` and `slack`, the room to the bound, with an interval
+        (`slack_low`, `slack_high`). `kept` speaks of the rows audited, `verdict` of new rows from the
+        same source.
+    groups : tuple of Group
+        The rates of everyone and of each group that promises speak of.
+    training : tuple of (float, float) or None
+        Objective and worst violation where it was trained, if that is known.
+    positive : label, default=None
+        The label that is yes, where that is not 1 or True.
+    confusions : tuple of Confusion, default=()
+        Labels by decisions of each group, where there are more than two classes.
+    provenance : Provenance, default=None
+        Where it comes from: dates, versions, digests, and the command that made it.
+    card : Card, default=None
+        Of the model, where it is ours: how it was made, what it decides by and what it sees.
+
+    See Also
+    --------
+    audit : Makes it.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> class Always:
+    ...     def predict(self, X):
+    ...         return [1] * len(X)
+    >>> people = rb.Population([[0.0]] * 4, [1, 1, 0, 0])
+    >>> report = rb.audit(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
+    >>> report.kept, report.certain, report.objective.value
+    (True, False, 0.5)
+    >>> report.to_frame()[["words", "kept", "verdict"]].values.tolist()
+    [['recall() >= 0.9', True, 'may not hold']]
+    """
+
+    level: float
+    model: str
+    populations: dict[str, int]
     objective: Objective
     promises: tuple[Promise, ...]
     groups: tuple[Group, ...]
-    training: tuple[float, float] | None  # objective and worst violation where it was trained
-    positive: Any = None  # the label that is yes, where that is not 1 or True
-    confusions: tuple[Confusion, ...] = ()  # of each group, where there are more than two classes
-    provenance: Provenance | None = field(default=None, compare=False)  # where it comes from
-    card: Card | None = field(default=None, repr=False, compare=False)  # of the model, where it is ours
+    training: tuple[float, float] | None
+    positive: Any = None
+    confusions: tuple[Confusion, ...] = ()
+    provenance: Provenance | None = field(default=None, compare=False)
+    card: Card | None = field(default=None, repr=False, compare=False)
 
     @property
     def kept(self) -> bool:
@@ -102,7 +147,24 @@ class Audit:
     def made_by(
         self, command: str, files: dict[str, str], unseen: bool | None, model: Mixture | None = None
     ) -> Audit:
-        """The same report with the command that made it, and the digests of the files it is of."""
+        """The same report with the command that made it, and the digests of the files it is of.
+
+        Parameters
+        ----------
+        command : str
+            As it was typed.
+        files : dict of str to str
+            The digest of each file.
+        unseen : bool or None
+            Whether the model was trained on other rows; None where that is not known.
+        model : Mixture, default=None
+            The model as it was saved. By default the one audited.
+
+        Returns
+        -------
+        Audit
+            A copy.
+        """
         assert self.provenance is not None
         named = {Path(path).name: digest for path, digest in files.items()}
         origin = replace(self.provenance, command=command, files=named, unseen=unseen)
@@ -126,7 +188,13 @@ class Audit:
         return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types only: texts, truth values, finite numbers and None."""
+        """The same as plain types: texts, truth values, finite numbers and None.
+
+        Returns
+        -------
+        dict
+            All that the page shows, by name.
+        """
         found = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
         del found["training"]  # which is not of these rows
         found["limits"] = self.limits
@@ -135,11 +203,38 @@ class Audit:
         return {name: plain(value) for name, value in found.items()}
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The same as JSON."""
+        """The same as JSON.
+
+        Parameters
+        ----------
+        indent : int, default=2
+            Spaces per level, for people; None writes one line.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def to_frame(self, what: Literal["promises", "groups", "confusions"] = "promises") -> Any:
-        """A DataFrame with one row per promise, per group, or per group, label and decision."""
+        """A DataFrame with one row per promise, per group, or per group, label and decision.
+
+        Parameters
+        ----------
+        what : {"promises", "groups", "confusions"}, default="promises"
+            What its rows are.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Its columns are the fields.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed; `to_dict` needs nothing.
+        """
         if what not in ("promises", "groups", "confusions"):
             raise ValueError(f"to_frame takes 'promises' or 'groups' or 'confusions', got {what!r}")
         try:
@@ -158,13 +253,31 @@ class Audit:
 
         Of a model that ratebound made it also shows how it was made, what it decides by, what it sees,
         its certificate, and what each promise costs. Everything on it is in `to_dict` too.
+
+        Parameters
+        ----------
+        title : str, default="Audit"
+            Its title.
+
+        Returns
+        -------
+        str
+            The page.
         """
         from ratebound.auditing._page import page
 
         return page(self, title)
 
     def save_html(self, path: str | Path, *, title: str = "Audit") -> None:
-        """Write the page to a file."""
+        """Write the page to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        title : str, default="Audit"
+            Of the page.
+        """
         write_whole(path, self.to_html(title=title).encode())
 
 
