@@ -165,6 +165,19 @@ def test_watched_populations_are_scored_as_the_deployed_model_scores_them(librar
     np.testing.assert_allclose(trace.watched["other"].violations, violations, atol=1e-12)
 
 
+def test_standardised_columns_of_two_values_are_scored_as_deployed():
+    """LightGBM bundles them where they are not exclusive, and then grows trees on wrong values."""
+    drawn = np.random.default_rng(0)
+    flags = (drawn.random((N, 20)) < np.repeat([0.3, 0.7], 10)).astype(float)
+    label = (flags - 0.5) @ drawn.normal(size=20) + drawn.normal(size=N) > 0
+    people = rb.Population((flags - flags.mean(axis=0)) / flags.std(axis=0), label)
+    problem = rb.compile(rb.Problem(rb.error_rate(), []), people)
+    trace = play("lightgbm", problem, model=estimator("lightgbm", min_child_samples=5))
+    scores = trace.scorer.scores(trace.parameters, people.features)
+    np.testing.assert_allclose(np.mean((scores >= 0) != label, axis=1), trace.objectives, atol=1e-12)
+    assert trace.scorer.ensembles[0].booster.params["enable_bundle"] is False
+
+
 @both
 @pytest.mark.parametrize("player", [rb.ExternalRegret(0.3), rb.SwapRegret(0.1, objective_weight=0.9)],
                          ids=["external", "swap"])  # fmt: skip

@@ -23,6 +23,26 @@ from ratebound.learners._flat_trees import flat_lightgbm, flat_xgboost
 from ratebound.learners._recipes import Recipe, lightgbm_recipe, xgboost_recipe
 from ratebound.problem.matrices import as_dense
 
+BUNDLING = {"enable_bundle", "is_enable_bundle", "bundle"}  # LightGBM's names for it
+LOOKED_AT = 10_000  # rows
+
+
+def _miscounted(rows: Any) -> bool:
+    """Whether LightGBM may bundle features that are not exclusive, such as standardised 0/1 columns.
+
+    It looks for the rows where a feature has not its usual value after it has sorted the feature's
+    numbers other than 0, so where the usual value is not 0, and one of two others, it finds the wrong
+    rows. Trees then see another value than the row has, and scores in training are not those of the
+    model deployed. Without bundles all is exact, and slower.
+    """
+    if not isinstance(rows, np.ndarray):  # the usual value of a sparse matrix is 0
+        return False
+    some = rows[:: max(len(rows) // LOOKED_AT, 1)]
+    usual = np.sort(some, axis=0)[len(some) // 2]  # what more than half of them are, if anything is
+    most = (some == usual).mean(axis=0) > 0.5
+    others = ((some != usual) & (some != 0)).any(axis=0)
+    return bool((most & others & (usual != 0)).any())
+
 
 class LightGBM:
     """One ensemble of LightGBM's."""
@@ -59,6 +79,8 @@ class LightGBM:
         library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
         if recipe.categorical:
             data["categorical_feature"] = list(recipe.categorical)
+        if _miscounted(rows) and not BUNDLING & params.keys():
+            params = params | {"enable_bundle": False}
         count = rows.shape[0]
         unread = np.zeros(count)  # LightGBM wants labels; only the game knows the real goal
         training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
