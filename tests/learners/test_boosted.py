@@ -412,18 +412,3 @@ def test_a_scorer_survives_being_copied(library):
         copied = pickle.loads(pickle.dumps(scorer))
         assert isinstance(copied, BoostedScorer)
         np.testing.assert_array_equal(copied.scores(parameters, X), scorer.scores(parameters, X))
-
-
-def test_standardized_indicators_fall_into_the_leaves_they_are_predicted_into():
-    """LightGBM's bundles of such columns lead training rows into other leaves than new ones."""
-    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
-    random = np.random.default_rng(2)
-    codes = [random.choice(3, 600, p=random.dirichlet(np.ones(3))) for _ in range(8)]
-    indicators = np.concatenate([np.eye(3)[code] for code in codes], axis=1)
-    y = indicators[:, 1] - indicators[:, 4] + indicators[:, 10] + random.normal(size=600) > 0
-    features = (indicators - indicators.mean(axis=0)) / indicators.std(axis=0).clip(min=1e-9)
-    problem = rb.compile(rb.Problem(rb.error_rate()), rb.Population(features, y))
-    learner = rb.Boosted(lightgbm.LGBMClassifier(n_jobs=1))
-    last = rb.last_iterate(rb.play(problem, learner, rounds=60, progress=False))
-    (deployed,) = problem.evaluate(last.member_scores(features).T)[0]
-    assert last.objectives["train"] == deployed

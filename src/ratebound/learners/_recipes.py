@@ -63,10 +63,6 @@ def lightgbm_recipe(model: Any) -> Recipe:
     if not params.keys() & {"force_col_wise", "force_row_wise"}:
         # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
         params["force_col_wise"] = True
-    if not params.keys() & {"enable_bundle", "is_enable_bundle", "bundle"}:
-        # Of standardized indicators LightGBM makes bundles in which training rows fall into other leaves
-        # than they do in prediction. Without bundles it takes as long on the tables we measured.
-        params["enable_bundle"] = False
     return Recipe(
         params=params | {"objective": "none", "metric": "none"},
         rounds=100 if rounds is None else int(rounds),
