@@ -46,7 +46,7 @@ def row(found: Found) -> list[str]:
     """A contender's line of a problem's table."""
     fits, name = solved(found), label(found.way)
     if not fits:
-        words = found.trouble or f"no solution on {len(found.fits)} splits"
+        words = f"no solution on {len(found.fits)} splits" if found.fits else found.trouble
         return [name, words, *[""] * 5]
     return [
         name,
@@ -115,16 +115,22 @@ class Pair:
     own: Found
     splits: int
     kept: tuple[int, int]  # by the peer and by ours
+    broken: tuple[float, float]  # the mean worst violation of the peer and of ours
     less: float  # ours less the peer's error, on average
     error: float  # and its standard error
 
     @property
     def lost(self) -> bool:
-        return self.kept[0] >= self.kept[1] and self.less > self.error
+        return self._better(0, 1) and self.less > self.error
 
     @property
     def won(self) -> bool:
-        return self.kept[1] >= self.kept[0] and -self.less > self.error
+        return self._better(1, 0) and -self.less > self.error
+
+    def _better(self, one: int, other: int) -> bool:
+        """Whether one keeps promises as often as the other, and breaks them by no more if it does."""
+        as_near = self.kept[one] == self.splits or self.broken[one] <= self.broken[other]
+        return self.kept[one] >= self.kept[other] and as_near
 
 
 def pairs(every: Sequence[Found]) -> Iterator[Pair]:
@@ -138,8 +144,9 @@ def pairs(every: Sequence[Found]) -> Iterator[Pair]:
             continue
         less = [ours[split].error - theirs[split].error for split in both]
         counts = [sum(found[split].kept for split in both) for found in (theirs, ours)]
-        error = np.std(less, ddof=1) / np.sqrt(len(both))
-        yield Pair(peer, own, len(both), (counts[0], counts[1]), float(np.mean(less)), float(error))
+        means = [float(np.mean([found[split].violation for split in both])) for found in (theirs, ours)]
+        error = float(np.std(less, ddof=1) / np.sqrt(len(both)))
+        yield Pair(peer, own, len(both), tuple(counts), tuple(means), float(np.mean(less)), error)
 
 
 def losses(every: Sequence[Found]) -> list[str]:

@@ -31,7 +31,7 @@ def where() -> str:
 def page(every: Sequence[Found], missing: Sequence[str], certified: Sequence[dict]) -> str:
     """The template `page.md`, filled."""
     better, worse, pairs = wins(every)
-    absent = f"**Left out, because the data is not here:** {'; '.join(missing)}." if missing else ""
+    absent = f"**Left out:** {'; '.join(missing)}." if missing else ""
     template = (HERE / "peers" / "page.md").read_text("utf-8")
     filled = template.format(
         where=where(), seconds=SECONDS, missing=absent, summary=summary_table(every),
