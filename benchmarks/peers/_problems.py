@@ -27,12 +27,14 @@ class Problem:
     splits: int
     load: Callable[[int], tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]]
     published: str = ""  # the problem's name in Friedler's results
+    scale: bool = True  # the package's own loaders give indicators and small numbers as they are
 
     def write(self, split: int, file: Path) -> None:
         X, y, columns, train = self.load(split)
         X = np.asarray(X, np.float64)
-        deviation = X[train].std(axis=0)
-        X = (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+        if self.scale:
+            deviation = X[train].std(axis=0)
+            X = (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
         test = np.setdiff1d(np.arange(len(y)), train)
         arrays = {}
         for part, rows in (("train", train), ("test", test)):
@@ -154,6 +156,7 @@ PROBLEMS = (
         ),
         5,
         adult,
+        scale=False,
     ),
     Problem(
         "bank",
@@ -162,6 +165,7 @@ PROBLEMS = (
         tuple(Promise("positive_rate", ("age_group", str(k)), "<=", slack=0.02) for k in range(1, 6)),
         5,
         bank,
+        scale=False,
     ),
     Problem(
         "compas",
