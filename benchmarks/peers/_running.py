@@ -24,6 +24,7 @@ from environments import ENVIRONMENTS, HERE, Environment, Failed, finished, pyth
 SECONDS = 60  # of CPU, that one fit may take
 WALL = 3600  # for all splits of a problem, on a machine that does other things too
 FOUND, SPLITS = ENVIRONMENTS / "found", ENVIRONMENTS / "splits"
+NOT_YET = "not run yet"
 PACKAGE = HERE.parent / "src" / "ratebound"
 
 
@@ -131,7 +132,7 @@ def run(way: Way, problem: Problem, splits: int, fill: bool) -> str:
     if spent.exists():
         return spent.read_text("utf-8")
     if not fill:
-        return "not run yet"
+        return NOT_YET
     command = [str(python_of(way.environment)), str(HERE / "peers" / "_child.py")]
     try:
         finished(

@@ -11,7 +11,7 @@ import friedler_data as friedler
 import numpy as np
 from _common import machine, markdown
 from _problems import Problem, read
-from _running import SECONDS, Found, split_of
+from _running import NOT_YET, SECONDS, Found, split_of
 from _tables import losses, problem_table, solved, summary_table, wins
 from environments import HERE
 
@@ -151,6 +151,8 @@ def versions(every: Sequence[Found]) -> str:
 def troubles(every: Sequence[Found]) -> str:
     """Who was ended or failed, and where."""
     lines = [
-        f"- {found.problem.title}, {found.way.name}: {found.trouble}" for found in every if found.trouble
+        f"- {found.problem.title}, {found.way.name}: {found.trouble}"
+        for found in every
+        if found.trouble not in ("", NOT_YET)
     ]
     return "Ended or failed:\n\n" + "\n".join(lines) if lines else "Every fit ended in time."
