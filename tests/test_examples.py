@@ -48,6 +48,7 @@ SHOWN = {
 
 
 # Lightning asks PyTorch for a class by a name that PyTorch has deprecated since.
+@pytest.mark.filterwarnings("ignore:GPU available but not used")  # the examples need none
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.* is deprecated")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_example_runs(path, capsys, monkeypatch):

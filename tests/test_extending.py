@@ -251,4 +251,4 @@ def test_words_that_another_process_does_not_know():
 
 def test_the_meaning_of_a_ratio_ends_where_the_next_sentence_begins():
     rate = rb.ratio("own", rb.wins, rb.losses, "Wins for every loss")
-    assert rate.__doc__.startswith("Wins for every loss. Compares with numbers and")
+    assert rate.__doc__.startswith("Wins for every loss.\n\nIt is ``wins() / losses()``.\n\n")

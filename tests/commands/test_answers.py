@@ -106,7 +106,7 @@ def test_inspecting_shows_what_training_then_does(run, flags, people, tmp_path):
     assert done == {name: words for name, words in said.items() if name in done}
     assert set(said) - set(done) == {"live", "income"}
     report = (tmp_path / "model" / "report.html").read_text("utf-8")
-    assert "<h2>Columns</h2>" in report
+    assert "What the model sees" in report
     assert said["id"] in report
 
 
