@@ -9,7 +9,8 @@ import pytest
 EXTRAS = ("pandas", "torch", "lightgbm", "xgboost", "matplotlib")
 LACKING = [name for name in EXTRAS if find_spec(name) is None]
 
-collect_ignore = ["docs/conf.py", "docs/gallery"]  # of the site: one imports what only that needs, the other is built
+# Of the site: one imports what only that needs, and the other is copies that it makes of the examples.
+collect_ignore = ["docs/conf.py", "docs/gallery"]
 
 
 @pytest.hookimpl(wrapper=True)
