@@ -1,4 +1,7 @@
-"""The public names: `rb.play` links to the reference wherever it is code, on pages and in docstrings."""
+"""The public names: `rb.play` links to the reference wherever it is code, on pages and in docstrings.
+
+So does `docs/theory.md` to that page, by its title.
+"""
 
 import re
 from typing import Any
@@ -7,8 +10,10 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
 
 NAME = re.compile(r"rb\.([a-zA-Z_.]+)")
+PAGE = re.compile(r"docs/([a-z_]+)\.md")
 
 
 def found(transform: SphinxPostTransform, name: str, inner: nodes.Node) -> nodes.Node | None:
@@ -27,6 +32,11 @@ class Names(SphinxPostTransform):
             of_reference = isinstance(literal.parent, nodes.reference | pending_xref | nodes.title)
             if said and not of_reference and (link := found(self, said[1], literal.deepcopy())):
                 literal.replace_self(link)
+            page = PAGE.fullmatch(literal.astext())
+            if page and not of_reference and page[1] in self.env.found_docs:
+                title = nodes.Text(self.env.titles[page[1]].astext())
+                here, there = self.env.docname, page[1]
+                literal.replace_self(make_refnode(self.app.builder, here, there, None, title))
         for block in list(self.document.findall(nodes.literal_block)):
             if block.rawsource == block.astext():  # pytest needs an empty line at the end
                 block.rawsource = block.rawsource.rstrip()

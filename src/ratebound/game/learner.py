@@ -419,7 +419,7 @@ class Learner(Adjustable, ABC):
     def folds(self) -> int | None:
         """The folds that the estimator judges it by (`rb.Folds`) if promises are to hold on new rows.
 
-        Three judge as well as five, for two thirds of the time (`docs/measured.md`, "Judges"). None
+        Three judge as well as five, for two thirds of the time (``docs/measured.md``, "Judges"). None
         if it cannot be trained side by side with itself.
         """
         return FOLDS
