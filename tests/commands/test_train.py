@@ -181,7 +181,8 @@ def test_a_run_file_with_known_columns_and_a_model(run, flags, people, tmp_path)
     pytest.importorskip("lightgbm")
     source = tmp_path / "run.toml"
     keys = {
-        "data": str(people), "label": "income", "require": flags[flags.index("--require") + 1],
+        "data": str(people), "label": "income", "positive": ">50K",
+        "require": flags[flags.index("--require") + 1],
         "exclude": ["id", "sex", "live", "weight"], "known": "sex", "model": "lightgbm",
         "epochs": 5, "seed": 3, "out": "from_file",
     }  # fmt: skip

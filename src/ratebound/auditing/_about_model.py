@@ -28,11 +28,11 @@ USES = {
     ),
 }
 CHOICE = (
-    "A setting is chosen by its best mixture on the rows it is judged on. Those that keep every "
-    "promise go "
+    "A setting is chosen by its best mixture on the rows it is judged on, with thresholds moved, and "
+    "with the promises tightened where they are to hold on new rows. Those that keep every promise go "
     "before those that do not, and the lowest cost wins among them. Where none keeps them all, "
-    "objective "
-    "and worst violation are ranked, and the setting whose larger rank is smallest is chosen."
+    "objective and worst violation are ranked, and the setting whose larger rank is smallest is chosen. "
+    "Another setting may therefore have the better single candidate."
 )
 
 

@@ -89,6 +89,8 @@ def _verdict(report: Audit) -> tuple[str, str]:
     if report.certain:
         own = "The promise holds" if len(report.promises) == 1 else "Every promise holds, each alone,"
         return "kept", f"{own} on new rows at {percent(report.level)}"
+    if report.provenance is not None and report.provenance.unseen is False:
+        return "uncertain", "Kept on the rows it was trained on, which shows nothing about new ones"
     return "uncertain", "Kept on these rows, but not shown for new ones"
 
 

@@ -145,7 +145,12 @@ class Audit:
         return all(promise.verdict == "holds" for promise in self.promises)
 
     def made_by(
-        self, command: str, files: dict[str, str], unseen: bool | None, model: Mixture | None = None
+        self,
+        command: str,
+        files: dict[str, str],
+        unseen: bool | None,
+        label: str | None = None,
+        model: Mixture | None = None,
     ) -> Audit:
         """The same report with the command that made it, and the digests of the files it is of.
 
@@ -156,7 +161,10 @@ class Audit:
         files : dict of str to str
             The digest of each file.
         unseen : bool or None
-            Whether the model was trained on other rows; None where that is not known.
+            Whether the model was trained on other rows; None where that is not known. Where it was
+            trained on these, no promise is said to hold on new ones.
+        label : str, default=None
+            The column of the labels, which is none that a model could see.
         model : Mixture, default=None
             The model as it was saved. By default the one audited.
 
@@ -168,8 +176,17 @@ class Audit:
         assert self.provenance is not None
         named = {Path(path).name: digest for path, digest in files.items()}
         origin = replace(self.provenance, command=command, files=named, unseen=unseen)
-        card = self.card if model is None or self.card is None else replace(self.card, mixture=model)
-        return replace(self, provenance=origin, card=card)
+        card = self.card
+        if card is not None:
+            shown = tuple(each for each in card.columns if each.name != label)
+            card = replace(card, mixture=card.mixture if model is None else model, columns=shown)
+        promises = self.promises
+        if unseen is False:  # rows that were trained on show nothing about new ones
+            promises = tuple(
+                replace(each, verdict="may not hold") if each.verdict == "holds" else each
+                for each in promises
+            )
+        return replace(self, provenance=origin, card=card, promises=promises)
 
     @property
     def limits(self) -> list[str]:

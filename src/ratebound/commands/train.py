@@ -99,7 +99,11 @@ def _written(
         told = {"audited": audited, "prices": solution.prices, "pool": None, "source": digest_of(files)}
         solution = solution.recorded(**told)
         report = report.made_by(
-            as_command("train", run), files, unseen=bool(run.holdout), model=solution
+            as_command("train", run),
+            files,
+            unseen=bool(run.holdout),
+            label=run.label,
+            model=solution,
         )
         if processes.is_first():
             _write(solution, report, f"Audit on {'held-out' if run.holdout else 'training'} rows", out)
