@@ -134,7 +134,8 @@ def deciding(report: Audit) -> Section | None:
         parts.append(table("Members, and how often each decides", heads, rows))
         if len(model) > MEMBERS:
             parts.append(note(f"The first {MEMBERS} of {len(model):,} members."))
-    said = f"The scores are those of a model of the kind “{model.scorer.kind}”."
+    said = "A member is one of the models, which are numbered from 0, at thresholds. " * (len(model) > 1)
+    said += f"The scores are those of a model of the kind “{model.scorer.kind}”."
     if card.randomised:
         said += (
             " One member decides each row, drawn by a hash of the row or of its id: the same row always "

@@ -163,15 +163,16 @@ def _uncertified(report: Audit) -> list[Markup]:
     ]
     why = (
         "Nothing is certified: no certificate was asked for. It is made from rows that the model was "
-        "neither trained nor chosen on. This is about how many it would take for each promise, at least, "
-        "were the rates to stay as they are here."
+        "neither trained nor chosen on. This is about how many it would take for each promise, at "
+        "least, were the rates to stay as they are here."
     )
     return [
         tag("p", why),
         table("Rows that certificates would take", heads, rows, stacked=True),
         note(
             "For a certificate at 95% confidence with a chance of 80%, of the smallest set of rows "
-            "that a promise speaks of, by the width of its interval. Exact tests ask for more where rows "
-            "are few, up to half as many again: a certificate, and rb.rows_needed, say it exactly. A dash: it has no room here, so no number of rows would do."
+            "that a promise speaks of, by the width of its interval. Exact tests ask for more where "
+            "rows are few, up to half as many again: a certificate, and rb.rows_needed, say it exactly. "
+            "A dash: it has no room here, so no number of rows would do."
         ),
     ]

@@ -7,12 +7,11 @@ from ratebound.auditing.report import Audit
 from ratebound.base.markup import Markup, tag
 
 WHY = (
-    "The same rows have the same digest, so whoever has them can tell whether these are the rows. "
-    "A file’s "
-    "digest is its SHA-256, unpacked, as sha256sum prints it; that of the files that the model was "
-    "trained on is taken of theirs, also where it is one. The digest of the rows trained on is of what the model sees of them, with labels, weights and "
-    "groups as "
-    "far as the promises ask."
+    "The same rows have the same digest, so whoever has them can tell whether these are the rows. A "
+    "file’s digest is its SHA-256, unpacked, as sha256sum prints it; that of the files that the model "
+    "was trained on is taken of theirs, also where it is one. The digest of the rows trained on is of "
+    "what the model sees of them, with labels, weights and groups as far as the promises ask: it is not "
+    "to be compared with that of the rows audited."
 )
 
 

@@ -139,12 +139,13 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
         told = each.holds, each.missing, each.distinct, each.words
         found.append(Column(str(each.name), use, *told))
     listed = {each.name for each in found}
+    numbered = {str(each) for each in problem.columns if isinstance(each, int)}  # features of an array
     given = [] if population.stored else [*frame_columns(population.X), *population.columns]
     for name in dict.fromkeys([*sorted(known), *spoken_of, *map(str, given)]):
         if name not in listed and (treatments or name in known | spoken_of.keys()):
-            rest: Use = (
-                "known" if name in known else "promises only" if name in spoken_of else "not seen"
-            )
+            rest: Use = "promises only" if name in spoken_of else "not seen"
+            if name in known | numbered:
+                rest = "known" if name in known else "seen"
             found.append(Column(name, rest))
     return found
 

@@ -29,7 +29,9 @@ def audit(use: Use) -> int:
         files = digests_of(files_of(use.data))
         same = bool(files) and mixture.record.source == digest_of(files)
         report = audit_on(mixture.problem, mixture, people, **others)
-        report = report.made_by(as_command("audit", use), files, unseen=False if same else None, label=use.label)
+        report = report.made_by(
+            as_command("audit", use), files, unseen=False if same else None, label=use.label
+        )
     if use.out is not None:
         report.save_html(use.out, title=f"Audit on {use.name}")
     tell(str(report), report.to_dict(), use.json)

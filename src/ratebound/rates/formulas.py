@@ -104,6 +104,7 @@ def _meaning(rate: Rate) -> str:
     words = words[:1].lower() + words[1:]
     words = f"the {words}" if words.split()[0] in ("share", "number", "mean", "area") else words
     said = [] if rate.of is None else [f"yes being {value_text(rate.of)}"]
+    said += [f"{name.replace('_', ' ')} being {value_text(own)}" for name, own in rate.own]
     said += [] if rate.subset == EVERYONE else [f"where {rate.subset}"]
     said += [f"on {rate.on}"] if rate.on else []
     said += [f"of every {rate.per:g} rows"] if rate.per is not None else []
@@ -164,12 +165,17 @@ def _rate(rate: Rate, classes: Classes) -> str:
 def _of(event: str, among: str, rate: Rate, sign: str) -> str:
     rows = [
         among,
-        "" if rate.subset == EVERYONE else str(rate.subset),
+        _subset(rate),
         f"on {rate.on}" if rate.on else "",
     ]
     behind = ", ".join(filter(None, rows))
     per = f" per {rate.per:g} rows" if rate.per is not None else ""
     return f"{sign}({event} | {behind}){per}" if behind else f"{sign}({event}){per}"
+
+
+def _subset(rate: Rate) -> str:
+    words = "" if rate.subset == EVERYONE else str(rate.subset)
+    return f"({words})" if " or " in words else words  # what stands before it is an "and"
 
 
 def _class(value: Value, classes: Classes) -> str:

@@ -68,7 +68,8 @@ class Decider(ABC):
 
     def rule(self, weights: Array, classes: Sequence[Any] = (False, True)) -> str:
         """What is decided, in words that a person can check; `weights` (M,) are the members'."""
-        return f"{self.called(len(weights))}; {self.how} decides each row"
+        how = f"; {self.how}" if len(weights) > 1 else ""
+        return f"{self.called(len(weights))}{how} decides each row"
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
         """Scores (M, n) or (M, D, n) of the members, from those of the models (B, n) or (B, D, n)."""
