@@ -1,7 +1,7 @@
 """Beside every peer: the same splits, the same promises, and one judge. Writes docs/peers.md.
 
     python benchmarks/beside.py                    # what was found before is not run again
-    python benchmarks/beside.py --splits 1 --only ratebound Fairlearn --problems adult --out /tmp/page.md
+    python benchmarks/beside.py --splits 1 --only ratebound Fairlearn --problems adult --out page.md
 
 The contenders are in the folder `peers`, one module for each library (`with_*.py`); each runs in an
 environment of its own under build/peers. Peers get the documented way with sensible settings, and what

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from playwright.sync_api import sync_playwright
 
 import ratebound as rb
@@ -16,16 +15,13 @@ SECTIONS = {"promises": "report-measured.png", "prices": "report-prices.png"}
 
 
 def report() -> rb.Audit:
-    """An audit of a model for people of two groups, on rows that it has not seen."""
-    rng = np.random.default_rng(0)
-    n = 6000
-    sex = rng.choice(["Female", "Male"], n, p=[0.35, 0.65])
-    X = rng.normal(size=(n, 3)) + 0.4 * (sex == "Male")[:, None]
-    y = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=n) > 0.6
-    promises = ['recall(sex == "Female") >= 0.95 * recall()', "positive_rate() <= 0.4"]
-    model = rb.RateConstrainedClassifier(promises, confidence=0.9, certify=0.3, random_state=0)
-    model.fit(X[:4000], y[:4000], columns={"sex": sex[:4000]})
-    return model.audit(X[4000:], y[4000:], columns={"sex": sex[4000:]})
+    """An audit of a model under the four-fifths rule and a cap, on census rows that it has not seen."""
+    adult = rb.datasets.load_adult()
+    promises = ['positive_rate(sex == "Female") >= 0.8 * positive_rate(sex == "Male")',
+                "positive_rate() <= 0.2"]  # fmt: skip
+    model = rb.RateConstrainedClassifier(promises, confidence=0.95, certify=0.3, random_state=0)
+    model.fit(adult.train.X, adult.train.y, columns={"sex": adult.train.column("sex")})
+    return model.audit(adult.test.X, adult.test.y, columns={"sex": adult.test.column("sex")})
 
 
 def main() -> None:

@@ -21,6 +21,11 @@ USES = {
     "seen": ("Seen by the model", "What it decides by."),
     "known": ("Known when deciding", "They set the thresholds; the model’s score does not use them."),
     "left out": ("Left out", "They were given, and hold nothing that a model could use."),
+    "beside": (
+        "Named beside the features",
+        "Promises speak of them. The features were given without names, so it is not known here whether "
+        "the model sees the same in them.",
+    ),
     "promises only": ("Used by promises only", "Promises speak of them; the model does not see them."),
     "not seen": (
         "Not seen",

@@ -128,8 +128,8 @@ def _certified(own: Certificate) -> list[Markup]:
             "A certificate is about all promises together, and its tests are exact or on the safe side"
             + (f": {tests}. " if tests else ". ")
             + "“Rows needed” is how many rows of the smallest set would show the promise with a "
-            "chance of "
-            "80%, at the rates measured."
+            "chance of 80%, at the rates measured. Where safer models were tested first on the same "
+            "rows, a p-value is at least theirs."
         ),
     ]
 

@@ -24,7 +24,7 @@ from ratebound.solution.making import Course
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
 
-Use = Literal["seen", "known", "left out", "promises only", "not seen"]
+Use = Literal["seen", "known", "left out", "promises only", "beside", "not seen"]
 LIBRARIES = ("ratebound", "numpy", "scipy", "scikit-learn")
 
 
@@ -143,7 +143,8 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
     given = [] if population.stored else [*frame_columns(population.X), *population.columns]
     for name in dict.fromkeys([*sorted(known), *spoken_of, *map(str, given)]):
         if name not in listed and (treatments or name in known | spoken_of.keys()):
-            rest: Use = "promises only" if name in spoken_of else "not seen"
+            rest: Use = "promises only" if treatments else "beside"  # features of arrays have no names
+            rest = rest if name in spoken_of else "not seen"
             if name in known | numbered:
                 rest = "known" if name in known else "seen"
             found.append(Column(name, rest))
@@ -183,6 +184,6 @@ def _finite(value: Any) -> float | None:
 
 def used(columns: Sequence[Column]) -> Mapping[Use, list[Column]]:
     """Columns by their use, in the order in which a page shows them."""
-    order: tuple[Use, ...] = ("seen", "known", "left out", "promises only", "not seen")
+    order: tuple[Use, ...] = ("seen", "known", "left out", "promises only", "beside", "not seen")
     found = {use: [each for each in columns if each.use == use] for use in order}
     return {use: own for use, own in found.items() if own}

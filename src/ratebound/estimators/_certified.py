@@ -77,4 +77,4 @@ def _not_below(own: Certified, earlier: Certified) -> Certified:
     """A promise with the p-value that it has in a sequence of tests: at least that of the one before."""
     if own.p_value >= earlier.p_value:
         return replace(own, holds=own.holds and earlier.holds)
-    return replace(own, p_value=earlier.p_value, rows_needed=earlier.rows_needed, holds=earlier.holds)
+    return replace(own, p_value=earlier.p_value, holds=earlier.holds)
