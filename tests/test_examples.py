@@ -48,7 +48,8 @@ SHOWN = {
 
 
 # Lightning asks PyTorch for a class by a name that PyTorch has deprecated since.
-@pytest.mark.filterwarnings("ignore:GPU available but not used")  # the examples need none
+@pytest.mark.filterwarnings("ignore:GPU available but not used")  # the examples need none,
+@pytest.mark.filterwarnings("ignore:.*does not have many workers")  # nor many cores
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.* is deprecated")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_example_runs(path, capsys, monkeypatch):
