@@ -29,6 +29,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST
 from ratebound.solution.known_groups import known_groups
+from ratebound.solution.making import ASIDE
 from ratebound.tables.contents import digest_of, digests_of
 from ratebound.tables.features import Features
 
@@ -107,7 +108,7 @@ def _written(
         )
         if processes.is_first():
             _write(solution, report, f"Audit on {'held-out' if run.holdout else 'training'} rows", out)
-    trained_on = fitting.sizes[FIRST]
+    trained_on = fitting.sizes[FIRST] - solution.record.made.rows.get(ASIDE, 0)
     ended = model.trace_.ended
     if ended not in EARLY:
         forget(games)

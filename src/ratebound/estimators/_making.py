@@ -13,7 +13,7 @@ from ratebound.estimators._searching import Found
 from ratebound.estimators.choices import Training
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.rate import FIRST
-from ratebound.solution.making import Making
+from ratebound.solution.making import ASIDE, Making
 
 UNSAID = ("verbose",)  # what changes nothing about the model
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -28,7 +28,7 @@ def making_of(estimator: Any, search: Search, result: Found, aside: Compiled | N
     if search.judge is not None:
         rows["judged out of fold"] = everyone
     if aside is not None:
-        rows["set aside to certify"] = aside.sizes[FIRST]
+        rows[ASIDE] = aside.sizes[FIRST]
     settings = result.trace.settings
     tried = tuple(_setting(search, each) for each in settings)
     return Making(said(estimator), rows, tried, len(result.trace), result.trace.ended)

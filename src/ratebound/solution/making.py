@@ -14,6 +14,8 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.trace import Trace, worst_of
 
+ASIDE = "set aside to certify"  # a use of rows
+
 
 @dataclass(frozen=True)
 class Making:
