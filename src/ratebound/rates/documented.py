@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ratebound.rates.expressions import Expression
@@ -163,10 +163,10 @@ def _side(side: Expression) -> str:
     """One side of a ratio, in letters where it is a sum of plain counts."""
     if any(KINDS[rate.kind].unit != "count" or KINDS[rate.kind].versus for rate in side.rates):
         return _grouped(str(side))
-    found: Counter[str] = Counter()
+    found = dict.fromkeys(CELLS, 0.0)
     for rate, coefficient in side.terms:
         for letter in (letter for atom in atoms(rate) for letter in _cells(atom)):
-            found[letter] += coefficient  # type: ignore[assignment]  # not always a whole number
+            found[letter] += coefficient
     return _grouped(_sum(found))
 
 
@@ -179,10 +179,10 @@ def _cells(atom: Atom) -> list[str]:
     return [letter for letter, cell in CELLS.items() if counts(*cell)]
 
 
-def _sum(counts: Counter[str]) -> str:
-    if counts == Counter(list(CELLS)):
+def _sum(counts: Mapping[str, float]) -> str:
+    terms = [(letter, counts[letter]) for letter in CELLS if counts.get(letter)]
+    if terms == [(letter, 1) for letter in CELLS]:
         return "n"
-    terms = [(letter, counts[letter]) for letter in CELLS if counts[letter]]
     return " + ".join(letter if count == 1 else f"{count:g} {letter}" for letter, count in terms)
 
 
