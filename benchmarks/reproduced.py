@@ -27,7 +27,7 @@ TRAINING = {"adult": 1.0}  # seconds of training alone
 
 def made(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Of each table its seconds, those of training, and its epochs; or why it was left out."""
-    from ratebound.commands.reproduce import reproduce
+    from ratebound_experiments.reproduce import reproduce
 
     found: dict[str, Any] = {}
     for name in given.only:

@@ -23,7 +23,6 @@ ROOMS = [
     "estimators",
     "datasets",
     "",
-    "experiments",
     "commands",
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.

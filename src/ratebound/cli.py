@@ -97,7 +97,7 @@ def _tidy_termination() -> Iterator[None]:
 
 
 def _run(command: str, given: dict[str, Any]) -> int:
-    call = getattr(import_module(f"ratebound.commands.{command}"), command)
+    call = _called(command)
     if command in ("train", "explain", "inspect"):
         from ratebound.commands.runs import read_run
 
@@ -108,6 +108,21 @@ def _run(command: str, given: dict[str, Any]) -> int:
 
     asked: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
     return int(call(Use(**asked)))
+
+
+def _called(command: str) -> Any:
+    """The function that a command runs."""
+    if command != "reproduce":
+        return getattr(import_module(f"ratebound.commands.{command}"), command)
+    try:
+        return import_module("ratebound_experiments.reproduce").reproduce
+    except ModuleNotFoundError as error:
+        if error.name != "ratebound_experiments":
+            raise
+        raise ImportError(
+            "the paper's experiments are not part of the installed package: clone the repository and "
+            "run `make demo`, or `pip install --editable '.[torch,dev]'` in it, and then this command"
+        ) from None
 
 
 def _note(message: Warning | str, *_: Any) -> None:

@@ -6,8 +6,8 @@ from ratebound.base import choices
 from ratebound.cli import main
 from ratebound.estimators import choices as of_estimator
 from ratebound.estimators.classifier import RateConstrainedClassifier
-from ratebound.experiments.registry import EXPERIMENTS
 from ratebound.game.proxies import PROXIES
+from ratebound_experiments.problems import EXPERIMENTS
 
 
 def test_every_name_stands_for_something():

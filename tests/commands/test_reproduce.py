@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ratebound.commands import reproduce
-from ratebound.experiments import running
-from ratebound.experiments.published import published
-from ratebound.experiments.registry import EXPERIMENTS
-from ratebound.experiments.table_rows import VALUES
+from ratebound_experiments import reproduce, running
+from ratebound_experiments.problems import EXPERIMENTS
+from ratebound_experiments.published import published
+from ratebound_experiments.rows import VALUES
 
 from ..experiments.tiny import splits, tiny
 
@@ -254,3 +253,9 @@ def test_which_release_of_bank_it_is_is_said(run, tmp_path):
     answer = run("reproduce", "bank", "--epochs", "1", "--out", tmp_path, "--quiet")
     assert answer.status == 0
     assert "on the release that ships, bank-full" in answer.out
+
+
+def test_without_the_repository_it_says_where_the_experiments_are(refused, monkeypatch, tmp_path):
+    monkeypatch.delitem(sys.modules, "ratebound_experiments.reproduce")
+    monkeypatch.setitem(sys.modules, "ratebound_experiments", None)
+    assert "clone the repository" in refused("reproduce", "adult", "--out", tmp_path / "out")

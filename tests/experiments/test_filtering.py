@@ -5,8 +5,8 @@ import pytest
 
 import ratebound as rb
 from ratebound.datasets import Splits
-from ratebound.experiments import filtering
-from ratebound.experiments.model_kinds import KEYPOINTS
+from ratebound_experiments import filtering
+from ratebound_experiments.experiment import KEYPOINTS
 
 from ..extras import torch
 
@@ -50,7 +50,7 @@ def test_the_base_model_is_that_of_a_plain_loop(device):
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU here")
     splits = small_splits()
-    filtering._add_base(splits, seed=1, device=device)
+    filtering.add_base(splits, seed=1, device=device)
     model = plain_model(splits, seed=1)
     for people in (splits.train, splits.validation, splits.test):
         with torch.no_grad():

@@ -5,21 +5,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from ratebound_experiments.business_entity import BUSINESS_ENTITY
+from ratebound_experiments.thresholding import THRESHOLDING
 
 import ratebound as rb
-from ratebound.experiments import running
-from ratebound.experiments.adult import ADULT
-from ratebound.experiments.bank import BANK
-from ratebound.experiments.business_entity import BUSINESS_ENTITY
-from ratebound.experiments.compas import COMPAS
-from ratebound.experiments.experiment import Rates
-from ratebound.experiments.kept import ARRAYS
-from ratebound.experiments.model_kinds import lattices, linear, network
-from ratebound.experiments.published import published
-from ratebound.experiments.running import run, solved
-from ratebound.experiments.table_rows import VALUES
-from ratebound.experiments.thresholding import THRESHOLDING
 from ratebound.problem.population import Population
+from ratebound_experiments import running
+from ratebound_experiments.experiment import Rates, lattices, linear, network
+from ratebound_experiments.kept import ARRAYS
+from ratebound_experiments.problems import ADULT, BANK, COMPAS
+from ratebound_experiments.published import published
+from ratebound_experiments.rows import VALUES
+from ratebound_experiments.running import run, solved
 
 from . import tiny as tiny_module
 from .tiny import tiny

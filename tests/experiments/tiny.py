@@ -3,10 +3,9 @@
 import numpy as np
 
 from ratebound.datasets.splits import Splits
-from ratebound.experiments.experiment import Experiment, Rates
-from ratebound.experiments.model_kinds import linear
 from ratebound.problem.population import Population
 from ratebound.rates.named import recall
+from ratebound_experiments.experiment import Experiment, Rates, linear
 
 
 def made(rows, rng):

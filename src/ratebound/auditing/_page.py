@@ -31,7 +31,7 @@ def page(report: Audit, title: str) -> str:
         tag("footer", _footer(report)),
         class_="ratebound-audit",
     )
-    return document(title, body, style("auditing"), script=resource("auditing", "page.js"))
+    return document(title, body, style(__package__), script=resource(__package__, "page.js"))
 
 
 def fragment(report: Audit) -> Markup:
@@ -39,7 +39,7 @@ def fragment(report: Audit) -> Markup:
     found = [promises(report), groups(report), *([confusions(report)] if report.confusions else [])]
     parts = [each.alone() for each in found if each is not None]
     whole = tag("div", *_top(report, "Audit"), *parts, class_="ratebound-audit")
-    return Markup(style("auditing") + "\n" + whole)
+    return Markup(style(__package__) + "\n" + whole)
 
 
 def sections(report: Audit) -> list[Section]:

@@ -50,14 +50,14 @@ def document(title: str, body: Markup, *styles: Markup, script: str = "") -> str
     return "<!doctype html>\n" + tag("html", head, tag("body", body, *scripts), lang="en")
 
 
-def style(room: str) -> Markup:
-    """The style sheet of a room."""
-    return Markup(f"<style>{resource(room, 'page.css')}</style>")
+def style(package: str) -> Markup:
+    """The style sheet of a package."""
+    return Markup(f"<style>{resource(package, 'page.css')}</style>")
 
 
-def resource(room: str, name: str) -> str:
-    """The text of a file in a room."""
-    return files(f"ratebound.{room}").joinpath(name).read_text(encoding="utf-8")
+def resource(package: str, name: str) -> str:
+    """The text of a file in a package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _value(value: object) -> str:

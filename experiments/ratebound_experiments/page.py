@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ratebound.base.markup import Markup, document, style, tag
-from ratebound.experiments.reproduced import STAND_IN, Reproduced, chosen_text, number
-from ratebound.experiments.table_rows import CALLED, VALUES, Chosen, Summary
+from ratebound_experiments.rows import CALLED, VALUES, Chosen, Summary
+from ratebound_experiments.tables import STAND_IN, Reproduced, chosen_text, number
 
 PAPER = "Cotter et al., “Optimization with Non-Differentiable Constraints”"
 NOTE = (
@@ -25,7 +25,7 @@ def page(tables: Sequence[Reproduced], figures: Mapping[str, Mapping[str, bytes]
         "div", tag("h1", "Tables reproduced"), lead, _contents(tables), *sections,
         class_="ratebound-audit tables",
     )  # fmt: skip
-    return document("Tables reproduced", body, style("auditing"), style("experiments"))
+    return document("Tables reproduced", body, style("ratebound.auditing"), style(__package__))
 
 
 def _contents(tables: Sequence[Reproduced]) -> Markup:

@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ratebound.experiments.all_tables import page
-from ratebound.experiments.charts import oscillation, png, trade_off
-from ratebound.experiments.reproduced import STAND_IN, reproduced
-from ratebound.experiments.running import run
+from ratebound_experiments.charts import oscillation, png, trade_off
+from ratebound_experiments.page import page
+from ratebound_experiments.running import run
+from ratebound_experiments.tables import STAND_IN, reproduced
 
 from .tiny import tiny
 

@@ -6,7 +6,7 @@ Thresholding reports one violation only, on its steering examples, which stands 
 
 from __future__ import annotations
 
-from ratebound.experiments.table_rows import Row
+from ratebound_experiments.rows import Row
 
 _TABLES = {
     "bank": """

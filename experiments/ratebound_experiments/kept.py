@@ -16,11 +16,11 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.experiments.experiment import POPULATIONS, Data
 from ratebound.game.players import Averaging
 from ratebound.game.trace import Trace, Values
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import as_array
+from ratebound_experiments.experiment import POPULATIONS, Data
 
 FORMAT = "ratebound game 3"
 SUFFIX = ".game"

@@ -1,38 +1,29 @@
-"""Filtering, on a stand-in: few of a base model's right decisions lost in any region; 50 lattices.
+"""Filtering's base model, few of whose right decisions may be lost.
 
-The base model has the same architecture, is trained by regression on a real-valued label, and says yes
-from 0 on.
+It has the same architecture as the model trained under constraints, is trained by regression on a
+real-valued label, and says yes from 0 on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ratebound.base.extras import import_torch
-from ratebound.datasets import Splits, load_filtering
-from ratebound.experiments.experiment import POPULATIONS, Experiment, Rates
-from ratebound.experiments.model_kinds import KEYPOINTS, lattices
+from ratebound.datasets import Splits
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.torch import TorchFit
-from ratebound.rates.expressions import Constraint
-from ratebound.rates.named import loss_only_churn
+from ratebound_experiments.experiment import KEYPOINTS, POPULATIONS
 
 SIZE = (50, 6)  # lattices, and features of each
 EPOCHS, BATCH, RATE = 5, 512, 0.01  # of the regression
 FIRST = 3  # steps before one is recorded: libraries set themselves up in them
 
 
-def _promises(splits: Splits) -> list[Constraint]:
-    regions = np.unique(splits.train.column("region")).tolist()
-    return [loss_only_churn(versus="base", region=region) <= 0.05 for region in regions]
-
-
-def _add_base(splits: Splits, seed: int, device: str | None) -> None:
+def add_base(splits: Splits, seed: int, device: str | None) -> None:
     """Give each population the base model's decisions: lattices fitted by least squares."""
     torch = import_torch()
     features = splits.train.features
@@ -85,20 +76,3 @@ def _decisions(fit: TorchFit, features: NDArray[Any]) -> NDArray[np.bool_]:
         parts = [fit.module(part.to(fit.target)) for part in torch.as_tensor(features).split(65_536)]
     found: NDArray[np.bool_] = (torch.cat(parts) >= 0).cpu().numpy()
     return found
-
-
-FILTERING = Experiment(
-    name="filtering",
-    title="Filtering",
-    words="will a loan be repaid; in ten regions at most 5% of a base model's right decisions lost",
-    splits=load_filtering,
-    prepare=_add_base,
-    promises=_promises,
-    model=partial(lattices, count=SIZE[0], rank=SIZE[1]),
-    stand_in=True,
-    epochs=5,
-    batch_size=512,
-    keep_every=100,
-    threads=None,
-    rates=Rates(model=(0.01,)),
-)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ratebound.experiments.published import published
-from ratebound.experiments.reproduced import STAND_IN, from_json, reproduced, text, to_json
-from ratebound.experiments.running import run, solved
-from ratebound.experiments.table_rows import VALUES
+from ratebound_experiments.published import published
+from ratebound_experiments.rows import VALUES
+from ratebound_experiments.running import run, solved
+from ratebound_experiments.tables import STAND_IN, from_json, reproduced, text, to_json
 
 from .tiny import tiny
 

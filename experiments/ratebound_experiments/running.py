@@ -16,15 +16,15 @@ from typing import Any, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
-from ratebound.experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
-from ratebound.experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
-from ratebound.experiments.table_rows import Chosen, Row
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep, Rules
 from ratebound.game.trace import Trace
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.solutions import average, best_iterate, last_iterate, select, shrink
+from ratebound_experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
+from ratebound_experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
+from ratebound_experiments.rows import Chosen, Row
 
 # The tables rank as the paper has it: a promise kept with room to spare is better than one just kept.
 RANKING: Literal["literal"] = "literal"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ratebound.base.extras import versions
-from ratebound.experiments.experiment import FREE, Experiment
-from ratebound.experiments.published import published
-from ratebound.experiments.running import Played, solved
-from ratebound.experiments.table_rows import CALLED, SOLUTIONS, VALUES, Chosen, Row, Summary, summarised
+from ratebound_experiments.experiment import FREE, Experiment
+from ratebound_experiments.published import published
+from ratebound_experiments.rows import CALLED, SOLUTIONS, VALUES, Chosen, Row, Summary, summarised
+from ratebound_experiments.running import Played, solved
 
 STAND_IN = "Stand-in data: the published table is of other data, which was never public."
 RATES = (

@@ -17,12 +17,12 @@ from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 from ratebound.commands.answers import write_json
 from ratebound.commands.folders import OUTPUT, check_files, check_folder
-from ratebound.experiments.all_tables import page
-from ratebound.experiments.charts import oscillation, png, trade_off
-from ratebound.experiments.experiment import Experiment
-from ratebound.experiments.registry import EXPERIMENTS
-from ratebound.experiments.reproduced import Reproduced, from_json, reproduced, text, to_json
-from ratebound.experiments.running import Played, run
+from ratebound_experiments.charts import oscillation, png, trade_off
+from ratebound_experiments.experiment import Experiment
+from ratebound_experiments.page import page
+from ratebound_experiments.problems import EXPERIMENTS
+from ratebound_experiments.running import Played, run
+from ratebound_experiments.tables import Reproduced, from_json, reproduced, text, to_json
 
 INTERRUPTED = 130
 ALL = "all"

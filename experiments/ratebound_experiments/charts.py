@@ -6,11 +6,11 @@ import io
 from typing import Any
 
 from ratebound.base.extras import import_extra
-from ratebound.experiments.experiment import FREE
-from ratebound.experiments.reproduced import Reproduced
-from ratebound.experiments.running import Played
-from ratebound.experiments.table_rows import CALLED, SOLUTIONS, Row
 from ratebound.solution.solutions import last_iterate, select
+from ratebound_experiments.experiment import FREE
+from ratebound_experiments.rows import CALLED, SOLUTIONS, Row
+from ratebound_experiments.running import Played
+from ratebound_experiments.tables import Reproduced
 
 COLOURS = {"unconstrained": "C7", "steering-only": "C4", "hinge": "C0", "swap": "C1", "ext": "C2"}
 MARKERS = {"m-stoch": "*", "t-stoch": "s", "best": "o", "last": "^"}

@@ -1,1 +1,0 @@
-"""The paper's seven experiments, one module a problem, and what it takes to run and show them."""
