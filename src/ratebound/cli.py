@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from ratebound.arguments import BAD_INPUT, parser
@@ -114,15 +115,12 @@ def _called(command: str) -> Any:
     """The function that a command runs."""
     if command != "reproduce":
         return getattr(import_module(f"ratebound.commands.{command}"), command)
-    try:
-        return import_module("ratebound_experiments.reproduce").reproduce
-    except ModuleNotFoundError as error:
-        if error.name != "ratebound_experiments":
-            raise
+    if find_spec("ratebound_experiments") is None:
         raise ImportError(
             "the paper's experiments are not part of the installed package: clone the repository and "
             "run `make demo`, or `pip install --editable '.[torch,dev]'` in it, and then this command"
-        ) from None
+        )
+    return import_module("ratebound_experiments.reproduce").reproduce
 
 
 def _note(message: Warning | str, *_: Any) -> None:

@@ -256,6 +256,5 @@ def test_which_release_of_bank_it_is_is_said(run, tmp_path):
 
 
 def test_without_the_repository_it_says_where_the_experiments_are(refused, monkeypatch, tmp_path):
-    monkeypatch.delitem(sys.modules, "ratebound_experiments.reproduce")
     monkeypatch.setitem(sys.modules, "ratebound_experiments", None)
     assert "clone the repository" in refused("reproduce", "adult", "--out", tmp_path / "out")
