@@ -1,5 +1,6 @@
 """Certificates: which test each promise gets, against SciPy's; what is refused; small simulations."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import ratebound as rb
 from ratebound.certifying._row_kinds import row_kinds
 from ratebound.certifying.certify import room_of
 
+from ..pieces import InPieces
 from .conftest import Decides, certified, mixture, people
 
 SCORE = "exact score test (Berger–Boos)"
@@ -114,8 +116,14 @@ def test_an_accident_of_the_sample_is_not_taken_for_a_rule():
 
 
 def test_other_populations_are_independent(sample):
-    found = certified(rb.recall(on="pool") >= 0.7 * rb.recall(), sample, pool=sample)
-    assert found.method == SCORE
+    promise = rb.recall(on="pool") >= 0.7 * rb.recall()
+    odd, even = sample.only(np.arange(1, 400, 2)), sample.only(np.arange(0, 400, 2))
+    assert certified(promise, odd, pool=even).method == SCORE
+    for pool in (odd, rb.Population(odd.X, odd.y)):  # unless they are made of the same table
+        assert certified(promise, odd, pool=pool).method == "2 bounds together (Clopper–Pearson)"
+    stored = InPieces.of(odd, 50)
+    found = certified(promise, stored, pool=stored)
+    assert found.method == "2 bounds together (Clopper–Pearson)"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +149,67 @@ def test_what_words_say_of_two_sets(one, other, disjoint, inside):
     first, second = (kinds.over(rate) for rate in rates)
     assert bool((first & second).any()) is not disjoint
     assert bool((first & ~second).any()) is not inside
+
+
+DAYS = np.array([np.datetime64(f"2024-{month:02d}-05") for month in range(1, 13)] * 10)
+TEXTS = {
+    "dates": DAYS,
+    "objects": DAYS.astype("M8[s]").astype(object),
+    "year first": [f"{day.year}-{day.month}-{day.day}" for day in DAYS.tolist()],
+    "day first": [f"{day.day}.{day.month}.{day.year}" for day in DAYS.tolist()],
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_conditions_on_dates_share_the_rows_that_they_share(kind):
+    """The letters of `"2024-10-1"` come before those of `"2024-2-1"`."""
+    rows = people(np.arange(120) % 3 > 0, day=TEXTS[kind])
+    early, late = ("1.10.2024", "1.2.2024") if kind == "day first" else ("2024-10-1", "2024-2-1")
+    day = rb.column("day")
+    found = {
+        "overlapping": certified(rb.recall(day < early) + rb.recall(day >= late) >= 0.5, rows),
+        "apart": certified(rb.recall(day < late) >= rb.recall(day >= early) - 0.5, rows),
+        "inside": certified(rb.recall(day < late) >= rb.recall(day < early) - 0.5, rows),
+    }
+    assert found["overlapping"].method == "2 bounds together (Clopper–Pearson)"
+    assert found["apart"].method == found["inside"].method == SCORE
+
+
+def test_one_day_in_two_spellings_is_one_set_of_rows():
+    rows = people(np.arange(120) % 3 > 0, day=DAYS)
+    same = rb.recall(day="2024-3-5") - rb.recall(day="2024-03-05")
+    assert certified(same >= -0.1, rows).method == "kept whatever is decided"
+    broken = certified(same >= 0.1, rows)
+    assert (broken.method, broken.holds) == ("broken whatever is decided", False)
+    (needed,) = rb.rows_needed(rb.Problem(rb.error_rate(), [same >= -0.1]), rows, margin=0.1).promises
+    assert (needed.rows_needed, needed.why) == (None, "kept whatever is decided")
+    spelled = np.where(np.arange(120) % 2, "2024-3-5", "2024-03-05")  # among texts they are two
+    found = certified(same >= -0.1, people(np.arange(120) % 3 > 0, day=spelled))
+    assert found.method == SCORE
+
+
+def test_false_certificates_of_dates_are_rare():
+    random, wrong, redraws = np.random.default_rng(0), 0, 100
+    day = rb.column("day")
+    promise = rb.recall(day < "2024-10-1") + rb.recall(day >= "2024-2-1") >= 1.6
+    for _ in range(redraws):  # each row is in both sets
+        days = DAYS[random.integers(2, 9, 60)]
+        wrong += certified(promise, people(random.random(60) < 0.8, day=days)).holds
+    assert wrong / redraws <= 0.05
+
+
+def test_before_any_row_a_text_may_be_a_date():
+    """A monitor is made before the columns are known."""
+    early, late = rb.column("day") < "2024-10-1", rb.column("day") >= "2024-2-1"
+    rates = rb.recall(early).rates + rb.recall(late).rates
+    kinds = row_kinds(rates, (False, True))
+    assert (kinds.over(rates[0]) & kinds.over(rates[1])).any()
+
+
+def test_at_two_thresholds_two_classes_may_be_decided():
+    rates = rb.positive_rate(of="cat", at=0).rates + rb.positive_rate(of="dog", at=0.5).rates
+    kinds = row_kinds(rates, ("bird", "cat", "dog"))
+    assert (kinds.counted(rates[0]) * kinds.counted(rates[1])).any()
 
 
 def test_too_many_kinds_of_rows_conclude_nothing(sample):
@@ -190,6 +259,24 @@ def test_goals_are_spelled_out_and_absent_groups_refused(sample):
     assert "no row" in promise.why
     with pytest.raises(ValueError, match='no row has g == "x"'):  # a slip
         rb.certify(rb.Problem(rb.error_rate(), [rb.recall(g="x") >= 0.5]), Decides(), few)
+
+
+def test_groups_without_rows_are_refused_by_name(sample):
+    """Such a count is 0 of all rows; of the group they show nothing."""
+    nobody = rb.where(g="a") & rb.where(g="b")
+    for promise in (
+        rb.false_positives(nobody, per=1000) <= 60,
+        rb.false_positives(nobody, per=1000) <= rb.false_positives(g="c", per=1000),
+        rb.precision(nobody) >= 0.5,
+        rb.recall(nobody) >= 0.5,
+        rb.recall(nobody) >= rb.recall() - 0.1,
+    ):
+        found = certified(promise, sample)
+        assert (found.p_value, found.holds, found.rows, found.rows_needed) == (1.0, False, 0, None)
+        assert re.search('no row.*g == "a" and g == "b"', found.why), found.why
+        (needed, *_) = rb.rows_needed(rb.Problem(rb.error_rate(), [promise]), sample).promises
+        assert (needed.rows, needed.rows_needed) == (0, None)
+        assert re.search('no row.*g == "a" and g == "b"', needed.why), needed.why
 
 
 def test_slips_are_told(sample):

@@ -29,9 +29,10 @@ from ratebound.auditing.kinds import Kinds, asked_of, fold
 from ratebound.base.types import Array
 from ratebound.problem.amounts import read_amounts
 from ratebound.problem.deciding import decided_at
-from ratebound.problem.masks import masker
+from ratebound.problem.masks import masker, reader
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import is_shared
+from ratebound.problem.values import Comparable
 from ratebound.rates.kinds import TWO, Atom, Classes, atoms, place_of
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
@@ -57,6 +58,12 @@ class Decided:
         """Which rows of a population are in a subset, (n,) bool; remembered, since subsets recur."""
         masks = {name: masker(population) for name, population in self.populations.items()}
         return lru_cache(maxsize=256)(lambda name, subset: masks[name](subset))
+
+    @cached_property
+    def read(self) -> Callable[[str, Name, Value, bool], Comparable]:
+        """A value as conditions on a population's column read it: among dates, a text is a date."""
+        reads = {name: reader(population) for name, population in self.populations.items()}
+        return lambda name, column, value, in_order: reads[name](column, value, in_order)
 
     @cached_property
     def said(self) -> Callable[[str, float | str, Value | None], Array]:
@@ -155,6 +162,14 @@ class Decided:
         """How many rows, unweighted, are `inside` (n,)."""
         population = self.populations[name]
         return int(population.times[inside].sum() if isinstance(population, Kinds) else inside.sum())
+
+    def same_rows(self, one: str, other: str) -> bool:
+        """Whether two populations are made of the same table."""
+        first, second = (
+            each.like if isinstance(each, Kinds) else each
+            for each in (self.populations[one], self.populations[other])
+        )
+        return first is second or (first.X is not None and first.X is second.X)
 
     def levels(self, at: float | str) -> Array:
         """The threshold of every member, (M,), or of its classes but the first, (M, D - 1)."""

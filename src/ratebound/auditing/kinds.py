@@ -54,6 +54,7 @@ class Kinds(Population):
 
     def __init__(self, like: Population, found: _Pile) -> None:
         super().__init__(np.empty((len(found.times), 0)), columns=found.columns)
+        self.like = like  # the population whose rows these are
         self.spelling, self.y = like.spelling, found.y
         self.times = found.times  # (kinds,) how many rows there are of each
         self.weighted = found.weights is not None

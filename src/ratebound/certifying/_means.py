@@ -28,6 +28,7 @@ class Mean:
     """The mean of what rows of one set add to the room."""
 
     population: str
+    beside: frozenset[str]  # populations of other rows, which are drawn independently
     rates: tuple[tuple[Rate, float], ...]  # with what each is multiplied by
     possible: Array  # the values that a row can have, by the words; sorted
     kinds: RowKinds | None  # of the whole promise on this population
@@ -99,7 +100,7 @@ def means(decided: Decided, expression: Expression) -> list[Mean]:
     found = []
     for name in dict.fromkeys(rate.population for rate in expression.rates):
         terms = [(r, c * scale(decided, r)) for r, c in expression.terms if r.population == name]
-        kinds = row_kinds([rate for rate, _ in terms], decided.classes)
+        kinds = row_kinds([rate for rate, _ in terms], decided.classes, decided)
         sets: list[tuple[Array | object, list[tuple[Rate, float]]]] = []
         for term in terms:
             over = decided.over(term[0]) if kinds is None else kinds.over(term[0])
@@ -127,6 +128,7 @@ def _mean(
     unequal = decided.weighted(name) and np.ptp(weight[weight > 0]) > 0
     return Mean(
         population=name,
+        beside=frozenset(n for n in decided.populations if not decided.same_rows(name, n)),
         rates=tuple(terms),
         possible=possible,
         kinds=kinds,

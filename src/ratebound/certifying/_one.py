@@ -7,17 +7,24 @@ import math
 
 from ratebound.certifying._aim import Aim, Finding, bentkus, bets, normal
 from ratebound.certifying._bounded import betting, binomial_tail, hoeffding_bentkus, shuffled
-from ratebound.certifying._means import Mean, same_once
+from ratebound.certifying._means import ROUNDING, Mean, same_once
 
 EXACT = "exact binomial test"
 HEAVIEST = ", taking no row to weigh more than the heaviest here"
+
+
+def fixed(room: float) -> Finding:
+    """What there is to say if the same room is left whatever is decided."""
+    if room >= -ROUNDING:
+        return Finding(0.0, "kept whatever is decided", 0.0)
+    return Finding(1.0, "broken whatever is decided", math.inf)
 
 
 def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
     """The test of ``constant + mean >= 0``."""
     possible = same_once(mean.possible + constant)
     if possible[0] >= 0:
-        return Finding(0.0, "kept whatever is decided", 0.0)
+        return fixed(float(possible[0]))
     if possible[-1] <= 0:
         return Finding(1.0, "never more than just kept", math.inf)
     at = threshold(mean, constant)

@@ -1,9 +1,13 @@
-"""Which rows are possible, from the words of a promise alone.
+"""Which rows are possible, from the conditions of a promise and the rows at hand.
 
-Two groups are disjoint, or one lies inside the other, because of what their conditions say, never
+Two groups are disjoint, or one lies inside the other, because their conditions leave no other row, never
 because a sample happens to look so. So every combination of truth values that the conditions allow is
-drawn up: a row holds one value of a column, passes a low threshold where it passes a high one, has one
-label, and is decided as one class. What the words leave open is taken to be possible.
+drawn up: a row holds one value of a column, passes a low threshold if it passes a high one, has one
+label, and is decided as one class. What the conditions leave open is taken to be possible.
+
+What a condition means is decided by the column and not by its letters: `"2024-10-1"` comes after
+`"2024-2-1"` among dates and before it among texts. So values are ordered as the column reads them, by
+every order that it might have if no column is given, and each combination that a row has is possible.
 """
 
 from __future__ import annotations
@@ -16,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.decided import over_of
+from ratebound.auditing.decided import Decided, over_of
 from ratebound.auditing.measure import at_of, chance
+from ratebound.base.dates import DateOrder, read_dates
 from ratebound.base.types import Array
+from ratebound.problem.masks import patterns
+from ratebound.problem.values import Comparable
 from ratebound.rates.kinds import Classes, atoms
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, holds, leaves
@@ -31,6 +38,8 @@ ORDERS = {
 
 
 Answer = tuple[float | str, Value | None]  # a threshold, and the class that is decided there
+Said = dict[object, bool]  # what holds of one row
+DATES: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +72,31 @@ class RowKinds:
         return np.broadcast_to(np.asarray(found, dtype=bool), (self.size,))
 
 
-def row_kinds(rates: Sequence[Rate], classes: Classes) -> RowKinds | None:
-    """The kinds of row that `rates`, of one population, can tell apart; None where they are too many.
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of one population."""
+
+    decided: Decided
+    population: str
+
+    def read(self, column: Name, value: Value, in_order: bool) -> Comparable:
+        """A value as conditions on the column read it."""
+        return self.decided.read(self.population, column, value, in_order)
+
+    def said(self, conditions: Sequence[Subset]) -> list[Said]:
+        """What the conditions say of rows, each combination once."""
+        masks = [self.decided.mask(self.population, condition) for condition in conditions]
+        examples = patterns(masks, len(masks[0]))[0]
+        pairs = list(zip(conditions, masks, strict=True))
+        return [{condition: bool(mask[row]) for condition, mask in pairs} for row in examples]
+
+
+def row_kinds(
+    rates: Sequence[Rate], classes: Classes, decided: Decided | None = None
+) -> RowKinds | None:
+    """The kinds of row that `rates`, of one population, can tell apart; None if they are too many.
+
+    Without the rows that are `decided`, it is not known how columns read what conditions name.
 
     >>> from ratebound import recall
     >>> female, male = recall(sex="Female").rates + recall(sex="Male").rates
@@ -84,9 +116,10 @@ def row_kinds(rates: Sequence[Rate], classes: Classes) -> RowKinds | None:
         else:
             said.setdefault(getattr(condition, "versus", None), []).append(condition)
     answers = list(dict.fromkeys((at_of(rate), atom.of) for rate, atom in counted))
-    axes: list[list[dict[object, bool]]] = [_values(each) for each in columns.values()]
+    rows_of = None if decided is None else _Rows(decided, rates[0].population)
+    axes = [_values(each, rows_of) for each in columns.values()]
     axes += [_one_of(each, len(classes)) for each in said.values()]
-    axes.append(_thresholds(answers) if len(classes) == 2 else _one_of(answers, len(classes)))
+    axes += _decided(answers, len(classes))
     if float(np.prod([float(len(axis)) for axis in axes])) > MOST:
         return None
     rows = list(product(*axes))
@@ -99,7 +132,17 @@ def row_kinds(rates: Sequence[Rate], classes: Classes) -> RowKinds | None:
     )
 
 
-def _one_of(keys: Sequence[Any], classes: int) -> list[dict[object, bool]]:
+def _decided(answers: Sequence[Answer], classes: int) -> list[list[Said]]:
+    """What may be decided of one row; of several classes, at each threshold by itself."""
+    if classes == 2:
+        return [_thresholds(answers)]
+    by_threshold: dict[float | str, list[Answer]] = {}
+    for answer in answers:
+        by_threshold.setdefault(answer[0], []).append(answer)
+    return [_one_of(each, classes) for each in by_threshold.values()]
+
+
+def _one_of(keys: Sequence[Any], classes: int) -> list[Said]:
     """What may be said of one row: each key that it has one class, of which at most one is true.
 
     >>> _one_of(["cat", "dog"], 2)
@@ -109,41 +152,72 @@ def _one_of(keys: Sequence[Any], classes: int) -> list[dict[object, bool]]:
     return [{key: key == one for key in keys} for one in chosen]
 
 
-def _values(conditions: Sequence[Compare | In | Missing]) -> list[dict[object, bool]]:
-    """What the conditions on one column say of each value it may hold, and of a missing one.
-
-    Values are told apart by their place in the order: at one that is named, or between two of them. A
-    missing value is neither below nor above any, and differs from all.
-    """
+def _values(conditions: Sequence[Compare | In | Missing], rows: _Rows | None) -> list[Said]:
+    """What the conditions on one column say of each value it may hold, and of a missing one."""
     compared = [c for c in conditions if not isinstance(c, Missing)]
-    named = {v for c in compared for v in (c.values if isinstance(c, In) else (c.value,))}
-    ordered = sorted(named, key=lambda value: (isinstance(value, str), value))
+    named = list({v: None for c in compared for v in (c.values if isinstance(c, In) else (c.value,))})
+    in_order = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in compared)
+    if rows is None:
+        readings, seen = _readings(named), []
+    else:
+        readings = [{value: rows.read(conditions[0].column, value, in_order) for value in named}]
+        seen = rows.said(conditions)
+    found = [kind for reading in readings for kind in _placed(conditions, reading, in_order)]
+    lacking: Said = {
+        c: isinstance(c, Missing) or (isinstance(c, Compare) and c.relation == "!=") for c in conditions
+    }
+    return _once([*found, lacking, *seen])
+
+
+def _placed(
+    conditions: Sequence[Compare | In | Missing], read: dict[Value, Comparable], in_order: bool
+) -> list[Said]:
+    """What the conditions say of each value that is not missing, if named ones are read so.
+
+    Values are told apart by their place in the order: at one that is named, or between two of them.
+    """
+    ordered = sorted(set(read.values()), key=lambda value: (isinstance(value, str), value))
     place = {value: 2 * index + 1 for index, value in enumerate(ordered)}
 
     def said(condition: Compare | In | Missing, at: int) -> bool:
         if isinstance(condition, Missing):
             return False
         if isinstance(condition, In):
-            return any(place[value] == at for value in condition.values)
-        return bool(ORDERS[condition.relation](at, place[condition.value]))
+            return any(place[read[value]] == at for value in condition.values)
+        return bool(ORDERS[condition.relation](at, place[read[condition.value]]))
 
-    between = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in compared)
-    places = range(2 * len(ordered) + 1) if between else [0, *place.values()]
-    lacking: dict[object, bool] = {
-        c: isinstance(c, Missing) or (isinstance(c, Compare) and c.relation == "!=") for c in conditions
-    }
-    found: list[dict[object, bool]] = [{c: said(c, at) for c in conditions} for at in places]
-    return [*found, lacking]
+    places = range(2 * len(ordered) + 1) if in_order else [0, *place.values()]
+    return [{c: said(c, at) for c in conditions} for at in places]
 
 
-def _thresholds(answers: Sequence[Answer]) -> list[dict[object, bool]]:
+def _readings(named: Sequence[Value]) -> list[dict[Value, Comparable]]:
+    """All that the named values may be to a column that is not known yet: as they stand, or dates.
+
+    >>> len(_readings(["a", 1])), len(_readings(["2024-2-1", "2024-10-1"]))
+    (1, 2)
+    """
+    found: list[dict[Value, Comparable]] = [{value: value for value in named}]
+    texts = [value for value in named if isinstance(value, str)]
+    for order in DATES if texts and len(texts) == len(named) else ():
+        reading: dict[Value, Comparable] = {}
+        reading.update(zip(texts, read_dates(texts, order).tolist(), strict=True))
+        if None not in reading.values() and reading not in found:
+            found.append(reading)
+    return found
+
+
+def _once(said: Sequence[Said]) -> list[Said]:
+    return list({tuple(each.values()): each for each in said}.values())
+
+
+def _thresholds(answers: Sequence[Answer]) -> list[Said]:
     """What may be decided of two classes: a score that passes a number passes those below it."""
     numbers = sorted(at for at, _ in answers if not isinstance(at, str))
     names = [at for at, _ in answers if isinstance(at, str)]
-    found: list[dict[object, bool]] = []
+    found: list[Said] = []
     for count in range(len(numbers) + 1):
         for learned in product((False, True), repeat=len(names)):
-            said: dict[object, bool] = {(at, None): i < count for i, at in enumerate(numbers)}
+            said: Said = {(at, None): i < count for i, at in enumerate(numbers)}
             said.update({(at, None): yes for at, yes in zip(names, learned, strict=True)})
             found.append(said)
     return found

@@ -8,24 +8,18 @@ from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._box import Box
 from ratebound.certifying._means import Mean
 from ratebound.certifying._nested import Nested, nested
-from ratebound.certifying._one import tested_alone
+from ratebound.certifying._one import fixed, tested_alone
 from ratebound.certifying._pair import Pair, Share
 
 
 def tested(parts: Sequence[Mean], constant: float, aim: Aim) -> Finding:
     """The test of ``constant + Σ mean >= 0``."""
     varying, constant = without_constants(parts, constant)
+    if not varying:
+        return fixed(constant)
     if len(varying) == 1:
         return tested_alone(varying[0], constant, aim)
     return arranged(varying).tested(constant, aim)
-
-
-def planned(parts: Sequence[Mean], constant: float, aim: Aim) -> float:
-    """The room that as many rows as here would show with the power aimed at, at the rates seen."""
-    varying, constant = without_constants(parts, constant)
-    if len(varying) == 1:
-        return tested_alone(varying[0], constant, aim).spread
-    return arranged(varying).spread(aim)
 
 
 def without_constants(parts: Sequence[Mean], constant: float) -> tuple[list[Mean], float]:
@@ -35,10 +29,10 @@ def without_constants(parts: Sequence[Mean], constant: float) -> tuple[list[Mean
 
 
 def arranged(parts: Sequence[Mean]) -> Pair | Nested | Box:
-    """Several means as what they are by their words: independent, one inside the other, or neither."""
+    """Several means as what their rows are: independent, one inside the other, or neither."""
     if len(parts) == 2 and all(part.binary for part in parts):
         first, second = parts
-        if first.population != second.population or _disjoint(first, second):
+        if second.population in first.beside or _disjoint(first, second):
             one, two = (Share(part.successes, part.rows, part.reach) for part in parts)
             return Pair(one, two, first.low + second.low)
         whole = nested(first, second) or nested(second, first)
@@ -48,4 +42,6 @@ def arranged(parts: Sequence[Mean]) -> Pair | Nested | Box:
 
 
 def _disjoint(first: Mean, second: Mean) -> bool:
-    return first.kinds is not None and not (first.over_kinds & second.over_kinds).any()
+    if first.population != second.population or first.kinds is None:
+        return False
+    return not (first.over_kinds & second.over_kinds).any()

@@ -12,7 +12,7 @@ import numpy as np
 from ratebound.auditing.answers import chances
 from ratebound.auditing.auditing import check_given, unmeasurable
 from ratebound.auditing.decided import Decided, among_trained, decide, folded
-from ratebound.auditing.measure import counted, rows_behind, total
+from ratebound.auditing.measure import counted, rows_behind, smallest_behind, total
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
@@ -201,7 +201,7 @@ def missing_here(
 
 
 def _certified(constraint: Constraint, decided: Decided, aim: Aim) -> Certified:
-    if why := _untestable(constraint, decided):
+    if why := nobody_counted(constraint, decided) or _untestable(constraint, decided):
         return _refused(constraint, why)
     room = room_of(constraint)
     finding = tested(means(decided, room), room.constant, aim)
@@ -217,6 +217,12 @@ def _certified(constraint: Constraint, decided: Decided, aim: Aim) -> Certified:
         method=finding.method,
         why=finding.why,
     )
+
+
+def nobody_counted(constraint: Constraint, decided: Decided) -> str:
+    """The set of rows that a promise counts in and that has no row here, in words; or nothing."""
+    rows, empty = smallest_behind(decided, constraint.rates)
+    return "" if rows else f"no rows here where {empty}, so they show nothing about it"
 
 
 def _untestable(constraint: Constraint, decided: Decided) -> str:

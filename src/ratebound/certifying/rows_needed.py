@@ -14,9 +14,9 @@ from ratebound.base.checks import check_number
 from ratebound.base.layout import aligned
 from ratebound.certifying._aim import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
-from ratebound.certifying._one import threshold
+from ratebound.certifying._one import fixed, threshold
 from ratebound.certifying._tests import arranged, without_constants
-from ratebound.certifying.certify import missing_here, room_of
+from ratebound.certifying.certify import missing_here, nobody_counted, room_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -157,7 +157,7 @@ def rows_needed(
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     found = []
     for constraint in problem.constraints:
-        why = missing.get(constraint) or _untold(constraint)
+        why = missing.get(constraint) or _untold(constraint) or nobody_counted(constraint, undecided)
         for each in _margins(margin, constraint, undecided):
             needed = Needed(constraint, each, 0, None, None, why)
             found.append(needed if why else _needed(needed, undecided, aim, rate))
@@ -204,6 +204,8 @@ def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:
     room = room_of(constraint)
     rows = rows_behind(decided, room.rates)
     parts, constant = without_constants(means(decided, room), room.constant)
+    if not parts:
+        return replace(asked, rows=rows, why=fixed(constant).method)
     if len(parts) == 1:
         times = _times_alone(parts[0], constant, asked, decided, aim, rate)
     else:

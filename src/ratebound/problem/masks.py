@@ -49,6 +49,19 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
     return mask
 
 
+def reader(population: Population) -> Callable[[Name, Value, bool], Comparable]:
+    """A function from a column and a value to that value as conditions on the column read it.
+
+    Among dates a text is a date; texts that are to be `in_order` may be dates as well.
+    """
+    column = lru_cache(maxsize=None)(population.values)
+
+    def read(name: Name, value: Value, in_order: bool) -> Comparable:
+        return dated(name, column(name), value, in_order=in_order)[1]
+
+    return read
+
+
 def spoken_of(subset: Subset) -> list[Name]:
     """The columns that a subset speaks of, those of existing models' decisions too."""
     found = ((getattr(leaf, "column", None), getattr(leaf, "versus", None)) for leaf in leaves(subset))
