@@ -24,6 +24,7 @@ PROMISES = [
     "recall(age >= 3) + recall(age < 2) - 2 * recall(age == 2) <= 0.2",
     'false_positive_rate(sex == "F") / false_positive_rate() <= 1.5',
     'loss_only_churn(versus="live") <= 0.4',
+    "cost(false_negative=10, false_positive=1) <= 3",
 ]
 
 
@@ -138,6 +139,36 @@ def test_decisions_and_labels_in_words():
     alone = rb.Monitor(problem("recall() >= 0.5"), positive=2)
     alone.update([1, 1], [2, 2])
     assert alone.watches[0].sides == (0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "given", [{"positive": False}, {"positive": np.False_}, {"classes": [True, False]}]
+)
+@pytest.mark.parametrize("kind", [bool, int, object, str])
+def test_no_may_be_the_class_that_is_watched(given, kind):
+    """Everyone is called True, so none of the False is found, as an audit says too."""
+    labels = np.array([True] * 90 + [False] * 10)
+    said = np.ones(100, dtype=bool)
+    people = rb.Population(np.zeros((100, 1)), labels, positive=False)
+    model = type("Model", (), {"predict": lambda self, X: said})()
+    (promise,) = rb.audit(problem("recall() >= 0.5"), model, people).promises
+    if kind is str:  # which are then named as texts too
+        given = {name: np.array(each).astype(str).tolist() for name, each in given.items()}
+    monitor = rb.Monitor(problem("recall() >= 0.5"), **given)
+    monitor.update(said.astype(kind), labels.astype(kind))
+    again = rb.Monitor.from_json(monitor.to_json())
+    assert monitor.watches[0].sides[0] == again.watches[0].sides[0] == promise.value == 0.0
+
+
+def test_of_two_classes_the_second_is_yes():
+    named = rb.Monitor(problem("recall() >= 0.5"), classes=["bad", "good"])
+    named.update(["bad", "good", "good"], ["good", "good", "bad"])
+    assert named.watches[0].sides[0] == 0.5
+    zero = rb.Monitor(problem("recall() >= 0.5"), positive="0")
+    zero.update([1, 1, 0], [0, 0, 0])
+    assert zero.watches[0].sides[0] == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="positive='fine' is not one of classes="):
+        rb.Monitor(problem("recall() >= 0.5"), classes=["bad", "good"], positive="fine")
 
 
 def test_no_labels_where_none_are_needed_and_no_rows_at_all():

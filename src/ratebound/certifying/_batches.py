@@ -12,7 +12,7 @@ from ratebound.certifying._draws import Batch
 from ratebound.problem.frames import as_array, columns_by_name, distinct, is_missing, length, some
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
-from ratebound.rates.kinds import Classes
+from ratebound.rates.kinds import TWO, Classes
 
 
 def read_batch(
@@ -79,12 +79,21 @@ def _one_each(values: Any, what: str) -> Array:
 
 
 def as_yes(values: Any, positive: Any, what: str) -> Array:
-    """Which of two-valued `values` are yes: `positive`, or True, or 1 of 0 and 1 or of -1 and 1."""
+    """Which of two-valued `values` are `positive`; if that is not said, True or 1 is yes.
+
+    Decisions may be truth values, or 0 and 1, though labels are words; then True and 1 are yes.
+
+    >>> as_yes([True, False], False, "decisions"), as_yes([1, 0], ">50K", "decisions")
+    (array([False,  True]), array([ True, False]))
+    """
     read = _one_each(values, what)
     found = distinct(read)
     if read.dtype == bool or all(isinstance(value, bool) for value in found):
-        return read.astype(bool)
-    if positive is not None and not (isinstance(positive, str) and set(found) <= {0, 1}):
+        read = read.astype(bool)
+        return ~read if positive in TWO and not positive else read
+    if isinstance(positive, str) and set(found) <= {0, 1}:
+        positive = int(positive) if positive in ("0", "1") else 1
+    if positive is not None:
         if len(set(found) - {positive}) > 1:
             raise ValueError(
                 f"{what} needs two values, one of them {positive!r}; it holds {some(found)}"

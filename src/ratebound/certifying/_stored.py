@@ -9,8 +9,9 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Block
-from ratebound.certifying._watching import Alarm, Watch, first_watch
+from ratebound.certifying._watching import Alarm, Watch, first_watch, rates_of
 from ratebound.certifying._wealth import EFFECTS, SHARES, Wealth
+from ratebound.rates.costs import largest_cost
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import Classes
 
@@ -48,8 +49,9 @@ def restored(constraint: Constraint, classes: Classes, data: dict[str, Any]) -> 
         raise ValueError(f"it watches {str(data['promise'])[:200]}, and not {constraint}")
     wealth, block, alarm = _wealth(fresh.wealth, data), data["block"], data["alarm"]
     tallies = _array(data["tallies"], fresh.tallies.shape, "tallies")
-    if (tallies < 0).any() or (tallies[:, 1] > tallies[:, 0]).any():
-        raise ValueError("its tallies are not numbers of rows")
+    most = [largest_cost(rate) or 1.0 for rate in rates_of(constraint)]  # that one row adds
+    if (tallies < 0).any() or (tallies[:, 1] > tallies[:, 0] * most * (1 + 1e-9)).any():
+        raise ValueError("its tallies are not numbers of rows, or what they cost")
     if block is not None and fresh.draws.kind != "blocks":
         raise ValueError("its open block belongs to another promise")
     return Watch(

@@ -27,7 +27,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.rate import FIRST
-from ratebound.rates.subsets import Value
+from ratebound.rates.subsets import Value, plain_value
 
 
 class Monitor:
@@ -43,9 +43,10 @@ class Monitor:
     confidence : float, default=0.95
         For all promises together. Higher means fewer false alarms and later true ones.
     positive : label, default=None
-        The label, and the decision, that is yes. Not needed where they are 0 and 1 or truth values.
+        The label, and the decision, that is yes. By default it is True, 1, or the second of two
+        `classes`.
     classes : list of labels, default=(False, True)
-        All that labels and decisions may be, where these are more than two.
+        All that labels and decisions may be.
 
     Attributes
     ----------
@@ -85,7 +86,7 @@ class Monitor:
             raise ValueError("the problem makes no promises, so there is nothing to watch")
         self.problem = problem
         self.confidence = float(confidence)
-        self.positive, self.classes = positive, _checked(classes, positive)
+        self.positive, self.classes = _checked(positive, classes)
         self.watches: tuple[Watch, ...] = tuple(_watch(c, self.classes) for c in problem.constraints)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
 
@@ -312,10 +313,15 @@ def _watch(constraint: Constraint, classes: Classes) -> Watch:
         raise ValueError(f"the promise {constraint}: {error}{hint}") from None
 
 
-def _checked(classes: Sequence[Value], positive: Any) -> Classes:
-    """The classes, all different; where they are more than two, none is yes."""
+def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Classes]:
+    """The yes of two classes and all classes, which differ; of two, the second is yes by default."""
     if isinstance(classes, str) or len(set(classes)) != len(classes) or len(classes) < 2:
         raise ValueError(f"classes takes two different labels or more, got {classes!r}")
-    if len(classes) > 2 and positive is not None:
+    found = tuple(map(plain_value, classes))
+    if positive is None:
+        return (None if len(found) > 2 or found == TWO else found[1]), found
+    if len(found) > 2:
         raise ValueError("of several classes none is yes: leave out positive=, and say recall(of=...)")
-    return tuple(classes)
+    if found != TWO and positive not in found:
+        raise ValueError(f"positive={positive!r} is not one of classes={list(found)!r}")
+    return plain_value(positive), found
