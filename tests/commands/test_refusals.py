@@ -204,7 +204,7 @@ def test_tables_that_do_not_fit_the_model(refused, run, model, new_people, tmp_p
     lacking = write_csv(tmp_path / "lacking.csv", {n: v for n, v in columns.items() if n != "age"})
     assert "has no column 'age', which the model was trained on" in refused("predict", model, lacking)
     unread = write_csv(tmp_path / "unread.csv", columns | {"age": ["old"] * 50})
-    assert "column 'age' holds texts such as 'old'" in refused("predict", model, unread)
+    assert "of 50 rows: 'age' in 50 ('old')" in run("predict", model, unread).err
     partly = write_csv(tmp_path / "partly.csv", columns | {"age": [*columns["age"][:-1], "old"]})
     assert "of 50 rows: 'age' in 1 ('old')" in run("predict", model, partly).err
     labels = write_csv(tmp_path / "labels.csv", columns | {"income": ["much"] * 50})

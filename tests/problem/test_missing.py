@@ -232,3 +232,27 @@ def test_a_name_that_is_no_plain_word_is_offered_as_it_is_written():
         ValueError, match=r'did you mean .*In text it is written column\("hours per week"\)'
     ):
         rb.compile(problem, people)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "lists"])
+def test_blanks_around_texts_do_not_count(library):
+    """The rows that a condition chooses are those of the same table without blanks."""
+    blank = {"sex": ["Female", " Female", "Male\t", "  ", None, "Male"]}
+    frame = {"lists": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame}.get(library)
+    if library == "pyarrow":
+        arrow = pytest.importorskip("pyarrow")
+        coded = arrow.array(blank["sex"]).dictionary_encode()
+        tables = [arrow.table(blank), arrow.table({"sex": coded})]
+    else:
+        tables = [frame(blank)]
+    for table in tables:
+        people = rb.Population(None, [1, 0, 1, 0, 1, 0], columns=table)
+        assert people.plain_column("sex") == ["Female", "Female", "Male", None, None, "Male"]
+        for value in ("Female", " Female "):
+            counted = rb.compile(rb.Problem(rb.predicted_positives(sex=value)), people)
+            assert counted.evaluate(np.ones(6))[0] == 2
+        missing = rb.Problem(rb.predicted_positives(rb.missing("sex")))
+        assert rb.compile(missing, people).evaluate(np.ones(6))[0] == 2
+        promises = rb.equal_opportunity("sex", slack=0.1)
+        goal = rb.compile(rb.Problem(rb.error_rate(), promises), people)
+        assert len(goal.constraints) == 2 * len(["Female", "Male", "missing"])

@@ -27,7 +27,7 @@ from ratebound.problem.frames import (
 )
 from ratebound.problem.labels import Spelling, read_labels, spelling_of
 from ratebound.problem.matrices import as_csr, is_sparse
-from ratebound.problem.values import Values, is_coded, read_coded, read_values
+from ratebound.problem.values import Values, bare, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text
 
@@ -325,7 +325,7 @@ class Population:
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def plain_column(self, name: Name) -> list[Any]:
-        """A column's values as plain Python, None where they are missing.
+        """A column's values as plain Python, None where they are missing; texts without blanks around.
 
         Parameters
         ----------
@@ -345,6 +345,8 @@ class Population:
         """
         values = self.column(name)
         found: list[Any] = values.tolist()
+        if values.dtype.kind in "OU":
+            found = list(map(bare, found))
         for row in np.flatnonzero(is_missing(values)).tolist():
             found[row] = None
         return found

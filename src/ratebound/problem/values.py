@@ -1,6 +1,7 @@
 """A column's values as conditions compare them: texts, numbers and dates each with their own kind.
 
-People write dates as texts, so a text beside a column of dates is one. The order of texts is that of
+Blanks around a text do not count, and one of nothing but blanks is missing, as in a file of text. People
+write dates as texts, so a text beside a column of dates is one. The order of texts is that of
 their letters, which is refused where they look like numbers that it would put in a wrong order.
 """
 
@@ -41,7 +42,7 @@ class Values:
     def equal(self, value: Comparable) -> Array:
         if self.codes is None:
             return np.asarray(self.values == value, dtype=bool)
-        place = self.place.get(value)
+        place = self.place.get(bare(value))
         return np.zeros(len(self.codes), dtype=bool) if place is None else self.codes == place
 
     def ordered(self, relation: str, value: Comparable) -> Array:
@@ -69,13 +70,27 @@ def read_values(values: Array) -> Values:
         codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
     except TypeError:  # lists, say, which compare with nothing that can be said
         return Values(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
+    return _coded(codes, list(place))
+
+
+def _coded(codes: Array, given: list[Any]) -> Values:
+    """Values by their distinct ones, of which some are the same but for blanks, or are missing."""
+    lacking = is_missing(np.fromiter(given, dtype=object, count=len(given)))
+    found = [None if gone else bare(value) for value, gone in zip(given, lacking, strict=True)]
+    place: dict[Value, int] = {}
+    own = [-1 if value is None else place.setdefault(value, len(place)) for value in found]
     held = np.fromiter(place, dtype=object, count=len(place))
-    lacking = is_missing(held)
-    if lacking.any():  # every way to say it becomes -1
-        codes = np.where(lacking, -1, np.cumsum(~lacking) - 1).astype(np.int32)[codes]
-        held = held[~lacking]
-        place = {value: index for index, value in enumerate(held.tolist())}
-    return Values(held, codes, place, frozenset(map(_kind, {type(value) for value in held.tolist()})))
+    kinds = frozenset(map(_kind, {type(value) for value in place}))
+    return Values(held, np.array([*own, -1], dtype=np.int32)[codes], place, kinds)
+
+
+def bare(value: Any) -> Any:
+    """A text without the blanks around it, None where nothing is left; anything else as it is.
+
+    >>> bare(" Female"), bare("  "), bare(3)
+    ('Female', None, 3)
+    """
+    return (value.strip() or None) if isinstance(value, str) else value
 
 
 def is_coded(column: Any) -> bool:
@@ -91,10 +106,8 @@ def read_coded(column: Any) -> Values:
     if len(set(held)) < len(held) or None in held:  # numbered by someone else, and not once each
         return read_values(np.array(whole.to_pylist(), dtype=object))
     used = np.bincount(codes[codes >= 0], minlength=len(held)) > 0
-    codes = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)[codes].astype(np.int32)
-    values = np.array([*held, None], dtype=object)[:-1][used]  # so that texts stay objects
-    place = {value: index for index, value in enumerate(values.tolist())}
-    return Values(values, codes, place, frozenset(map(_kind, {type(value) for value in place})))
+    codes = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)[codes]
+    return _coded(codes, [value for value, occurs in zip(held, used, strict=True) if occurs])
 
 
 def _kind(kind: type) -> str:

@@ -5,7 +5,7 @@ What was learned (centres, scales, values) is plain data, so it is saved with th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,8 +74,8 @@ class Encoding:
 
         Columns are found by their names, and others are ignored. Missing values are filled in, and a
         text is read as a number or a date where that was trained on. One warning tells of all that
-        training has not seen: values missing, unknown or unreadable. Where nothing of a column can be
-        read, or no value is present at all, there is an error.
+        training has not seen: values missing, unknown or unreadable. Only a column of another type is
+        an error, so that what becomes of a row does not depend on the rows beside it.
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
@@ -84,13 +84,13 @@ class Encoding:
         self._check_columns(X)
         if self.style == "table":
             names = [column.name for column in self.columns]
-            tell({name: _missing(X[name]) for name in names}, self._gaps, len(X))
+            self._tell({name: is_missing(as_array(X[name])) for name in names})
             return X.select(names) if hasattr(X, "select") else X[names]
         found: dict[Any, Read] = {}
         for column in self.columns:
             if column.name not in found:  # the parts of a date are read at once
                 found[column.name] = read_as_trained(X[column.name], column)
-        tell(found, self._gaps, len(X))
+        self._tell({name: read.lacks for name, read in found.items()}, found)
         features = Written(len(X), self.width, self._dtype)
         with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
             for first, column in zip(self._first_features, self.columns, strict=True):
@@ -146,7 +146,7 @@ class Encoding:
         if is_sparse(values):
             values = as_dense(values, "this model")
         lacking = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-        self._tell_missing(lacking.sum(axis=0).tolist(), len(values))
+        self._tell(dict(enumerate(lacking.T)))
         numbers = [c for c in self.columns if isinstance(c, Number)]
         if numbers:
             scale = np.array([column.scale for column in numbers])
@@ -171,14 +171,16 @@ class Encoding:
 
         matrix = as_csr(csr_array(values))
         if matrix.dtype.kind == "f":
-            missing = matrix.indices[np.isnan(matrix.data)]
-            counts = np.bincount(missing, minlength=len(self.columns)).tolist()
-            self._tell_missing(counts, matrix.shape[0])
+            gaps = csr_array((np.isnan(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
+            empty = gaps.sum(axis=1) == len(self.columns)
+            tell(dict(enumerate(gaps.sum(axis=0).tolist())), {}, self._gaps, empty)
         return transform_matrix(matrix, self.columns)
 
-    def _tell_missing(self, counts: Sequence[int], rows: int) -> None:
-        nothing = np.empty(0)
-        tell({i: Read(nothing, missing=n) for i, n in enumerate(counts)}, self._gaps, rows)
+    def _tell(self, lacks: Mapping[Any, Array], read: Mapping[Any, Read] | None = None) -> None:
+        """Tell of what training has not seen, where values lack (n,) by column."""
+        if lacks:
+            missing = {name: int(gaps.sum()) for name, gaps in lacks.items()}
+            tell(missing, read or {}, self._gaps, np.logical_and.reduce(list(lacks.values())))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -201,12 +203,6 @@ class Encoding:
         check_distinct(columns)
         treatments = tuple(map(treatment_from_json, data["treatments"]))
         return Encoding(columns, from_frame, style, thin, treatments)
-
-
-def _missing(column: Any) -> Read:
-    """A column that is passed on as it is."""
-    values = as_array(column)
-    return Read(values, missing=int(is_missing(values).sum()))
 
 
 def _write(features: Written, first: int, column: Column, read: Read) -> None:

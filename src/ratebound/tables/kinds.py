@@ -6,6 +6,7 @@ Texts are read as codes of their distinct values, so that all that follows looks
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -22,6 +23,8 @@ from ratebound.tables.factoring import distinct_of, factored
 # "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
+# The names that libraries give to types of numbers, truth values, dates and durations.
+TYPED = re.compile(r"u?int\d|float|double|half|decimal|bool|date|time|duration|period", re.IGNORECASE)
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
 
 
@@ -35,6 +38,7 @@ class Cells:
     values: Array  # (n,)
     levels: tuple[str, ...] | None = None  # the distinct texts, of which some may not occur
     category: bool = False  # whether its library says that it holds categories
+    typed: bool = False  # whether the column's type says what it holds, so that every row of it does
 
     @property
     def missing(self) -> Array:
@@ -46,11 +50,18 @@ class Cells:
 
 
 def read_cells(column: Any) -> Cells:
-    """A column of pandas, polars, PyArrow or NumPy.
+    """A column of pandas, polars, PyArrow or NumPy, without the blanks around its texts.
 
-    >>> read_cells(np.array(["a", None, "a", "b"], dtype=object))
-    Cells(holds='texts', values=array([ 0, -1,  0,  1]), levels=('a', 'b'), category=False)
+    >>> cells = read_cells(np.array(["a", None, " a", "b"], dtype=object))
+    >>> cells.holds, cells.values, cells.levels
+    ('texts', array([ 0, -1,  0,  1]), ('a', 'b'))
     """
+    cells = _as_read(column)
+    named = str(getattr(column, "type", getattr(column, "dtype", "")))
+    return replace(cells, typed=TYPED.match(named) is not None)
+
+
+def _as_read(column: Any) -> Cells:
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas has coded them already
         levels = list(map(spelled, column.cat.categories.tolist()))
@@ -97,12 +108,16 @@ def _cells_of_objects(cells: list[Any]) -> Cells:
 
 
 def _texts(codes: Array, levels: Sequence[str], holds: Holds = "texts", category: bool = False) -> Cells:
-    """Cells of texts, of which two may be the same and one may say that it is missing."""
+    """Cells of texts, of which two may be the same and one may say that it is missing.
+
+    Blanks around a text do not count, so one of nothing but blanks is missing: as in any file of text.
+    """
+    levels = [level.strip() for level in levels]
     if len(set(levels)) < len(levels):  # 1 and "1", say
         levels, places = distinct_of(levels)
         codes = np.append(places, -1)[codes]
-    if MISSING in levels:
-        codes = np.where(codes == levels.index(MISSING), -1, codes)
+    for nothing in {"", MISSING} & set(levels):
+        codes = np.where(codes == levels.index(nothing), -1, codes)
     return Cells(holds, codes, tuple(levels), category)
 
 
@@ -164,7 +179,7 @@ def as_texts(cells: Cells) -> Cells:
     found, inverse = np.unique(cells.values[present], return_inverse=True)
     codes = np.full(len(cells.values), -1, dtype=np.intp)
     codes[present] = inverse
-    return Cells(cells.holds, codes, tuple(map(spelled, found.tolist())), cells.category)
+    return replace(cells, values=codes, levels=tuple(map(spelled, found.tolist())))
 
 
 def looked_up(
@@ -184,7 +199,9 @@ def spelled(value: Any) -> str:
     >>> spelled(1), spelled(1.0), spelled(True), spelled(1.5)
     ('1', '1', 'True', '1.5')
     """
-    if isinstance(value, float | np.floating | Decimal) and float(value).is_integer():
+    if isinstance(value, np.floating):  # which of 32 bits is written as a number that it is not
+        value = float(value)
+    if isinstance(value, float | Decimal) and float(value).is_integer():
         return str(int(value))
     return str(value)
 

@@ -1,15 +1,15 @@
 """Columns at predict time, read as they were in training, and what is different about them.
 
 A table may spell numbers as texts, or bring values that training has not seen. What can be read is read,
-what cannot counts as missing or unknown and is told in one warning, and a column of which nothing can be
-read is an error.
+and what cannot counts as missing or unknown and is told in one warning. Only a column of another type is
+an error, so that no row is refused for the rows beside it.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,15 +28,16 @@ from ratebound.tables.kinds import (
 from ratebound.tables.moments import read_durations
 
 TRUTHS = {"true": "True", "1": "True", "false": "False", "0": "False"}
+NUMBER_OF = {"true": "1", "false": "0"}
 TOLD = 10  # columns named in a warning
 
 
 @dataclass(frozen=True)
 class Read:
-    """A column as the model knows it, and how many of its values it does not know."""
+    """A column as the model knows it, and which of its values it does not know."""
 
     values: Array  # (n,) numbers, dates or durations; or places among a category's values, -1 for none
-    missing: int = 0
+    lacks: Array  # (n,) whether there is no value
     strange: int = 0  # values that are not among the categories trained on, or cannot be read
     such_as: str = ""  # one of these
 
@@ -58,47 +59,44 @@ def _read_number(cells: Cells, column: Number | Plain) -> Read:
     if column.read_as in ("number", "duration"):
         expected = "numbers" if column.read_as == "number" else "durations"
     lacking = cells.missing
-    count = int(lacking.sum())
     if cells.holds == expected and cells.levels is None:
-        return Read(cells.values, count)
-    if count == len(lacking):
-        unit = {"numbers": "f8", "dates": "M8[us]", "durations": "m8[us]"}[expected]
-        return Read(np.full(len(lacking), np.nan if unit == "f8" else "NaT", dtype=unit), count)
-    if cells.levels is None:
-        raise _changed(column.name, cells, expected, as_texts(cells))
-    if cells.holds == "truth values" and expected == "numbers":
-        return Read(np.where(lacking, np.nan, cells.values), count)
+        return Read(cells.values, lacking)
+    truths = cells.holds == "truth values" and expected == "numbers"
+    if cells.typed and not truths and not lacking.all():
+        raise _changed(column.name, cells, expected)
     readers: dict[str, Callable[[Any], Array]] = {
-        "numbers": read_numbers,
+        "numbers": _numbers,
         "dates": lambda texts: read_dates(texts, column.dates),
         "durations": read_durations,
     }
-    places = np.arange(len(cells.levels))
-    found = looked_up(expected, readers[expected](cells.levels), places, cells)
+    texts = as_texts(cells)
+    assert texts.levels is not None
+    places = np.arange(len(texts.levels))
+    found = looked_up(expected, readers[expected](texts.levels), places, texts)
     strange = found.missing & ~lacking
-    if (strange | lacking).all():
-        raise _changed(column.name, cells, expected, cells)
-    return Read(found.values, count, int(strange.sum()), _first(cells, strange))
+    return Read(found.values, lacking, int(strange.sum()), _first(texts, strange))
+
+
+def _numbers(texts: Sequence[str]) -> Array:
+    """Texts as numbers, of which truth values are 0 and 1, as they are in a column of their own."""
+    return read_numbers([NUMBER_OF.get(text.lower(), text) for text in texts])
 
 
 def _read_category(cells: Cells, column: Category | Code) -> Read:
-    cells = as_texts(cells)
-    assert cells.levels is not None
-    levels = cells.levels
+    texts = as_texts(cells)
+    assert texts.levels is not None
+    levels = texts.levels
     if set(column.values) <= {"True", "False", MISSING}:  # truth values, which have many spellings
         levels = tuple(TRUTHS.get(level.lower(), level) for level in levels)
     found = _places(levels, column.values)
-    lacking = cells.values < 0
-    strange = np.append(found < 0, False)[cells.values]  # the last for code -1, which is missing
-    if strange.any() and (strange | lacking).all() and np.isnan(read_numbers(column.values)).all():
-        if cells.holds == "texts" and not np.isnan(read_numbers(cells.levels)).any():
-            cells = replace(cells, holds="numbers")  # a file has them as texts
-        if cells.holds not in ("texts", "mixed"):
-            raise _changed(column.name, cells, "texts", cells)
+    lacking = texts.values < 0
+    strange = np.append(found < 0, False)[texts.values]  # the last for code -1, which is missing
+    if cells.typed and strange.any() and np.isnan(read_numbers(column.values)).all():
+        raise _changed(column.name, cells, "texts")
     other, missing = _places((OTHER, MISSING), column.values).tolist()
     table = np.append(np.where(found < 0, other, found), missing)
     told = strange if other < 0 else np.zeros_like(strange)  # rare values had no feature of their own
-    return Read(table[cells.values], int(lacking.sum()), int(told.sum()), _first(cells, told))
+    return Read(table[texts.values], lacking, int(told.sum()), _first(texts, told))
 
 
 def _places(texts: Sequence[str], values: Sequence[str]) -> Array:
@@ -124,35 +122,45 @@ def _first(texts: Cells, rows: Array) -> str:
     return texts.levels[texts.values[rows.argmax()]] if rows.any() else ""
 
 
-def _changed(name: Name, cells: Cells, expected: str, texts: Cells) -> ValueError:
+def _changed(name: Name, cells: Cells, expected: str) -> ValueError:
+    texts = as_texts(cells)
     example = _first(texts, texts.values >= 0)
     return ValueError(
         f"column {name!r} holds {cells.holds} such as {example!r}, where {expected} were trained on"
     )
 
 
-def tell(found: Mapping[Name, Read], gaps: Collection[Name], rows: int) -> None:
-    """One warning about all that training has not seen; nothing but missing values is an error."""
-    new = {name: f"in {r.missing:,}" for name, r in found.items() if r.missing and name not in gaps}
-    if new and all(read.missing == rows for read in found.values()):
-        raise ValueError(
-            f"every cell of these {rows:,} rows is missing in all {len(found)} columns that the "
-            "model sees: there is nothing to decide on"
-        )
-    strange = {name: f"in {r.strange:,} ({r.such_as!r})" for name, r in found.items() if r.strange}
+def tell(
+    missing: Mapping[Name, int], strange: Mapping[Name, Read], gaps: Collection[Name], empty: Array
+) -> None:
+    """One warning about all that training has not seen: missing values by column, and strange ones.
+
+    `gaps` are the columns in which training had missing values, and `empty` (n,) says which rows have
+    no value at all.
+    """
+    rows = len(empty)
+    new = {name: f"in {count:,}" for name, count in missing.items() if count and name not in gaps}
+    odd = {
+        name: f"in {read.strange:,} ({read.such_as!r})" for name, read in strange.items() if read.strange
+    }
     said = []
     if new:
         said.append(
             f"values are missing where none were in training, of {rows:,} rows: {_listed(new)}; each is "
             "treated as an average or unknown value"
         )
-    if strange:
+    if new and len(missing) > 1 and empty.any():
         said.append(
-            f"values are unlike all in training, of {rows:,} rows: {_listed(strange)}; each is treated "
+            f"every cell of {empty.sum():,} rows is missing in all {len(missing)} columns that the "
+            f"model sees, first in row {empty.argmax()}: leave such rows out, or decide on them by hand"
+        )
+    if odd:
+        said.append(
+            f"values are unlike all in training, of {rows:,} rows: {_listed(odd)}; each is treated "
             "as unknown or missing"
         )
     if said:
-        warnings.warn(". ".join(said), UserWarning, stacklevel=4)
+        warnings.warn(". ".join(said), UserWarning, stacklevel=5)
 
 
 def _listed(counts: Mapping[Name, str]) -> str:
