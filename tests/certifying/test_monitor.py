@@ -287,6 +287,39 @@ def test_a_file(tmp_path):
         rb.Monitor.load(tmp_path / "other.json")
 
 
+def test_a_state_of_others_is_never_replaced(tmp_path):
+    path = monitor_of(stream(500)).save(tmp_path / "state.json")
+    first, second = (rb.Monitor.load(path) for _ in range(2))
+    first.update(*stream(100, seed=1))
+    first.save(path)
+    second.update(*stream(100, seed=2))
+    with pytest.raises(ValueError, match=r"state\.json holds a state that this monitor did"):
+        second.save(path)
+    assert rb.Monitor.load(path).to_json() == first.to_json()
+    with pytest.raises(ValueError, match="did not come from"):
+        rb.Monitor(problem()).save(path)
+    first.update(*stream(100, seed=2))
+    first.save(path)
+    path.unlink()
+    with pytest.raises(ValueError, match="was removed"):
+        first.save(path)
+    assert second.save(tmp_path / "other.json").is_file()
+
+
+def test_a_batch_with_a_name_counts_once():
+    rows, twice = stream(100), rb.Monitor(problem(*PROMISES, 'recall(on="pool") >= 0.5'))
+    twice.update(*rows, batch="monday")
+    twice = rb.Monitor.from_json(twice.to_json())
+    before = twice.state
+    with pytest.raises(ValueError, match="batch 'monday' was taken in before"):
+        twice.update(*rows, batch="monday")
+    assert twice.state == before
+    twice.update(*rows[:2], on="pool", batch="monday")
+    with pytest.raises(ValueError, match="labels has 1 rows"):
+        twice.update([1, 0], [1], batch="tuesday")
+    assert twice.batches == {"train": ("monday",), "pool": ("monday",)}
+
+
 def changed(**changes):
     return lambda state: state | changes
 
@@ -299,7 +332,8 @@ def in_promise(**changes):
     "change",
     [
         changed(format="other"), changed(version=2), changed(confidence=7), changed(problem={}),
-        changed(promises=[]), changed(rows={"train": -1}), changed(rows={"other": 1}),
+        changed(promises=[]), changed(batches={}),
+        changed(batches={"train": [1]}), changed(rows={"train": -1}), changed(rows={"other": 1}),
         in_promise(promise="recall() >= 0.8"), in_promise(logs=[[1.0]]), in_promise(rows=1.5),
         in_promise(shares=[3, 2]), in_promise(reserve=2.0), in_promise(tallies=[[1, 2], [1, 2]]),
         in_promise(squares="1"), in_promise(inside=10**6), in_promise(block=[None, 1.0]),

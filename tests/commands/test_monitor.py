@@ -22,11 +22,48 @@ def test_a_table_at_a_time(run, model, tmp_path):
     assert PROMISE in answer.out
     assert "Monitor after 600 rows, confidence 0.95" in answer.out
     assert run("monitor", model, whole, *ask, tmp_path / "once.json").out == answer.out
-    assert (tmp_path / "once.json").read_bytes() == state.read_bytes()
+    states = [json.loads(path.read_text("utf-8")) for path in (tmp_path / "once.json", state)]
+    assert [len(each.pop("batches")["train"]) for each in states] == [1, 3]
+    assert states[0] == states[1]
     python, table = rb.Monitor(rb.load(model).problem), read_table(whole)
     said = rb.load(model).predict(table) == ">50K"
     python.update(said, table["income"] == ">50K", {"sex": table["sex"]})
-    assert json.loads(state.read_text("utf-8")) == json.loads(python.to_json())
+    assert states[1] | {"batches": {"train": []}} == json.loads(python.to_json())
+
+
+def test_a_file_counts_once_wherever_it_lies(run, model, tmp_path):
+    state, first = tmp_path / "state.json", write_csv(tmp_path / "a.csv", make_people(200, seed=2))
+    copy, other = tmp_path / "copy.csv", write_csv(tmp_path / "b.csv", make_people(100, seed=3))
+    copy.write_bytes(first.read_bytes())
+    ask = ["--label", "income", "--state", state]
+    run("monitor", model, first, *ask)
+    answer = run("monitor", model, other, copy, other, *ask)
+    assert "Monitor after 300 rows" in answer.out
+    assert "copy.csv was taken in before and is passed over" in answer.err
+    assert "b.csv was taken in before" in answer.err
+    before = state.read_bytes()
+    assert "Monitor after 300 rows" in run("monitor", model, tmp_path / "*.csv", *ask).out
+    assert state.read_bytes() == before
+
+
+def test_two_runs_at_once_lose_nothing_without_a_word(run, refused, model, tmp_path, monkeypatch):
+    """Another run ends while this one reads its rows."""
+    state = tmp_path / "state.json"
+    tables = [write_csv(tmp_path / f"{i}.csv", make_people(100, seed=i)) for i in range(3)]
+    ask = ["--label", "income", "--state", state]
+    run("monitor", model, tables[0], *ask)
+    update, other = rb.Monitor.update, []
+
+    def slow(self, *rows, **given):
+        if not other:
+            other.append(True)
+            run("monitor", model, tables[1], *ask)
+        return update(self, *rows, **given)
+
+    monkeypatch.setattr(rb.Monitor, "update", slow)
+    assert "load it and take in these rows again" in refused("monitor", model, tables[2], *ask)
+    assert json.loads(state.read_text("utf-8"))["rows"] == {"train": 200}
+    assert "after 300 rows" in run("monitor", model, tables[2], *ask).out
 
 
 def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):
@@ -58,7 +95,8 @@ def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):
 )
 def test_refusals(run, refused, model, new_people, tmp_path, flags, reason):
     state = tmp_path / "state.json"
-    run("monitor", model, new_people, "--label", "income", "--state", state)
+    begun = write_csv(tmp_path / "begun.csv", make_people(50, seed=9))
+    run("monitor", model, begun, "--label", "income", "--state", state)
     before = state.read_bytes()
     assert reason in refused("monitor", model, new_people, "--state", state, *flags)
     assert state.read_bytes() == before
@@ -69,6 +107,7 @@ def test_a_broken_or_foreign_state_is_refused(refused, model, new_people, tmp_pa
     ask = ["monitor", model, new_people, "--label", "income", "--state", state]
     state.write_text("{", "utf-8")
     assert "the monitor's state cannot be read" in refused(*ask)
+    state.unlink()
     rb.Monitor(rb.Problem("error_rate()", ["recall() >= 0.1"])).save(state)
     assert "is of another problem; it watches recall() >= 0.1" in refused(*ask)
 

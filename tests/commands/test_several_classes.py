@@ -86,7 +86,8 @@ def test_audit_certify_and_monitor(told, model, run):
     watched = run("monitor", model, folder / "new.csv", "--label", "kind", *state)
     assert watched.status in (0, 1)
     assert "Monitor after 500 rows" in watched.out
-    assert "1,000 rows" in run("monitor", model, folder / "new.csv", "--label", "kind", *state).out
+    (folder / "copy.csv").write_bytes((folder / "new.csv").read_bytes() + b"\n")  # another file
+    assert "1,000 rows" in run("monitor", model, folder / "copy.csv", "--label", "kind", *state).out
 
 
 def test_explain_and_inspect(told, run, unplanned):

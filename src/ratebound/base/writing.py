@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,3 +45,20 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             error.filename = str(path)  # a full disk names no file
         raise
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other run is alone in `folder`, if the system can tell."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network drives lock no folders
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -104,6 +104,13 @@ def whole(value: Any, name: str) -> int:
     return value
 
 
+def texts(value: Any, name: str) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"its {name} are {str(value)[:50]!r}, not texts")
+    return tuple(value)
+
+
 def real(value: Any, name: str) -> float:
     """A finite number."""
     if type(value) not in (int, float) or not math.isfinite(value):

@@ -6,7 +6,9 @@ least, no promise that is kept is ever called broken; and likewise none that is 
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -14,11 +16,11 @@ from typing import Any, Self
 from ratebound.auditing.report import plain
 from ratebound.base.checks import check_number
 from ratebound.base.spelling import nearest
-from ratebound.base.writing import write_whole
+from ratebound.base.writing import alone_in, write_whole
 from ratebound.certifying._batches import read_batch
 from ratebound.certifying._draws import Unwatchable
 from ratebound.certifying._monitor_words import as_html, as_text, summary, watch_to_dict
-from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, whole
+from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, texts, whole
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.certifying._watching import Watch, first_watch, watched
 from ratebound.problem.frames import length
@@ -54,6 +56,8 @@ class Monitor:
         What is remembered of each promise; its size does not grow with the rows.
     rows : dict of str to int
         Rows seen so far, by population.
+    batches : dict of str to tuple of str
+        The names of the batches taken in so far that have one, by population.
 
     Raises
     ------
@@ -89,6 +93,10 @@ class Monitor:
         self.positive, self.classes = _checked(positive, classes)
         self.watches: tuple[Watch, ...] = tuple(_watch(c, self.classes) for c in problem.constraints)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
+        self.batches: dict[str, tuple[str, ...]] = dict.fromkeys(self.rows, ())
+        self._files: dict[
+            str, str
+        ] = {}  # what its state was, at paths that it was read from or saved to
 
     @property
     def threshold(self) -> float:
@@ -107,7 +115,13 @@ class Monitor:
         return all(watch.verdict == "kept" for watch in self.watches)
 
     def update(
-        self, decisions: Any, labels: Any = None, columns: Any = None, *, on: str | None = None
+        self,
+        decisions: Any,
+        labels: Any = None,
+        columns: Any = None,
+        *,
+        on: str | None = None,
+        batch: str | None = None,
     ) -> list[Alarm]:
         """Take in more rows, in the order in which they came.
 
@@ -124,31 +138,43 @@ class Monitor:
             The columns that promises speak of, as in `rb.Population`.
         on : str, default=None
             The population of the rows, for promises with ``on=``; None is the one without a name.
+        batch : str, default=None
+            A name that these rows go by, such as a date or a digest, so that they are not counted
+            twice. By default they have none, and equal rows count again.
 
         Returns
         -------
         list of Alarm
             The alarms that these rows raise.
+
+        Raises
+        ------
+        ValueError
+            If rows cannot be read, or a batch of this name was taken in before.
         """
         name = on or FIRST
         if name not in self.rows:
             hint, known = nearest(name, self.rows), ", ".join(map(repr, self.rows))
             raise ValueError(f"no promise speaks of population {name!r}{hint} Pass on=, one of {known}")
+        if batch is not None and batch in self.batches[name]:
+            raise ValueError(f"the batch {batch!r} was taken in before: its rows would count twice")
+        named = self.batches | {name: (*self.batches[name], *([] if batch is None else [str(batch)]))}
         if not length(decisions, "decisions"):
+            self.batches = named
             return []
         existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
         how = (self.classes, self.positive, sorted(existing))
-        batch, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
+        rows, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
         for watch in self.watches:
             if watch.draws.population != name:
                 after.append(watch)
                 continue
             try:
-                after.append(watched(watch, batch, seen, 1.0 / self.threshold))
+                after.append(watched(watch, rows, seen, 1.0 / self.threshold))
             except ValueError as error:
                 raise ValueError(f"the promise {watch.constraint}: {error}") from None
         before, self.watches = self.alarms, tuple(after)
-        self.rows = self.rows | {name: seen + batch.size}
+        self.rows, self.batches = self.rows | {name: seen + rows.size}, named
         return [alarm for alarm in self.alarms if alarm not in before]
 
     @property
@@ -162,6 +188,7 @@ class Monitor:
             "classes": list(self.classes),
             "problem": to_plain(self.problem),
             "rows": self.rows,
+            "batches": {name: list(batches) for name, batches in self.batches.items()},
             "promises": [stored(watch) for watch in self.watches],
         }
 
@@ -243,6 +270,9 @@ class Monitor:
     def save(self, path: str | Path) -> Path:
         """Write the state to a file, whole or not at all.
 
+        A state that this monitor did not come from is never replaced: two processes that load one file
+        at once would otherwise lose the rows of one of them.
+
         Parameters
         ----------
         path : str or path
@@ -252,8 +282,24 @@ class Monitor:
         -------
         Path
             The file.
+
+        Raises
+        ------
+        ValueError
+            If the file has changed since this monitor was loaded from it or saved to it, or was there
+            before.
         """
-        return write_whole(path, (self.to_json() + "\n").encode())
+        place, content = Path(os.path.realpath(path)), (self.to_json() + "\n").encode()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(place.parent):
+            there = _digest(place.read_bytes()) if place.is_file() else None
+            if there != self._files.get(str(place)):
+                found = "holds a state that this monitor did not come from, of another run or an earlier"
+                found = f"{found} one: load it and take in these rows again" if there else "was removed"
+                raise ValueError(f"{path} {found}, or save to another file")
+            write_whole(path, content)
+        self._files = self._files | {str(place): _digest(content)}
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem | None = None) -> Self:
@@ -279,15 +325,19 @@ class Monitor:
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"there is no monitor's state at {source}")
+        content = source.read_bytes()
         try:
-            return cls.from_json(source.read_bytes().decode(), problem)
+            found = cls.from_json(content.decode(), problem)
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
+        found._files = {os.path.realpath(source): _digest(content)}
+        return found
 
     def _restore(self, data: dict[str, Any]) -> None:
         if len(data["promises"]) != len(self.watches) or data["rows"].keys() != self.rows.keys():
             raise ValueError("it has other promises or populations than its problem")
         self.rows = {name: whole(rows, "rows") for name, rows in data["rows"].items()}
+        self.batches = {name: texts(data["batches"][name], "batches") for name in self.rows}
         pairs = zip(self.problem.constraints, data["promises"], strict=True)
         self.watches = tuple(
             restored(constraint, self.classes, promise) for constraint, promise in pairs
@@ -325,3 +375,7 @@ def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Cla
     if found != TWO and positive not in found:
         raise ValueError(f"positive={positive!r} is not one of classes={list(found)!r}")
     return plain_value(positive), found
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

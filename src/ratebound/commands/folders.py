@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ratebound.base.writing import alone_in
+
 OUTPUT = "-"  # the standard output, where a file is asked for
 
 
@@ -26,30 +28,13 @@ def whole_folder(target: Path, names: Sequence[str]) -> Iterator[Path]:
     beside.mkdir(parents=True)
     try:
         yield beside
-        with _alone_in(target):
+        with alone_in(target):
             _exchange(beside, target, names)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         if is_new:
             with suppress(OSError):  # it holds what was written
                 target.rmdir()
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other run moves its files into `folder`, where the system can tell."""
-    try:
-        import fcntl
-    except ImportError:  # on Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network drives lock no folders
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _exchange(new: Path, target: Path, names: Sequence[str]) -> None:

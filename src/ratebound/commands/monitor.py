@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ratebound.certifying.monitor import Monitor
-from ratebound.commands.answers import one_notice, tell
+from ratebound.commands.answers import note, one_notice, tell
 from ratebound.commands.folders import check_files
-from ratebound.commands.on_disk import on_disk, opened, tables_of
+from ratebound.commands.on_disk import files_of, on_disk, opened, tables_of
 from ratebound.commands.predict import decisions
 from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
@@ -20,6 +20,7 @@ from ratebound.problem.frames import columns_by_name
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.contents import STANDARD_INPUT, digests_of
 from ratebound.tables.table import Table
 
 CONFIDENCE = 0.95
@@ -58,13 +59,26 @@ def _watching(mixture: Mixture, state: Path, confidence: float | None) -> Monito
 
 
 def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:
-    if not on_disk(paths, use.on_disk and name == FIRST):
-        table = table_for(mixture, paths, use.reading, use.label, promises=True)
-        _take_in_table(watching, mixture, table, use, name)
-        return
-    rows = opened(paths, use.on_disk)
-    for table in tables_of(rows, rows.groups.names):
-        _take_in_table(watching, mixture, table, use, name)
+    """Take in files that were not before, each known again by a digest of what it holds."""
+    stored = on_disk(paths, use.on_disk and name == FIRST)
+    for path in files_of(paths):
+        once = path == STANDARD_INPUT or (Path(path).exists() and not Path(path).is_file())
+        digests = {} if once else digests_of([path])
+        for file, digest in (digests or {path: None}).items():
+            if digest in watching.batches.get(name, ()):
+                note(f"{file} was taken in before and is passed over: its rows would count twice")
+                continue
+            for table in _tables(mixture, file, use, stored):
+                _take_in_table(watching, mixture, table, use, name)
+            watching.update([], on=name, batch=digest)
+
+
+def _tables(mixture: Mixture, file: str, use: Use, stored: bool) -> Iterable[Table]:
+    """The rows of a file, all at once or some at a time."""
+    if not stored:
+        return [table_for(mixture, [file], use.reading, use.label, promises=True)]
+    rows = opened([file], use.on_disk)
+    return tables_of(rows, rows.groups.names)
 
 
 def _take_in_table(watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str) -> None:
