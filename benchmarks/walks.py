@@ -117,7 +117,9 @@ def counted(walk):
     def note(frame, event, _):
         if event == "call" and frame.f_code.co_name != "<module>":
             ran.add((frame.f_code.co_filename, frame.f_code.co_name))
-            if frame.f_code.co_name == "compile_on" and frame.f_code.co_filename.endswith("compiling.py"):
+            if frame.f_code.co_name == "compile_on" and frame.f_code.co_filename.endswith(
+                "compiling.py"
+            ):
                 compiles.append(frame.f_back.f_code.co_filename)
 
     compiles = []
@@ -141,7 +143,9 @@ def one(name):
 def table():
     print("| walk | files | functions | compiles |\n|---|---|---|---|")
     for name in WALKS:
-        done = subprocess.run([sys.executable, __file__, name, "--numbers"], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, __file__, name, "--numbers"], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         print(done.stdout.splitlines()[-1], flush=True)
 

@@ -99,7 +99,8 @@ def test_overlapping_groups_stay_packed():
 def test_a_round_goes_through_short_lists_of_slices(groups):
     """What a round holds grows with the groups, and not with rows or groups times groups."""
     compiled = rb.compile(problem(groups), people(groups))
-    table = Costs(compiled, compiled.blocks[0], np.empty(0, dtype=np.float32))
+    compiled, split = compiled.descended()
+    table = Costs(compiled, compiled.blocks[0], split.costs[0], split.targets, np.empty(0, np.float32))
     assert isinstance(table.membership, Lists)
     assert table.membership.lists.size <= 3 * compiled.cell_count <= 3 * (2 * groups + 2)
     stored = [m.sparse.nnz for m in (table._costs, table._net, table._missed)]

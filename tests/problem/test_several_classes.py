@@ -119,12 +119,13 @@ def test_costs_say_what_coefficients_say_but_for_what_every_decision_shares(seed
         rb.churn(versus="live") <= 0.3,
     ]
     compiled = rb.compile(rb.Problem(rb.error_rate(), promises), people)
+    compiled, split = compiled.descended()
     (block,) = compiled.blocks
-    rows, targets = len(promises) + 1, compiled.targets
+    rows, targets = len(promises) + 1, split.targets
     net = compiled.spread_each(block.net).reshape(rows, classes - 1, -1)
     by_decision = np.concatenate([np.zeros((rows, 1, net.shape[2])), net], axis=1)
     above_least = by_decision - by_decision.min(axis=1, keepdims=True)
-    costs = compiled.spread_each(block.costs).reshape(rows, len(targets), -1)
+    costs = compiled.spread_each(split.costs[0]).reshape(rows, len(targets), -1)
     assert costs.min() >= -1e-12
     assert np.einsum("rtc,td->rdc", costs, ~targets) == pytest.approx(above_least, abs=1e-12)
 
@@ -135,9 +136,10 @@ def test_two_classes_given_as_classes_are_the_two_there_were():
     plain = rb.compile(problem, rb.Population(None, y, positive="yes"))
     given_ = rb.compile(problem, rb.Population(None, y, classes=["no", "yes"]))
     assert plain.classes == given_.classes == ("no", "yes")
-    assert plain.targets.tolist() == [[True, False], [False, True]]
-    for one, other in zip(plain.blocks, given_.blocks, strict=True):
-        assert (one.net != other.net).nnz == (one.costs != other.costs).nnz == 0
+    splits = [compiled.descended()[1] for compiled in (plain, given_)]
+    assert splits[0].targets.tolist() == [[True, False], [False, True]]
+    for ours, theirs in zip(*([*(b.net for b in s.blocks), *s.costs] for s in splits), strict=True):
+        assert (ours != theirs).nnz == 0
     scores = [-1.0, 1.0, -1.0, 1.0]
     assert plain.evaluate(scores)[1].tolist() == [0.9 - 0.5, 0.0]
 
@@ -203,5 +205,5 @@ def test_shares_are_aimed_at_of_one_class():
 def test_nothing_may_cost_anything():
     people = rb.Population([[0.0], [1.0], [2.0]], ["ant", "bee", "cat"])
     compiled = rb.compile(rb.Problem("prevalence(of='ant')"), people)
-    assert compiled.targets.shape == (1, 3)
+    assert compiled.descended()[1].targets.shape == (1, 3)
     assert rb.play(compiled, rb.Linear(), rounds=2).objectives == pytest.approx(1 / 3)

@@ -96,11 +96,9 @@ def test_offset_and_matrix_give_the_values(populations, name):
 @pytest.mark.parametrize("name", [*PROBLEMS, *THRESHOLDS])
 def test_up_and_down_are_the_parts_of_net(populations, name):
     compiled = compile_on(populations, (PROBLEMS | THRESHOLDS)[name])
-    for block in compiled.blocks:
-        net, (up, down) = (
-            compiled.spread(block.net),
-            np.split(compiled.spread_each(block.costs), 2, axis=1),
-        )
+    compiled, split = compiled.descended()
+    for block, costs in zip(compiled.blocks, split.costs, strict=True):
+        net, (up, down) = compiled.spread(block.net), np.split(compiled.spread_each(costs), 2, axis=1)
         largest = np.abs(net).max(axis=1, keepdims=True)
         for part, expected in ((up, np.maximum(net, 0)), (down, np.maximum(-net, 0))):
             assert np.all(np.abs(part - expected) <= 1e-11 * largest)

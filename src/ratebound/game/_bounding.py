@@ -18,17 +18,19 @@ import numpy as np
 
 from ratebound.base.processes import gathered
 from ratebound.base.types import Array
-from ratebound.problem.block import Block
-from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.coefficients import CHUNK, Block, Split
+from ratebound.problem.compiled import Compiled
 
 
-def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbiased: bool) -> Array:
+def largest_violations(
+    compiled: Compiled, split: Split, *, largest_proxy: float | None, unbiased: bool
+) -> Array:
     """(m,) bounds on the size of each violation as games are played.
 
     `largest_proxy` is the largest value of the proxy that is shown, None where decisions are.
     """
     low, high = compiled.offset.copy(), compiled.offset.copy()
-    for block in compiled.blocks:
+    for block, costs in zip(compiled.blocks, split.costs, strict=True):
         weight = compiled.slice_weight(block)
         most = _heaviest_batch(compiled, block) if unbiased else weight
         if largest_proxy is None:
@@ -37,8 +39,7 @@ def largest_violations(compiled: Compiled, *, largest_proxy: float | None, unbia
             high += functools.reduce(lambda a, b: a.maximum(b), each, 0 * each[0]).sum(axis=1)
             continue
         # The costs count from 0 up, and `net` from what they come to where every decision is 0.
-        costs = _parts(block.costs, compiled.slice_count)
-        for part, target in zip(costs, compiled.targets, strict=True):
+        for part, target in zip(_parts(costs, compiled.slice_count), split.targets, strict=True):
             counted = 0.0 if target[0] else part @ weight
             low += (part * (largest_proxy * most)).minimum(0).sum(axis=1) - counted
             high += (part * (largest_proxy * most)).maximum(0).sum(axis=1) - counted

@@ -36,7 +36,7 @@ from ratebound.game._places import (
     RowPlaces,
     slice_lists,
 )
-from ratebound.problem.block import Block
+from ratebound.problem.coefficients import Block
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import rounded_up
 
@@ -53,7 +53,9 @@ NARROW = 256  # slices up to which bits are never dearer than lists
 class Costs:
     """One block of a compiled problem, its rows scaled as the game plays them."""
 
-    def __init__(self, compiled: Compiled, block: Block, example: Array) -> None:
+    def __init__(
+        self, compiled: Compiled, block: Block, costs: Any, targets: Array, example: Array
+    ) -> None:
         limit = DENSE_ON_CPU if namespace(example) is np else DENSE_ON_GPU
         precision = str(example.dtype).removeprefix("torch.")
         self.at = block.at if isinstance(block.at, str) else rounded_up(block.at, precision)
@@ -62,8 +64,8 @@ class Costs:
         self.amounts = None if block.amounts is None else as_like(block.amounts, example)
         self.slice_rows = as_like(_slice_rows(compiled), example)
         scale = sparse.diags_array(1.0 / compiled.scale)
-        net, costs = ((scale @ m).tocsr() for m in (block.net, block.costs))
-        self.cells, self.targets = compiled.cell_count, len(compiled.targets)
+        net, costs = ((scale @ m).tocsr() for m in (block.net, costs))
+        self.cells, self.targets = compiled.cell_count, len(targets)
         self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
         self._cells: Cells | None = None
         if net.shape[0] * self.cells * self.targets <= 2 * limit:
@@ -87,7 +89,7 @@ class Costs:
         self._missed = _Map(costs.T, example)
         # What the costs come to where every decision is 0, which `net` counts from.
         self.missed_by_0: Array = 0.0
-        without_0 = as_like(~compiled.targets[:, :1], example)
+        without_0 = as_like(~targets[:, :1], example)
         self.missed_by_0 = self.relaxed((without_0 * self.slice_weight)[None])[0]
 
     def places(self, cells: Array) -> Places:

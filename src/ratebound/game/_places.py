@@ -15,7 +15,8 @@ import numpy as np
 
 from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally, tally_kinds
 from ratebound.base.bits import ONES, Bits
-from ratebound.problem.compiled import CHUNK, Compiled
+from ratebound.problem.coefficients import CHUNK
+from ratebound.problem.compiled import Compiled
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 

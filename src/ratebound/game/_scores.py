@@ -92,11 +92,11 @@ class ScoreOfEach(Scores):
     axes = 2
     proxies = SET_PROXIES
 
-    def __init__(self, compiled: Compiled, example: Array) -> None:
+    def __init__(self, compiled: Compiled, targets: Array, example: Array) -> None:
         self.classes, self.offsets = compiled.classes, compiled.decisions - 1
-        self._targets = targets_like(compiled.targets, example)
+        self._targets = targets_like(targets, example)
         on_cpu = namespace(example) is np
-        self._in_numpy = self._targets if on_cpu else targets_like(compiled.targets, np.empty(0))
+        self._in_numpy = self._targets if on_cpu else targets_like(targets, np.empty(0))
 
     def shaped(self, scores: Array, models: int) -> Array:
         given = tuple(scores.shape)
@@ -140,6 +140,6 @@ def weighed(values: Array, weight: Array | float) -> Array:
     return values if isinstance(weight, float) and weight == 1 else values * weight
 
 
-def scores_of(compiled: Compiled, example: Array) -> Scores:
+def scores_of(compiled: Compiled, targets: Array, example: Array) -> Scores:
     """How the scores of models for a compiled problem are read, computing in arrays like `example`."""
-    return OneScore() if compiled.decisions <= 2 else ScoreOfEach(compiled, example)
+    return OneScore() if compiled.decisions <= 2 else ScoreOfEach(compiled, targets, example)

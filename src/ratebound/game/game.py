@@ -95,18 +95,22 @@ class Game:
         check_word("precision", precision, ("float32", "float64"))
         if settings is not None:
             check_whole("settings", settings)
+        compiled, split = compiled.descended()
         self.compiled, self.rules = compiled, rules or Rules()
         self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
         self.example = example_of(device, precision)
-        self.scores = scores_of(compiled, self.example)
+        self.scores = scores_of(compiled, split.targets, self.example)
         self.loss, self.proxy = (self.scores.proxies[n] for n in (self.rules.loss, self.rules.proxy))
         # Of rows on disk, a smaller integer each; those of a batch are made larger when it is drawn.
         self.cells = self.on_device(
             compiled.cells if compiled.stored else compiled.cells.astype(np.intp)
         )
         self.row_weights = None if compiled.weights is None else as_like(compiled.weights, self.example)
-        self.blocks = [Costs(compiled, b, self.example) for b in compiled.blocks]
+        self.blocks = [
+            Costs(compiled, block, costs, split.targets, self.example)
+            for block, costs in zip(compiled.blocks, split.costs, strict=True)
+        ]
         self.offset = as_like(compiled.offset / compiled.scale, self.example)
         self.relaxes = self.player.watches == "proxies"
 
@@ -261,6 +265,7 @@ class Game:
             )
         sizes = largest_violations(
             self.compiled,
+            self.compiled.coefficients.split,
             largest_proxy=self.proxy.largest if self.relaxes else None,
             unbiased=self.rules.estimate == "unbiased",
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ratebound.base.arrays import as_numpy, namespace, tally_kinds
 from ratebound.base.types import Array
-from ratebound.problem.block import Block
+from ratebound.problem.coefficients import Block
 from ratebound.problem.deciding import decided_at, rounded_up
 from ratebound.problem.frames import as_array
 from ratebound.problem.sharing import total_of

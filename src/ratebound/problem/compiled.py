@@ -16,7 +16,7 @@ from ratebound.base.bits import ONES, Bits
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
-from ratebound.problem.block import Block
+from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
 from ratebound.problem.deciding import lowest_within
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import frame_columns
@@ -29,7 +29,6 @@ from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import Classes
 from ratebound.rates.rate import FIRST
 
-CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
 EVERY = slice(None)  # row
 SPARSE = 1 / 16  # share of ones up to which a sparse one is
@@ -65,12 +64,12 @@ class Compiled:
         The units in which violations are compared: 1 for rates, out of how many rows for counts.
     weights : array of shape (n,) or None
         What each row counts; None where each counts once.
+    coefficients : Coefficients
+        The blocks over slices as they were compiled, which games split into costs.
     budgets : dict of str to tuple
         For each learnable threshold of an area, the slice of its negatives and their allowed share.
     classes : tuple
         What may be decided; of two, no and then yes.
-    targets : array of shape (T, D)
-        The decisions that are free of each cost.
     goal : Goal, default=None
         The objective where it is no sum of rates: a function of pieces, which are. By default it is a
         sum.
@@ -104,9 +103,9 @@ class Compiled:
     offset: Array
     scale: Array
     weights: Array | None
+    coefficients: Coefficients
     budgets: dict[str, tuple[int, float]]
     classes: Classes
-    targets: Array
     goal: Goal | None = None
     whole: Compiled | None = None
     piece_count: int = 0
@@ -295,6 +294,22 @@ class Compiled:
     def learnable(self) -> tuple[str, ...]:
         """The names of thresholds that are learned with the model."""
         return tuple(block.at for block in self.blocks if isinstance(block.at, str))
+
+    def descended(self) -> tuple[Compiled, Split]:
+        """The problem over the slices that its costs need, and these costs; only games ask for them.
+
+        Returns
+        -------
+        tuple of Compiled and Split
+            The same problem, perhaps with more slices, and its coefficients as costs.
+        """
+        split = self.coefficients.split
+        wider = {
+            "membership": split.membership,
+            "slice_count": split.slice_count,
+            "blocks": split.blocks,
+        }
+        return replace(self, **wider), split
 
     def tightened(self, margins: Array) -> Compiled:
         """The same rows and words, with something to spare asked of every constraint.
@@ -547,8 +562,3 @@ def _narrowed(counts: Array) -> Array:
     """The same numbers, in single precision where they are integers whose sums are exact in it too."""
     whole = abs(counts).sum(axis=-1).max(initial=0) < 2**24 and (counts == np.rint(counts)).all()
     return counts.astype(np.float32) if whole else counts
-
-
-def bit(membership: Array, index: int) -> Array:
-    """One slice's column of the packed membership, as zeros and ones per cell."""
-    return (membership[:, index // 8] >> (7 - index % 8)) & 1

@@ -27,8 +27,8 @@ from scipy import sparse
 from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Asked, draw_up, membership
-from ratebound.problem._split import Key, split
 from ratebound.problem.classes import classes_of
+from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import counting
 from ratebound.problem.masks import NoSuchValue
@@ -46,6 +46,7 @@ from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_c
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
 
+Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
 
 
@@ -120,25 +121,21 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
     nets = book.net()
-    divided = split(nets, membership, len(book.slices), len(classes))
-    columns = [column for _, column in nets]
+    blocks = tuple(Block(at, net, book.stacked(column)) for (at, column), net in nets.items())
     return Compiled(
         problem=problem,
         populations=populations,
         rows={name: slice(*starts[i : i + 2]) for i, name in enumerate(populations)},
         cells=cells,
-        membership=divided.membership,
-        slice_count=divided.slice_count,
-        blocks=tuple(
-            replace(block, amounts=book.stacked(column))
-            for block, column in zip(divided.blocks, columns, strict=True)
-        ),
+        membership=membership,
+        slice_count=len(book.slices),
+        blocks=blocks,
         offset=book.offset,
         scale=np.where(book.scale > 0, book.scale, 1.0),
         weights=_stacked_weights(populations),
+        coefficients=Coefficients(blocks, membership, len(book.slices), len(classes)),
         budgets=_budgets(problem, book),
         classes=classes,
-        targets=divided.targets,
     )
 
 

@@ -1,4 +1,4 @@
-"""Dividing each constraint's coefficients into costs that a model can descend.
+"""The coefficients of a compiled problem, and the costs that a model descends, into which they split.
 
 On a row of data a constraint has one coefficient for each decision, the sum over the slices the row lies
 in, and 0 for the first. Only differences count, so the cheapest decision costs nothing, and the others
@@ -19,30 +19,64 @@ pattern of two or more slices becomes a slice of its own, and what the single on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ratebound.base.types import Array
-from ratebound.problem.block import Block
-from ratebound.problem.compiled import CHUNK, bit
 from ratebound.problem.masks import patterns
-from ratebound.rates.subsets import Name
 
+CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 Entry = tuple[int, int, int, float]  # row, target, slice, coefficient
-Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 Target = tuple[bool, ...]  # whether each decision lies in it
 
 
-@dataclass(frozen=True)
-class Divided:
-    """What a compiled problem holds once its coefficients are divided."""
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The coefficients of decisions at one threshold, and of one column's amounts where costs are such.
+
+    Most problems have one block, at 0 and without amounts.
+
+    `net` is sparse, with one row for the objective and each constraint. Let there be D decisions and S
+    slices. A row of data that lies in a slice and is decided d > 0 adds what `net` has in column
+    (d - 1) S + slice: only differences between decisions matter, so the first counts nothing.
+    """
+
+    at: float | str  # a number, or the name of a threshold that is learned
+    net: Any  # (1+m, (D - 1) * S) CSR
+    amounts: Array | None = None  # (n,) what each row counts for besides its weight
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """The coefficients of decisions over slices, as compiling finds them."""
 
     blocks: tuple[Block, ...]
-    membership: Array  # (cells, ceil(slices / 8)), with the new slices
+    membership: Array  # (cells, ceil(slices / 8)) bits
     slice_count: int
-    targets: Array  # (T, D) bool
+    decisions: int
+
+    @cached_property
+    def split(self) -> Split:
+        """The same as costs: worked out when a game first asks, and kept for every copy of a problem."""
+        return _split(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A compiled problem's coefficients as costs, in column t S + slice of a block's matrix.
+
+    With two classes the targets are no and yes, so a yes pays the first S columns, and a no the others.
+    """
+
+    membership: Array  # (cells, ceil(slices / 8)), with the new slices
+    slice_count: int  # S
+    blocks: tuple[Block, ...]  # the same coefficients, over S slices
+    costs: tuple[Any, ...]  # of each block (1+m, T * S) CSR; not negative once summed per row
+    targets: Array  # (T, D) bool, the decisions that are free of each cost
 
 
 @dataclass
@@ -54,26 +88,30 @@ class _Found:
     masks: dict[bytes, int] = field(default_factory=dict)  # packed over cells -> the slice it becomes
 
 
-def split(
-    nets: dict[Key, sparse.csr_array], membership: Array, slice_count: int, decisions: int
-) -> Divided:
-    """Blocks with costs for the coefficients at each key, and membership with new slices."""
+def _split(given: Coefficients) -> Split:
+    """The costs of all blocks, and membership with new slices."""
+    decisions, slice_count, membership = given.decisions, given.slice_count, given.membership
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
     found = _Found(slice_count, two)
-    entries = {key: _split_rows(net, membership, decisions - 1, found) for key, net in nets.items()}
+    entries = [_split_rows(block.net, membership, decisions - 1, found) for block in given.blocks]
     if not found.targets:  # nothing costs anything, which is a cost of 0 for missing any target
         found.targets[(True, *[False] * (decisions - 1))] = 0
     if found.masks:
         membership = _widened(membership, slice_count, list(found.masks))
     total, blocks = slice_count + len(found.masks), []
-    for key, net in nets.items():
-        costs = _matrix(entries[key], net.shape[0], len(found.targets), total)
-        entered, shape = net.tocoo(), (net.shape[0], (decisions - 1) * total)
+    for block in given.blocks:
+        entered, shape = block.net.tocoo(), (block.net.shape[0], (decisions - 1) * total)
         moved = entered.col // slice_count * total + entered.col % slice_count
         widened = sparse.csr_array((entered.data, (entered.row, moved)), shape=shape)
-        blocks.append(Block(key[0], widened, costs))
-    targets = np.array(list(found.targets), dtype=bool).reshape(-1, decisions)
-    return Divided(tuple(blocks), membership, total, targets)
+        blocks.append(replace(block, net=widened))
+    rows = given.blocks[0].net.shape[0]
+    return Split(
+        membership=membership,
+        slice_count=total,
+        blocks=tuple(blocks),
+        costs=tuple(_matrix(each, rows, len(found.targets), total) for each in entries),
+        targets=np.array(list(found.targets), dtype=bool).reshape(-1, decisions),
+    )
 
 
 def _split_rows(net: sparse.csr_array, membership: Array, others: int, known: _Found) -> list[Entry]:
@@ -144,3 +182,8 @@ def _matrix(entries: list[Entry], rows: int, targets: int, slices: int) -> spars
     matrix = sparse.csr_array((np.asarray(value, float), (np.asarray(row, int), column)), shape=shape)
     matrix.eliminate_zeros()
     return matrix
+
+
+def bit(membership: Array, index: int) -> Array:
+    """One slice's column of the packed membership, as zeros and ones per cell."""
+    return (membership[:, index // 8] >> (7 - index % 8)) & 1
