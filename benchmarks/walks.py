@@ -1,7 +1,7 @@
 """How far a call walks: the files of the package that run, and how often a problem is compiled.
 
-A file counts as visited if one of its functions runs during the call; importing it does not count. Each walk
-runs in a process of its own, once to warm up (imports, compiled loops) and once counted.
+A file counts as visited if one of its functions runs during the call; importing it does not count. Each
+walk runs in a process of its own, once to warm up (imports, compiled loops) and once counted.
 
     python benchmarks/walks.py            # the table
     python benchmarks/walks.py certify    # the files of one walk, by room
@@ -111,15 +111,14 @@ WALKS = {
 
 
 def counted(walk):
-    """The files visited by a call, each with how many of its functions ran, and the number of compiles."""
+    """The files visited by a call, each with how many of its functions ran, and who compiled."""
     ran = set()
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code.co_name != "<module>":
-            ran.add((frame.f_code.co_filename, frame.f_code.co_name))
-            if frame.f_code.co_name == "compile_on" and frame.f_code.co_filename.endswith(
-                "compiling.py"
-            ):
+        file, function = frame.f_code.co_filename, frame.f_code.co_name
+        if event == "call" and function != "<module>":
+            ran.add((file, function))
+            if function == "compile_on" and file.endswith("compiling.py"):
                 compiles.append(frame.f_back.f_code.co_filename)
 
     compiles = []

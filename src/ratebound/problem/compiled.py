@@ -304,12 +304,10 @@ class Compiled:
             The same problem, perhaps with more slices, and its coefficients as costs.
         """
         split = self.coefficients.split
-        wider = {
-            "membership": split.membership,
-            "slice_count": split.slice_count,
-            "blocks": split.blocks,
-        }
-        return replace(self, **wider), split
+        wider = replace(
+            self, membership=split.membership, slice_count=split.slice_count, blocks=split.blocks
+        )
+        return wider, split
 
     def tightened(self, margins: Array) -> Compiled:
         """The same rows and words, with something to spare asked of every constraint.
