@@ -33,9 +33,9 @@ def train(adult, promises):
 
 def value(expression, mixture, population):
     """The value of an expression for a mixture: its expectation over the members."""
-    compiled = rb.compile(rb.Problem(minimize=expression), population)
-    members, _ = compiled.evaluate(mixture.member_scores(population.X).T)
-    return float(mixture.weights @ members)
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [expression <= 0]), population)
+    _, members = compiled.evaluate(mixture.member_scores(population.X).T)
+    return float(mixture.weights @ members[:, 0])
 
 
 def side_by_side(plain, kept, population):

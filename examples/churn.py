@@ -40,11 +40,12 @@ def train(population, promises=()):
 
 def report(name, population, scores, weights=1.0):
     """One line on models with scores (M, n), or (n,) for one model, and weights (M,)."""
-    rates = rb.error_rate(), *(rate(versus="live") for rate in (rb.churn, rb.wins, rb.losses))
-    compiled = [rb.compile(rb.Problem(minimize=rate), population) for rate in rates]
-    error, churn, wins, losses = (np.sum(weights * one.evaluate(scores)[0]) for one in compiled)
-    _, lacking = rb.compile(rb.Problem(rb.error_rate(), PROMISES), population).evaluate(scores)
-    flips, ratio = ("kept" if np.sum(weights * one) <= 1e-9 else "BROKEN" for one in lacking.T)
+    rates = [rate(versus="live") <= 0 for rate in (rb.churn, rb.wins, rb.losses)]
+    compiled = rb.compile(rb.Problem(rb.error_rate(), [*rates, *PROMISES]), population)
+    values = compiled.evaluate(np.atleast_2d(scores))
+    error, above = (np.sum(weights * each.T, axis=-1) for each in values)
+    churn, wins, losses, *lacking = above
+    flips, ratio = ("kept" if one <= 1e-9 else "BROKEN" for one in lacking)
     quality = f"{wins:4.0f} / {losses:3.0f} = {wins / losses:.2f} {ratio}" if losses else ""
     print(f"  {name:25}{error:.4f}    {churn:.4f} {flips:10}{quality}".rstrip())
     return name, churn, error

@@ -186,7 +186,7 @@ def test_what_cannot_be_measured_here_is_said_and_the_rest_is_measured():
     assert {group.words for group in report.groups} == {"everyone", 'sex == "M"', 'sex == "F"'}
     with pytest.raises(ValueError, match=r"no row .*in the objective"):
         audit(
-            rb.Problem(rb.recall(sex="M"), promises),
+            rb.Problem(rb.false_negative_rate(sex="M"), promises),
             mixture([1.0]),
             rb.Population(people.X, y, columns=people.columns),
         )

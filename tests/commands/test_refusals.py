@@ -96,6 +96,8 @@ FLAGS = [
     (["--label", "y", "--require", "predicted_positives() >= 50"], "per=40) is never above 40"),
     (["--label", "y", "--require", "recall( >= 0.9"], "cannot read"),
     (["--label", "y", "--minimize", "recall() >= 1"], "an objective is a sum of rates"),
+    (["--label", "y", "--minimize", "recall()"], "or --maximize 'recall()'"),
+    (["--label", "y", "--maximize", "error_rate()"], "or --minimize 'error_rate()'"),
     (["--label", "y", "--require", 'recall(sex == "X") >= 0.9'], 'sex == "X"; the column holds'),
     (["--label", "y", "--require", 'recall(sx == "F") >= 0.9'], "'sx', did you mean 'sex'?"),
     (["--label", "y", "--require", "recall(age > 90) >= 0.9"], "no row (or no weight)"),

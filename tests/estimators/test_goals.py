@@ -140,10 +140,27 @@ def test_two_ratios_are_audited_as_they_were_asked_for(tmp_path):
     assert len(rb.certify(asked, model, people).promises) == 3
 
 
-def test_an_objective_says_which_way():
-    with pytest.raises(ValueError, match='say which way it is to go, as in "maximize f_score'):
-        rb.RateConstrainedClassifier(objective="f_score()").fit(X, Y)
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        ("kl_divergence()", "say which way it is to go, as in 'minimize kl_divergence"),
+        ("positive_rate()", "say which way it is to go, as in 'minimize positive_rate"),
+        ("recall() + positive_rate()", "say which way it is to go"),
+        ("f_score()", r"objective='maximize f_score\(\)'"),
+        ("recall()", r"objective='maximize recall\(\)'"),
+        (rb.accuracy(), r"rb.Problem\(maximize='accuracy\(\)'\)"),
+        ("minimize accuracy()", "more of it is better"),
+    ],
+)
+def test_an_objective_says_which_way(objective, words):
+    with pytest.raises(ValueError, match=words):
+        rb.RateConstrainedClassifier(objective=objective).fit(X, Y)
+
+
+def test_an_objective_that_said_which_way_is_taken_at_its_word():
     assert rb.Problem.stated("Maximise f_score()").sense == "maximize"
+    assert rb.Problem.stated("minimize positive_rate()").sense == "minimize"
+    assert rb.Problem.stated("error_rate() + 0.1 * positive_rate()").sense == "minimize"
 
 
 def test_promises_of_an_objective_that_is_a_problem_count():

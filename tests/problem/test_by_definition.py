@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
-from ratebound.rates.kinds import KINDS
+from ratebound.rates.kinds import KINDS, wanted
 
 
 def steady(examples):
@@ -323,10 +323,10 @@ def promises(draw):
 # ---- the properties ----------------------------------------------------------------------------------
 
 
-def is_in_reach(objective, constraint, data, scores):
+def is_in_reach(constraint, data, scores):
     """Whether the promise is not refused as one that no model keeps; if so, these models break it."""
     try:
-        rb.Problem(objective.said, [constraint.said])
+        rb.Problem("error_rate()", [constraint.said])
     except ValueError:
         with suppress(Undefined):
             assert constraint.meant(data, {n: s[0] for n, s in scores.items()}, THRESHOLDS) >= 0
@@ -339,9 +339,13 @@ def check(objective, constraints, world):
     found, scores = world
     given_populations = {name: p.said for name, p in found.items()}
     data = {name: p.meant for name, p in found.items()}
-    constraints = [c for c in constraints if is_in_reach(objective, c, data, scores)]
-    problem = rb.Problem(objective.said, [c.said for c in constraints])
-    measures = [lambda *w: total(objective, *w), *(c.meant for c in constraints)]
+    constraints = [c for c in constraints if is_in_reach(c, data, scores)]
+    high = wanted(objective.said) == {"more"}  # which cannot be minimised
+    problem = rb.Problem(
+        subject_to=[c.said for c in constraints], **{"maximize" if high else "minimize": objective.said}
+    )
+    sign = -1 if high else 1
+    measures = [lambda *w: sign * total(objective, *w), *(c.meant for c in constraints)]
     try:
         rb.compile(problem, **given_populations)
     except ValueError as error:  # a count that is out of reach of as many rows as there are

@@ -5,6 +5,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.problem.plain import from_plain, to_plain
+from ratebound.rates.kinds import KINDS
 
 PEOPLE = rb.Population(np.arange(8.0)[:, None], [0, 0, 1, 0, 1, 1, 0, 1])
 
@@ -55,3 +56,50 @@ def test_the_estimator_maximizes_what_a_text_says():
     assert rates.kept
     assert rates.objective.value > 0.3
     assert model.solution_.objectives["train"] == pytest.approx(rates.objective.value)
+
+
+MORE = ["recall()", "true_positive_rate()", "true_negative_rate()", "accuracy()", "true_positives()",
+        "true_negatives()", 'wins(versus="live")', "precision()", "negative_predictive_value()",
+        "f_score(beta=2)", "jaccard()", 'win_loss_ratio(versus="live")', "recall() + accuracy()",
+        "recall() - prevalence()", "recall() - error_rate()", "-error_rate()",
+        "-cost(false_negative=3, false_positive=1)",
+        "largest(recall(a == 1), recall(a == 0))"]  # fmt: skip
+LESS = ["error_rate()", "false_negative_rate()", "false_positive_rate()", "false_positives()",
+        "false_negatives()", 'churn(versus="live")', 'losses(versus="live")', "cost(false_negative=3)",
+        "false_discovery_rate()", "false_omission_rate()", "error_rate() - 0.1 * recall()", "-recall()",
+        "smallest(error_rate(a == 1), error_rate(a == 0))"]  # fmt: skip
+EITHER = ["positive_rate()", "coverage()", "negative_rate()", "predicted_positives()",
+          'confusion(label=1, predicted=0)', "error_rate() + 0.1 * recall()",
+          "false_negatives() / false_positives()"]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", MORE)
+def test_to_minimise_what_should_be_high_is_refused(words):
+    with pytest.raises(ValueError, match="more of it is better") as refused:
+        rb.Problem(words)
+    for remedy in (f"rb.Problem(maximize={words!r})", f"--maximize {words!r}"):
+        assert remedy.replace("'", "") in str(refused.value).replace("'", "")
+
+
+@pytest.mark.parametrize("words", LESS)
+def test_to_maximise_what_should_be_low_is_refused(words):
+    with pytest.raises(ValueError, match=r"less of it is better.*rb.Problem\(minimize="):
+        rb.Problem(maximize=words)
+
+
+@pytest.mark.parametrize("words", EITHER)
+def test_what_may_be_wanted_high_or_low_goes_either_way(words):
+    assert rb.Problem(words).aim == f"minimize {words}"
+    assert rb.Problem(maximize=words).aim == f"maximize {words}"
+
+
+def test_every_rate_that_reads_labels_or_another_model_says_what_is_wanted_of_it():
+    either = {name for name, kind in KINDS.items() if kind.better == "either" and kind.counts}
+    without = {
+        "positive_rate",
+        "coverage",
+        "negative_rate",
+        "predicted_positives",
+        "predicted_negatives",
+    }
+    assert either == without | {"confusion"}  # which is a recall where its two classes are one

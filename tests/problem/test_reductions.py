@@ -70,3 +70,10 @@ def test_counts_and_other_populations_are_pieces_too():
     scores = {"train": np.array([1.0, -1, 1, 1, -1, -1]), "pool": np.array([1.0, 1, 1, -1])}
     objective, _ = compiled.evaluate(scores)
     assert objective == pytest.approx(max(2 / (2 / 3), 0.5))
+
+
+def test_a_piece_may_go_the_way_that_nobody_would_ask_for():
+    problem = rb.Problem(rb.largest(rb.recall(), rb.error_rate()))
+    compiled = rb.compile(problem, PEOPLE)
+    assert compiled.whole.problem.aim == "minimize recall()"
+    assert compiled.problem == problem

@@ -230,8 +230,8 @@ REFUSED = {  # why: what raises TypeError, and the hint it gives
     "number as objective": (lambda: rb.Problem(1), "takes an expression of rates"),
     "constant as objective": (lambda: rb.Problem(recall() * 0), "takes an expression of rates"),
     "constraint as objective": (lambda: rb.Problem(recall() >= 1), "takes an expression of rates"),
-    "equality as constraint": (lambda: rb.Problem(recall(), [recall() == 0.9]), "takes constraints"),
-    "rate as constraint": (lambda: rb.Problem(recall(), [recall()]), "takes constraints"),
+    "equality as constraint": (lambda: rb.Problem("error_rate()", [recall() == 0.9]), "takes const"),
+    "rate as constraint": (lambda: rb.Problem(rb.error_rate(), [recall()]), "takes constraints"),
 }  # fmt: skip
 
 
@@ -274,7 +274,7 @@ def test_what_has_no_value_raises(build, hint):
 @pytest.mark.parametrize(
     ("definition", "field"),
     [(recall(), "constant"), (recall() >= 1, "name"), (where(a=1), "value"), (precision(), "rate"),
-     (rb.Problem(recall()), "minimize")],
+     (rb.Problem(rb.error_rate()), "minimize")],
 )  # fmt: skip
 def test_definitions_are_frozen(definition, field):
     with pytest.raises(FrozenInstanceError):

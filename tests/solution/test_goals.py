@@ -182,7 +182,10 @@ def test_scores_are_evaluated_as_scikit_learn_does():
     ("build", "words"),
     [
         (lambda: rb.Problem(maximize=rb.largest(rb.recall(), rb.accuracy())), "write maximize=smallest"),
-        (lambda: rb.Problem(minimize=rb.smallest(rb.recall(), rb.accuracy())), "write minimize=largest"),
+        (
+            lambda: rb.Problem(minimize=rb.smallest(rb.recall(), rb.error_rate())),
+            "write minimize=largest",
+        ),
         (lambda: rb.Problem(minimize=rb.g_mean()), r"write maximize=g_mean\(...\)"),
         (lambda: rb.Problem(maximize=rb.kl_divergence()), "it is convex"),
         (lambda: rb.kl_divergence(target=1.5), "a share between 0 and 1"),

@@ -55,13 +55,13 @@ def rows_text(report: Audit) -> str:
 def summary(report: Audit) -> str:
     """The audit in one sentence.
 
-    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound import Population, Problem, error_rate, recall
     >>> from ratebound.auditing.auditing import audit
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)
     >>> people = Population([[0.0]] * 4, [1, 1, 0, 0])
-    >>> summary(audit(Problem(recall(), [recall() >= 0.9]), Always(), people))
+    >>> summary(audit(Problem(error_rate(), [recall() >= 0.9]), Always(), people))
     '1 of 1 promises kept on 4 rows; on new rows 1 may not hold (at 95%)'
     """
     total = len(report.promises)

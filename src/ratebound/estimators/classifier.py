@@ -56,8 +56,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         model is trained. A count refers to all rows given to `fit`, including held-out ones, unless it
         has ``per=``. In cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
     objective : expression, str or Problem, default="error_rate()"
-        What to minimize. A text may say ``"maximize f_score()"``. A `rb.Problem` has its own objective,
-        and its promises count too. The default asks for few errors, whichever kind they are.
+        What to minimize, if less of it is better, as of errors and costs. Otherwise say which way, as in
+        ``"maximize recall()"`` or ``rb.Problem(maximize=rb.recall())``. The promises of a `rb.Problem`
+        count too. The default asks for few errors, whichever kind they are.
     model : str, learner, estimator, module or callable, default="linear"
         What is trained:
 

@@ -51,8 +51,7 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
 
     if all(rate.per is not None for rate in _counts(problem)):
         return problem
-    objective = {problem.sense: stated_in(problem.objective)}
-    return Problem(subject_to=map(promise, problem.constraints), **objective)
+    return problem.derived(stated_in(problem.objective), map(promise, problem.constraints))
 
 
 def rows_counted(problem: Problem) -> dict[str, float]:

@@ -10,8 +10,9 @@ from typing import Any, cast
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio, SingleMetric
+from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.kinds import wanted
 from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
 from ratebound.rates.rate import Rate
@@ -62,7 +63,8 @@ class Problem:
         If there is no objective, or two.
     ValueError
         If a text cannot be read, no model could keep a promise, or the objective is one whose best
-        mixture cannot be found.
+        mixture cannot be found, or asks for the worst: to minimise a rate of which more is better, such
+        as recall, or to maximise one of which less is.
 
     Examples
     --------
@@ -90,10 +92,11 @@ class Problem:
         if (minimize is None) == (maximize is None):
             raise TypeError("a problem has one objective: give minimize= or maximize=, and not both")
         sense: Sense = "minimize" if maximize is None else "maximize"
+        self._state(sense, _objective(sense, minimize if maximize is None else maximize), subject_to)
+
+    def _state(self, sense: Sense, objective: Metric, subject_to: Promises) -> None:
         object.__setattr__(self, "sense", sense)
-        object.__setattr__(
-            self, "objective", _objective(sense, minimize if maximize is None else maximize)
-        )
+        object.__setattr__(self, "objective", objective)
         try:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
         except RecursionError:
@@ -155,7 +158,31 @@ class Problem:
         Problem
             The new problem.
         """
-        return self.stated(self, subject_to)
+        return self.derived(self.objective, subject_to)
+
+    def derived(
+        self, objective: Metric, subject_to: Promises = (), sense: Sense | None = None
+    ) -> Problem:
+        """A problem that is solved or reported on the way to this one.
+
+        Parameters
+        ----------
+        objective : Expression, Ratio or other objective
+            A piece of the objective may have to go the way that nobody would ask for by itself, so that
+            is not refused here.
+        subject_to : iterable, default=()
+            The promises. By default none.
+        sense : {"minimize", "maximize"}, default=None
+            By default that of this problem.
+
+        Returns
+        -------
+        Problem
+            The other problem.
+        """
+        found = Problem.__new__(Problem)
+        found._state(self.sense if sense is None else sense, objective, subject_to)
+        return found
 
     @staticmethod
     def stated(objective: Metric | str | Problem, subject_to: Promises = ()) -> Problem:
@@ -164,8 +191,8 @@ class Problem:
         Parameters
         ----------
         objective : Problem, Expression, Ratio or str
-            A text may begin with "minimize" or "maximize". A sum that does not say is minimised; what is
-            no sum has to say.
+            A text may begin with "minimize" or "maximize". A sum that does not say is minimised if less
+            of some part of it is better, as of errors; anything else has to say.
         subject_to : iterable, default=()
             The promises. By default none.
 
@@ -182,17 +209,22 @@ class Problem:
         subject to
           false_positive_rate() <= 0.1
         """
-        sense, metric = "minimize", objective
         if isinstance(objective, Problem):
-            sense, metric = objective.sense, objective.objective
-        elif isinstance(objective, str):
+            return objective.promising(subject_to)
+        sense, metric = "minimize", objective
+        if isinstance(objective, str):
             word, _, rest = objective.strip().partition(" ")
             if word.lower() in SENSES:
                 sense, metric = SENSES[word.lower()], rest
             else:
                 metric = objective = parse_objective(objective)
-        if metric is objective and isinstance(metric, SingleMetric):
-            raise ValueError(f'{metric}: say which way it is to go, as in "maximize {metric}"')
+        if metric is objective and isinstance(metric, Metric):
+            by_itself = isinstance(metric, Expression) and "less" in wanted(metric)
+            if not by_itself and wanted(metric) != {"more"}:  # which is refused with what to write
+                raise ValueError(
+                    f"{metric}: say which way it is to go, as in {f'minimize {metric}'!r} or "
+                    f"{f'maximize {metric}'!r}"
+                )
         return Problem(subject_to=subject_to, **cast(dict[str, Any], {sense: metric}))
 
     @property

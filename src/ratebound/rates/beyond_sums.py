@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio, SingleMetric
+from ratebound.rates.kinds import wanted
 from ratebound.rates.named import say
 from ratebound.rates.numbers import as_number
 from ratebound.rates.ranges import Absolute
@@ -250,9 +251,13 @@ def _curve(kind: str, subset: Any, words: dict[str, Any], target: float | None =
 
 
 def check_objective(sense: Sense, metric: Metric) -> None:
-    """Raise where it cannot be said which mixture is the best by this objective, with what to write.
+    """Raise, with what to write, if an objective asks for the worst or its best cannot be found.
 
     >>> check_objective("maximize", g_mean())
+    >>> check_objective("minimize", say("recall"))
+    Traceback (most recent call last):
+    ValueError: minimize recall(): more of it is better, so this asks for the worst. Write \
+rb.Problem(maximize='recall()'), objective='maximize recall()' or --maximize 'recall()'
     >>> check_objective("maximize", kl_divergence())
     Traceback (most recent call last):
     ValueError: maximize kl_divergence(): it is convex, so what is the best among mixtures cannot be \
@@ -266,14 +271,23 @@ found step by step: write minimize=kl_divergence(...), or one problem for each o
     if isinstance(metric, Absolute):
         inner = metric.expression
         raise TypeError(f"{metric} is written largest({inner}, {-inner}) where it is minimised")
+    parts = metric.parts if isinstance(metric, Extreme) else (metric,)
+    worse = "more" if sense == "minimize" else "less"
+    if set().union(*map(wanted, parts)) == {worse}:
+        other = "maximize" if sense == "minimize" else "minimize"
+        words = repr(str(metric))
+        raise ValueError(
+            f"{sense} {metric}: {worse} of it is better, so this asks for the worst. Write "
+            f"rb.Problem({other}={words}), objective={f'{other} {metric}'!r} or --{other} {words}"
+        )
     bends = {"smallest": "maximize", "largest": "minimize", "g_mean": "maximize", "h_mean": "maximize",
              "kl_divergence": "minimize"}  # fmt: skip
     kind = metric.kind if isinstance(metric, Extreme | Curve) else ""
     if bends.get(kind, sense) != sense:
         shape = "convex" if sense == "maximize" else "concave"
         instead = {"smallest": "largest", "largest": "smallest"}.get(kind)
-        wanted = f"{bends[kind]}={kind}(...)" if instead is None else f"{sense}={instead}(...)"
+        words = f"{bends[kind]}={kind}(...)" if instead is None else f"{sense}={instead}(...)"
         raise ValueError(
             f"{sense} {metric}: it is {shape}, so what is the best among mixtures cannot be found step "
-            f"by step: write {wanted}, or one problem for each of its parts"
+            f"by step: write {words}, or one problem for each of its parts"
         )

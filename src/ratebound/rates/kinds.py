@@ -19,6 +19,8 @@ from ratebound.rates.subsets import Decision, Label, Name, Subset, Value, value_
 
 Unit = Literal["share", "count", "cost", "ratio", "area"]
 Speaks = Literal["one class", "two classes", "every class", "no class"]
+# What is wanted of a rate: more, less, either by its use, or neither where no model changes it.
+Better = Literal["more", "less", "either", "neither"]
 Classes = tuple[Value, ...]  # what may be decided, in order; of two, no and then yes
 YES, NO, ANY = True, False, None
 TWO: Classes = (False, True)
@@ -77,6 +79,7 @@ class Kind:
     own: tuple[str, ...] = ()  # the names of the options that it alone takes
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
+    better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -113,6 +116,24 @@ def metric_of(rate: Rate) -> Metric:
 
     numerator, denominator = (side.with_rates(said_of) for side in kind.sides(dict(rate.own)))
     return Ratio(numerator, denominator, rate)
+
+
+def wanted(metric: Metric) -> set[Better]:
+    """What is wanted of the parts of a sum, or of a ratio as a whole.
+
+    >>> from ratebound import error_rate, false_negatives, false_positives, precision, recall
+    >>> wanted(recall()), wanted(error_rate() - 0.1 * recall()), wanted(precision())
+    ({'more'}, {'less'}, {'more'})
+    >>> sorted(wanted(error_rate() + 0.1 * recall())), wanted(false_negatives() / false_positives())
+    (['less', 'more'], {'either'})
+    """
+    if isinstance(metric, Ratio):
+        above = wanted(metric.numerator)
+        return {"either"} if len(above) > 1 or above == wanted(metric.denominator) else above
+    turned: dict[Better, Better] = {"more": "less", "less": "more"}
+    terms = metric.terms if isinstance(metric, Expression) else ()
+    each = ((KINDS[rate.kind].better, times) for rate, times in terms)
+    return {turned.get(of, of) if times < 0 else of for of, times in each} - {"neither"}
 
 
 def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:

@@ -21,6 +21,7 @@ from ratebound.rates.kinds import (
     NO,
     YES,
     Atom,
+    Better,
     Counts,
     Kind,
     OneClass,
@@ -126,7 +127,12 @@ def _function(kind: Kind, details: str = "") -> Any:
 
 
 def _rate(
-    name: str, counts: Counts, meaning: str, same_as: str = "", speaks: Speaks = "one class"
+    name: str,
+    counts: Counts,
+    meaning: str,
+    same_as: str = "",
+    speaks: Speaks = "one class",
+    better: Better = "either",
 ) -> RateFunction[Expression]:
     """A share or a count; its unit and its needs are read off its atoms."""
     existing = Decision("versus")
@@ -136,7 +142,9 @@ def _rate(
     versus = any(isinstance(condition, Decision) for condition in conditions)
     labels, is_share = LABEL in conditions, all(atom.over is not None for atom in found)
     unit: Unit = "share" if is_share else "count"
-    kind = Kind(name, meaning, unit, labels, versus, counts, same_as=same_as, speaks=speaks)
+    kind = Kind(
+        name, meaning, unit, labels, versus, counts, same_as=same_as, speaks=speaks, better=better
+    )
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     function: RateFunction[Expression] = _function(kind)
@@ -228,32 +236,32 @@ def _f_sides(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
 positive_rate = _rate("positive_rate", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.")
 coverage = _rate("coverage", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.", "positive_rate")
 negative_rate = _rate("negative_rate", lambda s, c: (Atom(NO, s, s),), "Share of rows the model says no to.")
-recall = _rate("recall", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.")
-true_positive_rate = _rate("true_positive_rate", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", "recall")
-false_negative_rate = _rate("false_negative_rate", lambda s, c: (Atom(NO, s & c.label, s & c.label),), "Share of positive rows the model says no to.")
-false_positive_rate = _rate("false_positive_rate", lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),), "Share of negative rows the model says yes to.")
-true_negative_rate = _rate("true_negative_rate", lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),), "Share of negative rows the model says no to.")
-accuracy = _rate("accuracy", lambda s, c: (Atom(YES, s & c.label, s),), "Share of rows the model decides as their label says.", speaks="every class")
-error_rate = _rate("error_rate", lambda s, c: (Atom(NO, s & c.label, s),), "Share of rows the model decides against their label.", speaks="every class")
+recall = _rate("recall", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", better="more")
+true_positive_rate = _rate("true_positive_rate", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", "recall", better="more")
+false_negative_rate = _rate("false_negative_rate", lambda s, c: (Atom(NO, s & c.label, s & c.label),), "Share of positive rows the model says no to.", better="less")
+false_positive_rate = _rate("false_positive_rate", lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),), "Share of negative rows the model says yes to.", better="less")
+true_negative_rate = _rate("true_negative_rate", lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),), "Share of negative rows the model says no to.", better="more")
+accuracy = _rate("accuracy", lambda s, c: (Atom(YES, s & c.label, s),), "Share of rows the model decides as their label says.", speaks="every class", better="more")
+error_rate = _rate("error_rate", lambda s, c: (Atom(NO, s & c.label, s),), "Share of rows the model decides against their label.", speaks="every class", better="less")
 confusion = _rate("confusion", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Of the rows with one label, the share the model takes for another class.", speaks="two classes")
-prevalence = _rate("prevalence", lambda s, c: (Atom(ANY, s & c.label, s),), "Share of rows whose label is positive, whatever the model says.")
+prevalence = _rate("prevalence", lambda s, c: (Atom(ANY, s & c.label, s),), "Share of rows whose label is positive, whatever the model says.", better="neither")
 predicted_positives = _rate("predicted_positives", lambda s, c: (Atom(YES, s, None),), "Number of rows the model says yes to.")
 predicted_negatives = _rate("predicted_negatives", lambda s, c: (Atom(NO, s, None),), "Number of rows the model says no to.")
-true_positives = _rate("true_positives", lambda s, c: (Atom(YES, s & c.label, None),), "Number of positive rows the model says yes to.")
-false_positives = _rate("false_positives", lambda s, c: (Atom(YES, s & ~c.label, None),), "Number of negative rows the model says yes to.")
-true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, None),), "Number of negative rows the model says no to.")
-false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.")
+true_positives = _rate("true_positives", lambda s, c: (Atom(YES, s & c.label, None),), "Number of positive rows the model says yes to.", better="more")
+false_positives = _rate("false_positives", lambda s, c: (Atom(YES, s & ~c.label, None),), "Number of negative rows the model says yes to.", better="less")
+true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, None),), "Number of negative rows the model says no to.", better="more")
+false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.", better="less")
 cost: RateFunction[Expression] = _function(
-    Kind("cost", "Mean of what the model's errors cost, over all rows.", "cost", labels=True, versus=False, counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)), prices=priced, own=OWN, check_own=check_costs),
+    Kind("cost", "Mean of what the model's errors cost, over all rows.", "cost", labels=True, versus=False, counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)), prices=priced, own=OWN, check_own=check_costs, better="less"),
     "Say at least one of its options. The mean is over all rows of the subset, right decisions too, which\ncost nothing.",
 )
 
-churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class")
-loss_only_churn = _rate("loss_only_churn", lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),), "Of the rows the existing model gets right, the share the new one gets wrong.", speaks="every class")
-wins = _rate("wins", lambda s, c: (Atom(YES, s & ~c.existing & c.label, None),), "Number of rows the model gets right and the existing one wrong.", speaks="every class")
-losses = _rate("losses", lambda s, c: (Atom(NO, s & c.existing & c.label, None),), "Number of rows the model gets wrong and the existing one right.", speaks="every class")
-positive_rate_of = _rate("positive_rate_of", lambda s, c: (Atom(ANY, s & c.existing, s),), "Share of rows the *existing* model says yes to, whatever the new one says.")
-accuracy_of = _rate("accuracy_of", lambda s, c: (Atom(ANY, s & c.agreed, s),), "Share of rows the *existing* model gets right, whatever the new one says.", speaks="no class")
+churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class", better="less")
+loss_only_churn = _rate("loss_only_churn", lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),), "Of the rows the existing model gets right, the share the new one gets wrong.", speaks="every class", better="less")
+wins = _rate("wins", lambda s, c: (Atom(YES, s & ~c.existing & c.label, None),), "Number of rows the model gets right and the existing one wrong.", speaks="every class", better="more")
+losses = _rate("losses", lambda s, c: (Atom(NO, s & c.existing & c.label, None),), "Number of rows the model gets wrong and the existing one right.", speaks="every class", better="less")
+positive_rate_of = _rate("positive_rate_of", lambda s, c: (Atom(ANY, s & c.existing, s),), "Share of rows the *existing* model says yes to, whatever the new one says.", better="neither")
+accuracy_of = _rate("accuracy_of", lambda s, c: (Atom(ANY, s & c.agreed, s),), "Share of rows the *existing* model gets right, whatever the new one says.", speaks="no class", better="neither")
 
 precision = ratio("precision", true_positives, predicted_positives, "Share of the model's yeses that are right.")
 false_discovery_rate = ratio("false_discovery_rate", false_positives, predicted_positives, "Share of the model's yeses that are wrong.")

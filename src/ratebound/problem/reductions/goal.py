@@ -107,7 +107,8 @@ def linear_at(problem: Problem, goal: Goal, point: Point) -> Problem:
     if not total.terms:  # nothing to gain at this point, in whichever direction
         total = goal.pieces[0] * 1e-9
     pairs = zip(*point.levels, strict=True)
-    return Problem(total, [*problem.subject_to, *(_weighted(goal, row) <= -c for row, c in pairs)])
+    levels = (_weighted(goal, row) <= -c for row, c in pairs)
+    return problem.derived(total, [*problem.subject_to, *levels], "minimize")
 
 
 def _weighted(goal: Goal, weights: Array) -> Expression:
@@ -119,7 +120,8 @@ def _weighted(goal: Goal, weights: Array) -> Expression:
 
 def whole_of(problem: Problem, goal: Goal) -> Problem:
     """A problem that measures all there is: violations are those of the promises, then the pieces."""
-    return Problem(goal.pieces[0], [*problem.subject_to, *(piece <= 0 for piece in goal.pieces)])
+    pieces = (piece <= 0 for piece in goal.pieces)
+    return problem.derived(goal.pieces[0], [*problem.subject_to, *pieces], "minimize")
 
 
 def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Array]:
