@@ -20,7 +20,7 @@ RETURNS = {"RT03", "RT05", "SA04"}  # where there is such a section
 OF_NAMES = {"EX01"}  # of functions and classes, not of their methods
 OF_FUNCTIONS = {"RT01", "YD01"}
 
-NAMES = [name for name in rb.__all__ if name != "datasets"]
+NAMES = [name for name in rb.__all__ if name not in ("datasets", "game", "goals", "rates")]
 NAMES += [f"datasets.{name}" for name in rb.datasets.__all__]
 
 

@@ -74,12 +74,20 @@ _NAMES = {
     "tables.inspecting": "inspect Inspection",
     "tables.parquet": "Parquet",
 }
+# What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
+# goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
+_FIRST = """
+    Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet Population Problem
+    RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
+    column compile datasets determinize duality_gap equal explain game goal goals inspect last_iterate
+    load missing parse plan play plot_calibrators plot_convergence plot_trade_off price rates ratio
+    register_scorer rows_needed select shrink thresholds trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 
 _ONE_AT_A_TIME = RLock()
 
-__all__ = sorted([*_PLACES, "datasets"])
+__all__ = sorted([*_PLACES, "datasets", "game", "goals", "rates"])
 
 
 def __getattr__(name: str) -> object:
@@ -89,9 +97,9 @@ def __getattr__(name: str) -> object:
             import_module(f"ratebound.{room}")
             globals()[name] = found = getattr(import_module(f"ratebound.{_PLACES[name]}"), name)
         return found
-    if name in _ROOMS:
+    if name in _ROOMS or name == "goals":
         with _ONE_AT_A_TIME:
-            return import_module(f"ratebound.{name}")
+            return import_module("ratebound.rates.goals" if name == "goals" else f"ratebound.{name}")
     meant = ""
     if not name.startswith("_"):
         from ratebound.base.spelling import nearest
@@ -102,4 +110,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*_FIRST.split(), "__version__"]

@@ -1,6 +1,8 @@
 """What `ratebound` offers, for editors and type checkers: the package itself imports it on demand."""
 
 from ratebound import datasets as datasets
+from ratebound import game as game
+from ratebound import rates as rates
 from ratebound.auditing.auditing import audit as audit
 from ratebound.auditing.plots import plot_calibrators as plot_calibrators
 from ratebound.auditing.plots import plot_convergence as plot_convergence
@@ -52,6 +54,7 @@ from ratebound.problem.compiled import Compiled as Compiled
 from ratebound.problem.compiling import compile as compile
 from ratebound.problem.population import Population as Population
 from ratebound.problem.problem import Problem as Problem
+from ratebound.rates import goals as goals
 from ratebound.rates.alike import equal as equal
 from ratebound.rates.beyond_sums import g_mean as g_mean
 from ratebound.rates.beyond_sums import h_mean as h_mean

@@ -1,1 +1,30 @@
-"""How a problem is solved: multipliers, proxies, estimates from batches, and the rounds."""
+"""How a problem is solved: multipliers, proxies, estimates from batches, and the rounds.
+
+`rb.game` lists the parts that training is made of: who plays the multipliers, the rules, what a learner
+and its scorer are. Each is imported when it is asked for.
+"""
+
+from importlib import import_module
+
+_NAMES = {
+    "cutting_plane": "CuttingPlane",
+    "game": "Game",
+    "grid": "Grid",
+    "learner": "Answering Descending Fit Growing Learner",
+    "players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
+    "rounds": "play",
+    "rules": "Folds Keep Rules Stop",
+    "scorer": "Scorer register_scorer",
+    "trace": "Trace",
+}
+_PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'ratebound.game' has no attribute {name!r}", name=name)
+    return getattr(import_module(f"ratebound.game.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_PLACES)

@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ratebound.base.types import Array
 from ratebound.problem.masks import patterns
@@ -90,6 +89,8 @@ class _Found:
 
 def _split(given: Coefficients) -> Split:
     """The costs of all blocks, and membership with new slices."""
+    from scipy import sparse
+
     decisions, slice_count, membership = given.decisions, given.slice_count, given.membership
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
     found = _Found(slice_count, two)
@@ -114,7 +115,7 @@ def _split(given: Coefficients) -> Split:
     )
 
 
-def _split_rows(net: sparse.csr_array, membership: Array, others: int, known: _Found) -> list[Entry]:
+def _split_rows(net: Any, membership: Array, others: int, known: _Found) -> list[Entry]:
     entries: list[Entry] = []
     slices = known.slice_count
     for row in range(net.shape[0]):
@@ -175,7 +176,9 @@ def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:
     return np.concatenate(chunks)
 
 
-def _matrix(entries: list[Entry], rows: int, targets: int, slices: int) -> sparse.csr_array:
+def _matrix(entries: list[Entry], rows: int, targets: int, slices: int) -> Any:
+    from scipy import sparse
+
     row, target, index, value = map(np.array, zip(*entries, strict=True)) if entries else [()] * 4
     column = np.asarray(target, dtype=np.int64) * slices + np.asarray(index, dtype=np.int64)
     shape = (rows, targets * slices)

@@ -28,6 +28,23 @@ from ratebound.rates.kinds import KINDS
 from ratebound.rates.stating import goal, known_goal
 from ratebound.rates.subsets import Value
 
+__all__ = [
+    "accurate_coverage",
+    "decision_rule",
+    "egregious_examples",
+    "equal_accuracy",
+    "equal_odds",
+    "equal_opportunity",
+    "limited_churn",
+    "minimum_accuracy",
+    "minimum_coverage",
+    "minimum_recall",
+    "no_lost_benefits",
+    "not_worse_off",
+    "statistical_parity",
+    "steering_examples",
+]
+
 
 @goal
 def statistical_parity(
@@ -262,3 +279,7 @@ def decision_rule(
 BUILT_IN.update(KINDS, GOALS)
 for _goal in GOALS.values():
     _goal.__doc__ = goal_docstring(_goal)
+
+
+def __dir__() -> list[str]:
+    return __all__
