@@ -29,15 +29,15 @@ dist: $(READY) .venv-dist/.ready
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 	.venv-dist/bin/python $(INSTALL) --force-reinstall --no-deps dist/*.whl
-	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/problem tests/tables tests/learners \
-		tests/solution tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
+	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/kernels tests/problem tests/tables \
+		tests/learners tests/solution tests/estimators tests/commands tests/test_exports.py tests/test_rooms.py $(LEFT_OUT) \
 		-k "$(SHORT) and not whole_program and not explaining_"
 
 # With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
 # arrays. PyTorch's old wheels are gigabytes, so what needs it is left out. Old libraries use what newer
 # ones deprecate.
 lowest: .venv-lowest/.ready
-	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/problem tests/tables \
+	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/base tests/kernels tests/problem tests/tables \
 		tests/learners tests/solution tests/auditing tests/certifying tests/estimators \
 		$(LEFT_OUT) --ignore tests/auditing/test_coverage.py --ignore tests/certifying/test_simulated.py \
 		--ignore tests/certifying/test_monitor.py --ignore tests/certifying/test_pair.py \

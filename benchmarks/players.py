@@ -24,8 +24,8 @@ from _common import Aim, machine, markdown, options, tell, worst_of
 from tqdm import tqdm
 
 import ratebound as rb
-from ratebound.base import jit
 from ratebound.game.players import Ascending
+from ratebound.kernels import dispatch
 
 COUNTS = (4, 20, 100, 400, 1000)
 SETTINGS = (1, 12)
@@ -197,7 +197,7 @@ def main() -> None:
             continue
         steps = make_contenders(m, settings, optimizer, given.after)
         results[m, settings, optimizer] = race(steps, given.seconds)
-    loops = "compiled by numba" if jit.available() else "not compiled: numba is missing"
+    loops = "compiled by numba" if dispatch.numba_works() else "not compiled: numba is missing"
     print(f"Milliseconds per step of SwapRegret on {machine()}; NumPy {np.__version__}, one thread.")
     print(f"K settings side by side; after {given.after} steps; loops {loops}.")
     print(f"\n{table(results)}")

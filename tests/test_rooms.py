@@ -12,6 +12,7 @@ import ratebound
 # "" is the package itself, `import ratebound`, which is made of those before it.
 ROOMS = [
     "base",
+    "kernels",
     "rates",
     "problem",
     "tables",
@@ -27,7 +28,8 @@ ROOMS = [
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
 LIBRARIES = {
-    "base": {"numba", "numpy", "safetensors", "scipy", "tqdm"},
+    "base": {"numpy", "safetensors", "scipy", "tqdm"},
+    "kernels": {"numba", "numpy", "torch", "triton"},
     "rates": set(),
     "problem": {"numpy", "scipy"},
     "tables": {"numpy", "scipy"},

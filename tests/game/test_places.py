@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratebound.base import jit
 from ratebound.base.arrays import as_like, namespace
-from ratebound.base.bits import Bits
 from ratebound.game._places import BYTES, AllPlaces, BitPlaces, Cells, RowPlaces, slice_lists
+from ratebound.kernels import dispatch
+from ratebound.kernels.bits import Bits
 
 WAYS = ["rows", "rows, loops", "cells", "cells, loops", "cells, rows counted", "torch", "torch, cells"]
 
@@ -36,7 +36,7 @@ def places_of(way, inside, cells, longest, precision):
         whole = BitPlaces(size, packed, as_like(BYTES, example))
         return AllPlaces(index, len(inside), whole, example, None), example
     example = np.empty(0, dtype=precision)
-    loops = jit.available() and ("loops" in way or "counted" in way)
+    loops = dispatch.numba_works() and ("loops" in way or "counted" in way)
     of = Cells(Bits(size, members.membership, loops), *slice_lists(members, longest), example)
     if "rows" in way and "cells" not in way:
         return RowPlaces(of, cells), example

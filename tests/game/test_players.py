@@ -15,11 +15,11 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 import ratebound as rb
-from ratebound.game._swap import stationary_distribution
 from ratebound.game.players import project_onto_ball
+from ratebound.kernels.swap import stationary_distribution
 
 from ..extras import torch
-from .swap_matrices import peaked
+from ..kernels.swap_matrices import peaked
 
 calm = settings(derandomize=True, deadline=None, max_examples=60)
 KINDS = {"numpy": np.asarray, "torch": lambda values: torch.as_tensor(np.asarray(values))}

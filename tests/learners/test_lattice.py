@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.base import jit
+from ratebound.kernels import dispatch
 from ratebound.learners.lattice import (
     Lattice,
     calibrators,
@@ -22,12 +22,11 @@ from ratebound.tables.fitting import fit_encoding
 
 torch = pytest.importorskip("torch")
 
+from ratebound.kernels import interpolation  # noqa: E402
+from ratebound.kernels.interpolation import coefficients, interpolate  # noqa: E402
 from ratebound.learners._architecture import build, describe  # noqa: E402
 from ratebound.learners._torch_scorer import TorchScorer  # noqa: E402
-from ratebound.learners.lattices import interpolation as interpolation  # noqa: E402
-from ratebound.learners.lattices import loops  # noqa: E402
-from ratebound.learners.lattices.interpolation import coefficients, interpolate  # noqa: E402
-from ratebound.learners.lattices.network import Categorical, Lattices, Numeric  # noqa: E402
+from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
 FREE = rb.Problem(rb.error_rate())
 SIGNS = {0: 1, 1: -1}
@@ -71,8 +70,8 @@ def mixture():
 @pytest.fixture(params=["compiled", "plain"])
 def _way(request, monkeypatch):
     if request.param == "plain":
-        monkeypatch.setattr(loops, "take", lambda *_: False)
-    elif not jit.available():
+        monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
+    elif not dispatch.numba_works():
         pytest.skip("numba is missing, or is to be left alone")
 
 
@@ -154,7 +153,7 @@ def test_gradients_are_those_of_finite_differences(monkeypatch, numbers):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    monkeypatch.setattr(loops, "take", lambda *_: False)
+    monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
     module, rows = random_module(), torch.tensor(random_rows(50))
     whole = module(rows)
     monkeypatch.setattr(interpolation, "NUMBERS", 64)

@@ -8,8 +8,12 @@ from ratebound.learners.lattice import Lattice, calibrators
 torch = pytest.importorskip("torch")
 
 from ratebound.learners._architecture import build, describe, measured  # noqa: E402
-from ratebound.learners.lattices.graph import lattice_scores  # noqa: E402
-from ratebound.learners.lattices.network import Categorical, Lattices, Numeric  # noqa: E402
+from ratebound.learners.lattice_network import (  # noqa: E402
+    Categorical,
+    Lattices,
+    Numeric,
+    lattice_scores,
+)
 
 D = 3
 FEATURES = [Numeric((-1.0, 0.0, 2.0)), Numeric((0.0, 1.0)), Categorical(4)]

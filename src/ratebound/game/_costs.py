@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ratebound.base import jit
 from ratebound.base.arrays import Array, as_like, namespace
-from ratebound.base.bits import Bits
 from ratebound.base.processes import total
 from ratebound.game._places import (
     BYTES,
@@ -36,6 +34,8 @@ from ratebound.game._places import (
     RowPlaces,
     slice_lists,
 )
+from ratebound.kernels import dispatch
+from ratebound.kernels.bits import Bits
 from ratebound.problem.coefficients import Block
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import rounded_up
@@ -79,7 +79,7 @@ class Costs:
             if few and not long.any():
                 self.membership = Lists(size, _on_device(lists.astype(np.intp), example))
             elif namespace(example) is np:
-                loops = self.cells * size >= MANY and jit.available()
+                loops = self.cells * size >= MANY and dispatch.numba_works()
                 self._cells = Cells(Bits(size, compiled.membership, loops), lists, long, example)
             else:
                 self._packed = _on_device(compiled.membership, example)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ratebound.base.arrays import Array, count, namespace, take, take_rows, tally, tally_kinds
-from ratebound.base.bits import ONES, Bits
+from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem.coefficients import CHUNK
 from ratebound.problem.compiled import Compiled
 

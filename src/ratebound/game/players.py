@@ -26,11 +26,17 @@ import numpy as np
 from ratebound.base.arrays import Array, as_like, count_to, descending, namespace
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
-from ratebound.game._adam import adam_direction, adam_factors
-from ratebound.game._swap import raised, stationary_distribution
-from ratebound.game._swap_loops import stepped, within_reach, worth_compiling
 from ratebound.game.answers import Answers
 from ratebound.game.settings import checked_rates, settings_of
+from ratebound.kernels.swap import (
+    adam_direction,
+    adam_factors,
+    raised,
+    stationary_distribution,
+    stepped,
+    within_reach,
+    worth_compiling,
+)
 
 Optimizer = Literal["sgd", "adam"]
 # How `rb.average` weighs iterates: equally ("alike") or by the objective's weight, among those that

@@ -17,7 +17,6 @@ import numpy as np
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-from ratebound.learners.lattices.graph import lattice_scores
 
 Entry = dict[str, Any]  # a layer's name, "layer", and its options
 
@@ -130,7 +129,7 @@ def _linear_nodes(graph: Graph, layer: Any, rows: str, parameters: Array) -> str
 
 
 def _lattice_network() -> Any:
-    return import_module("ratebound.learners.lattices.network")  # which needs PyTorch
+    return import_module("ratebound.learners.lattice_network")  # which needs PyTorch
 
 
 def _lattice_options(layer: Any) -> Entry | None:
@@ -181,7 +180,7 @@ LAYERS = {
         _lattice_options,
         lambda entry: _lattice_network().measured(entry),
         lambda entry: _lattice_network().built(entry),
-        lattice_scores,
+        lambda *given: _lattice_network().lattice_scores(*given),
         alone=True,
     ),
     **{name: _activation(name, nodes) for name, nodes in ACTIVATIONS.items()},

@@ -19,7 +19,7 @@ from ratebound.learners._torch_scorer import TorchScorer, as_tensor, unflatten
 from ratebound.learners.torch import Network
 
 if TYPE_CHECKING:
-    from ratebound.learners.lattices.network import Feature, Lattices
+    from ratebound.learners.lattice_network import Feature, Lattices
 
 Pair = tuple[int, int]
 LARGEST = 1e38  # differences of values up to this fit into single precision
@@ -180,7 +180,7 @@ class Lattice(Network):
         torch.nn.Module
             A fresh one, which training changes.
         """
-        from ratebound.learners.lattices.network import Lattices
+        from ratebound.learners.lattice_network import Lattices
 
         if outputs > 1 and (any(self.monotone.values()) or any(self.orders.values())):
             raise ValueError(
@@ -208,7 +208,7 @@ class Lattice(Network):
         return Lattices(own, subsets, self.output_bounds, outputs)
 
     def _feature(self, index: int, values: Array) -> Feature:
-        from ratebound.learners.lattices.network import Categorical, Numeric
+        from ratebound.learners.lattice_network import Categorical, Numeric
 
         if index not in self.categorical:
             if np.nanmax(np.abs(values), initial=0.0) > LARGEST:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.bits import ONES, Bits
 from ratebound.base.types import Array
+from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._digest import digest_of
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit

@@ -16,20 +16,18 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ratebound.learners.lattices import kernels, loops, model_loops
-from ratebound.learners.lattices.interpolation import coefficients, interpolate
-from ratebound.learners.lattices.shapes import (
-    Pair,
-    least_rise,
-    project_lattices,
-    project_line,
-    project_order,
-)
+from ratebound.base.types import Array
+from ratebound.game.scorer import Graph
+from ratebound.kernels.calibrators import Fixed
+from ratebound.kernels.interpolation import coefficients
+from ratebound.kernels.lattices import means
+from ratebound.kernels.shapes import Pair, least_rise, project_lattices, project_line, project_order
+from ratebound.learners._torch_scorer import as_tensor, unflatten
 
-FEW = 64  # rows
 MOST = 20  # inputs of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first
 
@@ -187,54 +185,15 @@ class Lattices(nn.Module):
             raise ValueError(
                 f"expected rows of {width} features, as trained on, got {tuple(rows.shape)}"
             )
-        scores = self._means(state, rows)
+        fixed = Fixed(self.columns, self.start, self.steepness, self.sizes, self.offsets, self.subsets)
+        values = state["number_values"], state["category_values"], state["vertices"]
+        scores = means(*values, rows, fixed, self.most_values)
         scores = scores + state["bias"][:, None] if "bias" in state else scores
         return scores if self.outputs == 1 else scores.view(models, self.outputs, -1).transpose(1, 2)
 
     def alone(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """K parameters of each name (K, ...) as those of K times `outputs` models of one output."""
         return state if self.outputs == 1 else {name: p.flatten(0, 1) for name, p in state.items()}
-
-    def _means(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """(K, b) means over lattices."""
-        numbers, categories = state["number_values"], state["category_values"]
-        vertices, subsets = state["vertices"], self.subsets
-        if not rows.requires_grad:
-            given = rows, numbers, categories, vertices, self.start
-            kept = self.columns, self.start, self.steepness, self.sizes, self.offsets, subsets
-            fixed = model_loops.Fixed(*kept)
-            # A few rows to decide on, as in production, are not worth loading numba for.
-            some = torch.is_grad_enabled() or len(rows) > FEW
-            if some and self.rank <= model_loops.HIGHEST and loops.take(*given):
-                return model_loops.scores(numbers, categories, vertices, rows, fixed)
-            if kernels.fit(self.rank, *given):
-                from ratebound.learners.lattices import model_triton
-
-                return model_triton.scores(numbers, categories, vertices, rows, fixed, self.most_values)
-        if len(vertices) > 1:
-            firsts = len(self.features) * torch.arange(len(vertices), device=rows.device)
-            subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
-        inputs = (2 * self.calibrated(state, rows) - 1).flatten(0, 1)
-        return interpolate(inputs, coefficients(vertices), subsets, len(self.chosen))
-
-    def calibrated(self, state: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """(K, F, b) of the features, numbers first; in [0, 1] once projected."""
-        values = state["number_values"]
-        columns = rows.T.index_select(0, self.columns)
-        x, codes = columns[: len(self.numbers)], columns[len(self.numbers) :]
-        # The first keypoint's value, plus the rise of each piece times the share of it that is passed.
-        rises = values[..., :-1].diff(dim=-1).transpose(0, 1)
-        found = (rises @ self._passed(x)).transpose(0, 1) + values[..., :1]
-        numbers = torch.where(x.isnan(), values[..., -1:], found)
-        known = (codes >= 0) & (codes < self.sizes)  # False for NaN
-        index = torch.where(known, codes, self.sizes).long() + self.offsets
-        categories = state["category_values"].index_select(1, index.flatten())
-        return torch.cat([numbers, categories.view(len(categories), *index.shape)], 1)
-
-    def _passed(self, x: Tensor) -> Tensor:
-        """(numbers, k - 1, b): the share of each piece of a calibrator that lies below x."""
-        beyond = x.nan_to_num()[:, None] - self.start[..., None]
-        return beyond.mul_(self.steepness[..., None]).clamp_(0.0, 1.0)
 
     # --- what it promises -----------------------------------------------------------------------
 
@@ -348,3 +307,87 @@ def described(description: Mapping[str, Any]) -> list[Feature]:
         else Categorical(entry["size"], tuple((a, b) for a, b in entry["order"]))
         for entry in description["features"]
     ]
+
+
+# --- as a graph ----------------------------------------------------------------------------------
+# The nodes compute what the module does, in the same order: calibrators, products of the lower half of
+# each lattice's inputs, one matrix product, and Horner's rule for the upper half.
+
+
+def lattice_scores(graph: Graph, module: Lattices, features: str, parameters: Array) -> str:
+    """Nodes for the scores (M, n, outputs) of M models (M, P) on `features` (n, d)."""
+    members = len(parameters) * module.outputs  # each output is computed like a member of its own
+    shapes = {name: p.shape for name, p in module.named_parameters()}
+    state = module.alone(unflatten(as_tensor(parameters), shapes))
+    lattices, rank = module.subsets.shape
+    table = coefficients(state["vertices"]).numpy()
+    table = table.reshape(members, lattices, *table.shape[1:])
+    low = rank // 2
+
+    calibrated = _calibrated(graph, features, module, {name: t.numpy() for name, t in state.items()})
+    z = graph("Sub", graph("Mul", calibrated, _number(2)), _number(1))  # (M, F, n)
+    chosen = graph("Gather", z, module.subsets.numpy().reshape(-1), axis=1)
+    chosen = graph("Reshape", chosen, np.array([members, lattices, rank, -1]))
+    inputs = [graph("Slice", chosen, *_from_to(d, d + 1)) for d in range(rank)]  # (M, L, 1, n)
+
+    one = graph("Add", graph("Mul", inputs[0], _number(0)), _number(1))  # of the shape of an input
+    products = one
+    for d in range(low):
+        products = graph("Concat", products, graph("Mul", products, inputs[d]), axis=2)
+    sums = graph("MatMul", table, products)  # (M, L, 2^(D - low), n)
+    for d in reversed(range(rank - low)):
+        without = graph("Slice", sums, *_from_to(0, 2**d))
+        with_it = graph("Slice", sums, *_from_to(2**d, 2 ** (d + 1)))
+        sums = graph("Add", without, graph("Mul", with_it, inputs[low + d]))
+    scores = graph("ReduceMean", sums, np.array([1]), keepdims=0)  # (M, 1, n)
+    if "bias" in state:
+        scores = graph("Add", scores, state["bias"].numpy()[:, None, None])
+    if module.outputs > 1:
+        scores = graph("Reshape", scores, np.array([len(parameters), module.outputs, -1]))
+    return graph("Transpose", scores, perm=[0, 2, 1])
+
+
+def _calibrated(graph: Graph, features: str, module: Lattices, state: dict[str, Array]) -> str:
+    """(M, F, n): calibrated numbers, then categories."""
+    parts = []
+    if module.numbers:
+        parts.append(_numbers(graph, features, module, state["number_values"]))
+    if module.categories:
+        parts.append(_categories(graph, features, module, state["category_values"]))
+    return parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)
+
+
+def _numbers(graph: Graph, features: str, module: Lattices, values: Array) -> str:
+    x = graph("Gather", features, np.array(module.numbers), axis=1)  # (n, numbers)
+    missing = graph("IsNaN", x)
+    largest = float(np.finfo(np.float32).max)  # an infinite value, times the 0 of a filler, would be NaN
+    known = graph("Clip", graph("Where", missing, _number(0), x), _number(-largest), _number(largest))
+    known = graph("Unsqueeze", known, np.array([2]))
+    passed = graph("Mul", graph("Sub", known, module.start.numpy()), module.steepness.numpy())
+    passed = graph("Clip", passed, _number(0), _number(1))  # (n, numbers, k - 1)
+    # Value at the first keypoint, plus the rise of each piece times the share of it that is passed.
+    rises = np.diff(values[..., :-1], axis=-1)
+    found = graph("Add", graph("Einsum", passed, rises, equation="nfk,mfk->mfn"), values[..., :1])
+    return graph("Where", graph("Transpose", missing, perm=[1, 0]), values[..., -1:], found)
+
+
+def _categories(graph: Graph, features: str, module: Lattices, values: Array) -> str:
+    codes = graph("Gather", features, np.array(module.categories), axis=1)  # (n, categories)
+    sizes, offsets = module.sizes.numpy()[:, 0], module.offsets.numpy()[:, 0]
+    known = graph(
+        "And",
+        graph("GreaterOrEqual", codes, _number(0)),
+        graph("Less", codes, sizes.astype(np.float32)),
+    )
+    index = graph.cast(graph("Where", known, codes, sizes.astype(np.float32)), "int64")
+    found = graph("Gather", values, graph("Add", index, offsets), axis=1)  # (M, n, categories)
+    return graph("Transpose", found, perm=[0, 2, 1])
+
+
+def _from_to(start: int, end: int) -> tuple[Array, Array, Array]:
+    """The inputs of Slice for axis 2."""
+    return np.array([start]), np.array([end]), np.array([2])
+
+
+def _number(value: float) -> Array:
+    return np.array(value, dtype=np.float32)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ratebound.game._swap import LOWEST
+from ratebound.kernels.swap import LOWEST
 
 LOWEST_LOG = math.log(LOWEST)
 

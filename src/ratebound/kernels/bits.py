@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base import jit
 from ratebound.base.types import Array
+from ratebound.kernels.dispatch import loop
 
 Block = tuple[slice, Array]  # some rows, and their numbers
 AT_ONCE = 2**18  # numbers that are unpacked at a time
@@ -133,7 +133,7 @@ class Bits:
         return (slice(start, start + step) for start in range(0, len(self), step))
 
 
-@jit.loop(fastmath=REORDERED)
+@loop(fastmath=REORDERED)
 def _spread(words: Any, table: Any, found: Any) -> None:
     zero = found.dtype.type(0)
     for k in range(table.shape[0]):
@@ -147,7 +147,7 @@ def _spread(words: Any, table: Any, found: Any) -> None:
                     into[row] += number if word[row] & bit else zero
 
 
-@jit.loop(fastmath=REORDERED)
+@loop(fastmath=REORDERED)
 def _total(words: Any, values: Any, found: Any) -> None:
     zero = found.dtype.type(0)
     for k in range(values.shape[0]):
@@ -161,7 +161,7 @@ def _total(words: Any, values: Any, found: Any) -> None:
             found[k, column] = summed
 
 
-@jit.loop()
+@loop()
 def _turn(numbers: Any, words: Any) -> None:
     """Transpose each block of 64 rows x 64 bits, in place: halves, quarters, ... change their places."""
     width, mask = 32, np.uint64(0xFFFFFFFF)
@@ -177,7 +177,7 @@ def _turn(numbers: Any, words: Any) -> None:
         mask ^= mask << np.uint64(width)
 
 
-@jit.loop()
+@loop()
 def _count(turned: Any, marks: Any, found: Any) -> None:
     words = turned.shape[1] // 64
     counts = np.empty(turned.shape[1], dtype=np.uint64)

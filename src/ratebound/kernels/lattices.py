@@ -1,38 +1,64 @@
-"""A lattice model as one function of its parameters, by compiled loops on a CPU, forward and backward.
+"""The scores of a lattice model as one function of its parameters: plain, compiled, or on a GPU.
 
-What is kept for the backward pass are the calibrated features and their slopes: as many numbers as rows
-and features have. The slopes do not depend on what comes after, so the forward pass takes them as well.
+What compiled loops keep for the backward pass are the calibrated features and their slopes: as many
+numbers as rows and features have. The slopes do not depend on what comes after, so the forward pass
+takes them as well.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ratebound.learners.lattices import calibration_loops as calibration
-from ratebound.learners.lattices import interpolation_loops as interpolation
-from ratebound.learners.lattices.loops import as_array, in_parts, scratch
+from ratebound.kernels import dispatch
+from ratebound.kernels.calibrators import Fixed, add_by_values, calibrate, calibrated
+from ratebound.kernels.dispatch import as_array, in_parts, scratch
+from ratebound.kernels.interpolation import (
+    add_by_table,
+    coefficients,
+    interpolate,
+    interpolate_rows,
+    transform,
+    turn_back,
+)
 
 DENSE = torch.contiguous_format
+FEW = 64  # rows to decide on, as in production, which are not worth loading numba for
 HIGHEST = 12  # rank; beyond it the plain version's matrix products are large, and faster
 
 
-class Fixed(NamedTuple):
-    """What never changes about a lattice model; its features are numbers, then categories."""
+def means(
+    numbers: Tensor, categories: Tensor, vertices: Tensor, rows: Tensor, fixed: Fixed, most: int
+) -> Tensor:
+    """(K, b) means over lattices (K, 2^D, L), from calibrators (K, numbers, k + 1) and (K, values).
 
-    columns: Tensor  # (F,) of the rows
-    start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
-    steepness: Tensor  # (numbers, k - 1), one over its length
-    sizes: Tensor  # (categories, 1)
-    offsets: Tensor  # (categories, 1), where the values of each begin
-    subsets: Tensor  # (L, D) of the features
+    A feature has at most so many values, one for missing included.
+    """
+    lattices, rank = fixed.subsets.shape
+    if not rows.requires_grad:
+        given = rows, numbers, categories, vertices, fixed.start
+        some = torch.is_grad_enabled() or len(rows) > FEW
+        if some and rank <= HIGHEST and dispatch.by_numba(*given):
+            return scores_compiled(numbers, categories, vertices, rows, fixed)
+        if dispatch.by_triton(rank, *given):
+            from ratebound.kernels import lattices_triton
+
+            return lattices_triton.scores(numbers, categories, vertices, rows, fixed, most)
+    subsets = fixed.subsets
+    if len(vertices) > 1:
+        firsts = len(fixed.columns) * torch.arange(len(vertices), device=rows.device)
+        subsets = (subsets + firsts[:, None, None]).flatten(0, 1)
+    inputs = (2 * calibrated(numbers, categories, rows, fixed) - 1).flatten(0, 1)
+    return interpolate(inputs, coefficients(vertices), subsets, lattices)
 
 
-def scores(numbers: Tensor, categories: Tensor, vertices: Tensor, rows: Tensor, fixed: Fixed) -> Tensor:
-    """(K, b) means over lattices (K, 2^D, L), from calibrators (K, numbers, k + 1) and (K, values)."""
+def scores_compiled(
+    numbers: Tensor, categories: Tensor, vertices: Tensor, rows: Tensor, fixed: Fixed
+) -> Tensor:
+    """As `means`, by loops."""
     apply: Any = _Scores.apply  # torch has no types for it
     found: Tensor = apply(numbers, categories, vertices, rows, fixed, torch.is_grad_enabled())
     return found
@@ -51,22 +77,22 @@ class _Scores(torch.autograd.Function):
         *calibrators, subsets = map(as_array, fixed)
         given = as_array(rows), *calibrators, as_array(numbers), as_array(categories), inputs.numpy()
 
-        def calibrate(first: int, last: int) -> None:
+        def calibrate_some(first: int, last: int) -> None:
             room = scratch(rows, count, 1, fixed.start.shape[1])
-            calibration.calibrate(*given, *room, first, last)
+            calibrate(*given, *room, first, last)
 
-        in_parts(calibrate, features, 4 * settings * count * fixed.start.shape[1])
+        in_parts(calibrate_some, features, 4 * settings * count * fixed.start.shape[1])
         table = rows.new_empty(settings, lattices, high, low).numpy()
         turned = rows.new_empty(settings, lattices, low, high).numpy()
-        interpolation.transform(vertices.detach().clone(memory_format=DENSE).numpy(), table, turned)
+        transform(vertices.detach().clone(memory_format=DENSE).numpy(), table, turned)
         between = inputs.numpy(), table, turned, subsets, slopes.numpy(), found.numpy()
 
-        def interpolate(first: int, last: int) -> None:
+        def interpolate_some(first: int, last: int) -> None:
             rank = subsets.shape[1]
             room = scratch(rows, last - first, rank, rank, low, high, low, high)
-            interpolation.interpolate(*between, *room, first, last)
+            interpolate_rows(*between, *room, first, last)
 
-        in_parts(interpolate, count, 2 * settings * lattices * low * high)
+        in_parts(interpolate_some, count, 2 * settings * lattices * low * high)
         ctx.fixed, ctx.shapes = fixed, (numbers.shape, categories.shape, vertices.shape)
         ctx.save_for_backward(rows, inputs, slopes)
         return found
@@ -85,7 +111,7 @@ class _Scores(torch.autograd.Function):
 
         def by_values(first: int, last: int) -> None:
             room = scratch(rows, count, 1, 1, ctx.fixed.start.shape[1])
-            calibration.add_by_values(*given, *found, *room, first, last)
+            add_by_values(*given, *found, *room, first, last)
 
         in_parts(by_values, features, 4 * settings * count * ctx.fixed.start.shape[1])
         table = rows.new_zeros(settings, lattices, high, low).numpy()
@@ -93,11 +119,11 @@ class _Scores(torch.autograd.Function):
 
         def by_table(first: int, last: int) -> None:
             room = scratch(rows, count, subsets.shape[1], low, high)
-            interpolation.add_by_table(*between, *room, first, last)
+            add_by_table(*between, *room, first, last)
 
         in_parts(by_table, settings * lattices, count * low * high)
         vertices = rows.new_empty(ctx.shapes[2])
-        interpolation.turn_back(table, vertices.numpy())
+        turn_back(table, vertices.numpy())
         return numbers, categories, vertices, None, None, None
 
 

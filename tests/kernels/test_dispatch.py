@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from ratebound.base import jit
+from ratebound.kernels import dispatch
 
 
-@jit.loop(fastmath=True)
+@dispatch.loop(fastmath=True)
 def _sum_of_squares(values):
     found = 0.0
     for value in values:
@@ -17,7 +17,7 @@ def _sum_of_squares(values):
     return found
 
 
-@jit.loop()
+@dispatch.loop()
 def _mean_square(values):
     return _sum_of_squares(values) / len(values)
 
@@ -30,7 +30,10 @@ def test_a_loop_says_what_its_function_says():
 
 
 def test_numba_is_imported_with_the_first_call_only_and_can_be_left_alone():
-    words = "import sys; from ratebound.base import jit; print(jit.available(), 'numba' in sys.modules)"
+    words = (
+        "import sys; from ratebound.kernels import dispatch as d; "
+        "print(d.numba_works(), 'numba' in sys.modules)"
+    )
     found = subprocess.run(
         [sys.executable, "-c", words],
         env={"RATEBOUND_PLAIN": "1", "PYTHONPATH": ":".join(sys.path)},
@@ -55,10 +58,10 @@ def test_a_numba_that_cannot_be_imported_is_done_without(tmp_path):
     (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('needs an older NumPy')")
     code = """
 import warnings
-from ratebound.base import jit
+from ratebound.kernels import dispatch
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    print(jit.available(), jit.available(), len(said), "older" in str(said[0].message))
+    print(dispatch.numba_works(), dispatch.numba_works(), len(said), "older" in str(said[0].message))
 """
     assert ran(code, [str(tmp_path)]) == ["False", "False", "1", "True"]
 
@@ -72,4 +75,4 @@ def test_where_nothing_can_be_kept_on_disk_loops_are_compiled_all_the_same(monke
 
     monkeypatch.setattr(Dispatcher, "enable_caching", nowhere)
     assert numba is not None
-    assert jit.Loop(_sum_of_squares.function, {})(np.arange(4.0)) == 14.0
+    assert dispatch.Loop(_sum_of_squares.function, {})(np.arange(4.0)) == 14.0

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def project_line(values: Tensor) -> Tensor:
-    """As `shapes.project_line`, for at most `kernels.LINE` values."""
+    """As `shapes.project_line`, for at most `dispatch.LONGEST_LINE` values."""
     values = values.contiguous()
     found, size = torch.empty_like(values), values.shape[-1]
     square = triton.next_power_of_2(size)
@@ -54,7 +54,7 @@ def _line(values, found, size, SIZE: tl.constexpr):
 
 
 def project_lattices(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
-    """As `shapes.project_lattices`, for lattices of at most `kernels.MOST` inputs."""
+    """As `shapes.project_lattices`, for lattices of at most `dispatch.MOST_INPUTS` inputs."""
     vertices = vertices.contiguous()
     found = torch.empty_like(vertices)
     corners, lattices = vertices.shape[-2:]

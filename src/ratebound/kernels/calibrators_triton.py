@@ -1,6 +1,6 @@
 """Calibrators of lattice models on a GPU, one kernel forward and one back, written in Triton.
 
-`network` says what they are, in PyTorch's operations, and runs those where Triton is missing.
+`calibrators` says what they are, in PyTorch's operations, and runs those where Triton is missing.
 The gradient by a keypoint's value is a sum over rows of the hat function around it; sums are taken in a
 fixed order, without atomic additions, so that results repeat.
 """
@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ratebound.learners.lattices.model_loops import Fixed
+from ratebound.kernels.calibrators import Fixed
 
 WARPS = 4
 ROWS = 32 * WARPS  # one for each thread

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.base import jit
-from ratebound.game import _swap_loops
-from ratebound.game._swap import LARGE, LOWEST, eliminated, iterated, squared, stationary_distribution
 from ratebound.game.players import Ascending
+from ratebound.kernels import dispatch, swap
+from ratebound.kernels.swap import LARGE, LOWEST, eliminated, iterated, squared, stationary_distribution
 
 from .swap_matrices import peaked
 
@@ -52,12 +51,12 @@ def how_fast(request, monkeypatch):
     """Once without numba, and once with it."""
     if request.param == "compiled":
         pytest.importorskip("numba")
-    monkeypatch.setattr(jit, "available", lambda: request.param == "compiled")
+    monkeypatch.setattr(dispatch, "numba_works", lambda: request.param == "compiled")
     return request.param
 
 
 def extend_of(how_fast):
-    return {"extend": _swap_loops.extend} if how_fast == "compiled" else {}
+    return {"extend": swap.extend_compiled} if how_fast == "compiled" else {}
 
 
 # --- the distribution ----------------------------------------------------------------------------

@@ -1,18 +1,59 @@
-"""Calibrators of lattice models as compiled loops; `model_loops.py` calls them.
+"""Calibrators of lattice models: plainly, and as compiled loops.
 
-A block of rows goes through one feature's calibrator at a time, forward and backward alike, so that the
-shares of its pieces that lie below each row are never written to memory, nor kept.
+In loops a block of rows goes through one feature's calibrator at a time, forward and backward alike, so
+that the shares of its pieces that lie below each row are never written to memory, nor kept.
 """
 
 # mypy: disable-error-code=no-untyped-def
 
 from __future__ import annotations
 
-from ratebound.base import jit
-from ratebound.learners.lattices.loops import EACH, SUMS
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ratebound.kernels.dispatch import EACH, SUMS, loop
 
 
-@jit.loop(**EACH)
+class Fixed(NamedTuple):
+    """What never changes about a lattice model; its features are numbers, then categories."""
+
+    columns: Tensor  # (F,) of the rows
+    start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
+    steepness: Tensor  # (numbers, k - 1), one over its length
+    sizes: Tensor  # (categories, 1)
+    offsets: Tensor  # (categories, 1), where the values of each begin
+    subsets: Tensor  # (L, D) of the features
+
+
+def calibrated(numbers: Tensor, categories: Tensor, rows: Tensor, fixed: Fixed) -> Tensor:
+    """(K, F, b) of the features, numbers first; in [0, 1] once projected.
+
+    Calibrators' values are (K, numbers, k + 1) and (K, values).
+    """
+    columns = rows.T.index_select(0, fixed.columns)
+    x, codes = columns[: len(fixed.start)], columns[len(fixed.start) :]
+    # The first keypoint's value, plus the rise of each piece times the share of it that is passed.
+    rises = numbers[..., :-1].diff(dim=-1).transpose(0, 1)
+    known = (rises @ _passed(x, fixed)).transpose(0, 1) + numbers[..., :1]
+    of_numbers = torch.where(x.isnan(), numbers[..., -1:], known)
+    inside = (codes >= 0) & (codes < fixed.sizes)  # False for NaN
+    index = torch.where(inside, codes, fixed.sizes).long() + fixed.offsets
+    of_categories = categories.index_select(1, index.flatten())
+    return torch.cat([of_numbers, of_categories.view(len(categories), *index.shape)], 1)
+
+
+def _passed(x: Tensor, fixed: Fixed) -> Tensor:
+    """(numbers, k - 1, b): the share of each piece of a calibrator that lies below x."""
+    beyond = x.nan_to_num()[:, None] - fixed.start[..., None]
+    return beyond.mul_(fixed.steepness[..., None]).clamp_(0.0, 1.0)
+
+
+# --- compiled ------------------------------------------------------------------------------------
+
+
+@loop(**EACH)
 def calibrate(
     rows, columns, start, steepness, sizes, offsets, numbers, categories, found, x, shares, first, last
 ):  # fmt: skip
@@ -46,7 +87,7 @@ def calibrate(
                     out[row] = out[row] if x[0, row] == x[0, row] else missing
 
 
-@jit.loop(**SUMS)
+@loop(**SUMS)
 def add_by_values(
     rows, columns, start, steepness, sizes, offsets, slopes, gradient, by_numbers, by_categories,
     x, own, shares, first, last,
@@ -89,7 +130,7 @@ def add_by_values(
                     by_values[piece] -= by_rise
 
 
-@jit.loop(**EACH)
+@loop(**EACH)
 def _pass(rows, column, start, steepness, x, shares, count):
     """The share of each piece of a calibrator that lies below a row's value, all 0 where it is NaN."""
     zero, one = rows.dtype.type(0), rows.dtype.type(1)
@@ -103,7 +144,7 @@ def _pass(rows, column, start, steepness, x, shares, count):
             shares[piece, row] = share if share < one else one
 
 
-@jit.loop(nogil=True)
+@loop(nogil=True)
 def _code(value, size):
     """The place of a category's value, unknown ones and NaN last."""
     return int(value) if 0 <= value < size else size

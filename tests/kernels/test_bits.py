@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratebound.base import bits, jit
-from ratebound.base.bits import Bits
+from ratebound.kernels import bits, dispatch
+from ratebound.kernels.bits import Bits
 
 WAYS = ["numbers", "loops"]
 
@@ -32,7 +32,7 @@ def some(seed, rows, width, share):
 def test_products_are_those_with_the_numbers(
     way, seed, rows, width, share, vectors, zeros, dtype, at_once, kept
 ):
-    if way == "loops" and not jit.available():
+    if way == "loops" and not dispatch.numba_works():
         pytest.skip("numba is not installed")
     inside, packed = some(seed, rows, width, share)
     random = np.random.default_rng(seed + 1)
@@ -53,7 +53,7 @@ def test_products_are_those_with_the_numbers(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_sums_of_whole_numbers_are_exact(way):
-    if way == "loops" and not jit.available():
+    if way == "loops" and not dispatch.numba_works():
         pytest.skip("numba is not installed")
     inside, packed = some(0, 500, 70, 0.5)
     counts = np.random.default_rng(1).integers(0, 1000, (2, 500))
@@ -63,7 +63,7 @@ def test_sums_of_whole_numbers_are_exact(way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_some_of_the_rows_are_those_rows(way):
-    if way == "loops" and not jit.available():
+    if way == "loops" and not dispatch.numba_works():
         pytest.skip("numba is not installed")
     inside, packed = some(0, 50, 40, 0.3)
     rows = np.array([3, 3, 49, 0])

@@ -8,9 +8,8 @@ from scipy.optimize import isotonic_regression, nnls
 
 torch = pytest.importorskip("torch")
 
-from ratebound.base import jit  # noqa: E402
-from ratebound.learners.lattices import loops  # noqa: E402
-from ratebound.learners.lattices.shapes import (  # noqa: E402
+from ratebound.kernels import dispatch  # noqa: E402
+from ratebound.kernels.shapes import (  # noqa: E402
     in_order,
     layers_of,
     least_rise,
@@ -23,8 +22,8 @@ from ratebound.learners.lattices.shapes import (  # noqa: E402
 @pytest.fixture(autouse=True, params=["compiled", "plain"])
 def _way(request, monkeypatch):
     if request.param == "plain":
-        monkeypatch.setattr(loops, "take", lambda *_: False)
-    elif not jit.available():
+        monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
+    elif not dispatch.numba_works():
         pytest.skip("numba is missing, or is to be left alone")
 
 
@@ -158,6 +157,6 @@ def test_compiled_loops_are_the_plain_version_to_the_last_bit(monkeypatch, dtype
     mask = torch.rand(5, lattices, generator=generator) < 0.6
     found = project_lattices(values, mask)
     line = project_line(values[0])
-    monkeypatch.setattr(loops, "take", lambda *_: False)
+    monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
     assert torch.equal(found, project_lattices(values.contiguous(), mask))
     torch.testing.assert_close(line, project_line(values[0]))

@@ -11,11 +11,11 @@ torch = pytest.importorskip("torch")
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed, and the plain versions run", allow_module_level=True)
 
+from ratebound.kernels import dispatch  # noqa: E402
+from ratebound.kernels.interpolation import coefficients  # noqa: E402
+from ratebound.kernels.shapes import least_rise, project_lattices, project_line  # noqa: E402
 from ratebound.learners.lattice import random_subsets  # noqa: E402
-from ratebound.learners.lattices import kernels, loops  # noqa: E402
-from ratebound.learners.lattices.interpolation import coefficients  # noqa: E402
-from ratebound.learners.lattices.network import Categorical, Lattices, Numeric  # noqa: E402
-from ratebound.learners.lattices.shapes import least_rise, project_lattices, project_line  # noqa: E402
+from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -39,7 +39,7 @@ def test_in_the_interpreter():
 def _known():
     """Skip where the interpreter fails at any loop: that of older Tritons does with a newer NumPy."""
     if INTERPRETED:
-        from ratebound.learners.lattices import shapes_triton
+        from ratebound.kernels import shapes_triton
 
         try:
             shapes_triton.project_lattices(torch.zeros(1, 2, 1), torch.ones(1, 1, dtype=torch.bool), 1)
@@ -51,10 +51,10 @@ def _known():
 
 def both_ways(monkeypatch, compute):
     """What kernels find, and what the plain versions do."""
-    monkeypatch.setattr(loops, "take", lambda *_: False)
+    monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
     found = []
     for fits in (True, False):
-        monkeypatch.setattr(kernels, "fit", lambda *_, fits=fits: fits)
+        monkeypatch.setattr(dispatch, "by_triton", lambda *_, fits=fits: fits)
         found.append(compute())
     return found
 
@@ -124,7 +124,7 @@ def test_a_feature_may_come_twice_in_a_lattice(monkeypatch):
 @pytest.mark.parametrize("rank", [1, 4, 6])
 def test_coefficients_to_the_last_bit(rank):
     """So that where a lattice is flat along an input, its computed scores are."""
-    from ratebound.learners.lattices import interpolation_triton as kernels
+    from ratebound.kernels import interpolation_triton as kernels
 
     vertices = torch.randn(2, 2**rank, 20, device=DEVICE)
     assert torch.equal(kernels.coefficients(vertices), coefficients(vertices))
@@ -151,8 +151,8 @@ def test_projections(monkeypatch, dtype):
 
 @here
 def test_what_has_diverged_stays_so(monkeypatch):
-    monkeypatch.setattr(loops, "take", lambda *_: False)
-    monkeypatch.setattr(kernels, "fit", lambda *_: True)
+    monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
+    monkeypatch.setattr(dispatch, "by_triton", lambda *_: True)
     line, cube = torch.zeros(1, 5, device=DEVICE), torch.zeros(1, 8, 1, device=DEVICE)
     line[0, 3] = cube[0, 2, 0] = torch.nan
     flags = torch.ones(3, 1, dtype=torch.bool, device=DEVICE)

@@ -5,16 +5,16 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from ratebound.base import jit
+from ratebound.kernels import dispatch
 from ratebound.learners.lattice import random_subsets
 
 torch = pytest.importorskip("torch")
 
-from ratebound.learners.lattices import interpolation_loops, loops, model_loops, network  # noqa: E402
-from ratebound.learners.lattices.interpolation import coefficients  # noqa: E402
-from ratebound.learners.lattices.network import Categorical, Lattices, Numeric  # noqa: E402
+from ratebound.kernels import lattices  # noqa: E402
+from ratebound.kernels.interpolation import coefficients, transform  # noqa: E402
+from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
-if not jit.available():
+if not dispatch.numba_works():
     pytest.skip("numba is missing, or is to be left alone", allow_module_level=True)
 
 CLOSE = {torch.float32: 5e-6, torch.float64: 1e-14}
@@ -30,7 +30,7 @@ def _one_thread():
 
 @pytest.fixture(autouse=True)
 def _few_rows_too(monkeypatch):
-    monkeypatch.setattr(network, "FEW", 0)
+    monkeypatch.setattr(lattices, "FEW", 0)
 
 
 def drawn(rank, settings, rows, lattices=4):
@@ -65,7 +65,7 @@ def everything(module, state, rows, gradient):
 
 def plainly(monkeypatch, *given):
     with monkeypatch.context() as patch:
-        patch.setattr(loops, "take", lambda *_: False)
+        patch.setattr(dispatch, "by_numba", lambda *_: False)
         return everything(*given)
 
 
@@ -85,7 +85,7 @@ def test_loops_say_what_the_plain_version_says(monkeypatch, rank, settings, rows
     gradient = torch.randn(settings, rows, dtype=torch.double) / rows**0.5
     expected = plainly(monkeypatch, module, state, X, gradient)
     narrow = {name: values.to(dtype) for name, values in state.items()}
-    assert loops.take(X.to(dtype), *narrow.values())
+    assert dispatch.by_numba(X.to(dtype), *narrow.values())
     found = everything(module.to(dtype), narrow, X.to(dtype), gradient.to(dtype))
     assert found[0].dtype == dtype
     assert_alike(found, expected, CLOSE[dtype])
@@ -106,7 +106,7 @@ def test_gradients_are_those_of_finite_differences(rank):
 
 
 def test_threads_change_nothing_but_roundings(monkeypatch):
-    monkeypatch.setattr(loops, "WORTH", 100)
+    monkeypatch.setattr(dispatch, "WORTH", 100)
     module, state, rows = drawn(6, 2, 1000)
     gradient = torch.randn(2, 1000, dtype=torch.double)
     alone = everything(module, state, rows, gradient)
@@ -117,15 +117,15 @@ def test_threads_change_nothing_but_roundings(monkeypatch):
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="nothing forks here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # which is the point
 def test_a_forked_process_has_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(loops, "WORTH", 1)
+    monkeypatch.setattr(dispatch, "WORTH", 1)
     torch.set_num_threads(2)
     found = []
 
     def run(first, last):
         found.append((first, last))
 
-    loops.in_parts(run, 10, 1)
-    child = multiprocessing.get_context("fork").Process(target=loops.in_parts, args=(run, 10, 1))
+    dispatch.in_parts(run, 10, 1)
+    child = multiprocessing.get_context("fork").Process(target=dispatch.in_parts, args=(run, 10, 1))
     child.start()
     child.join(60)
     assert child.exitcode == 0
@@ -135,7 +135,7 @@ def test_a_forked_process_has_threads_of_its_own(monkeypatch):
 def test_coefficients_are_those_of_the_plain_version_to_the_last_bit():
     vertices = torch.randn(2, 2**5, 3)
     table, turned = np.empty((2, 3, 8, 4), np.float32), np.empty((2, 3, 4, 8), np.float32)
-    interpolation_loops.transform(vertices.clone().numpy(), table, turned)
+    transform(vertices.clone().numpy(), table, turned)
     expected = coefficients(vertices).view(2, 3, 8, 4).numpy()
     np.testing.assert_array_equal(table, expected)
     np.testing.assert_array_equal(turned, expected.swapaxes(2, 3))
@@ -143,7 +143,7 @@ def test_coefficients_are_those_of_the_plain_version_to_the_last_bit():
 
 def test_what_they_do_not_take_is_left_to_the_plain_version(monkeypatch):
     calls = []
-    monkeypatch.setattr(model_loops, "scores", lambda *_: calls.append(1))
+    monkeypatch.setattr(lattices, "scores_compiled", lambda *_: calls.append(1))
     module, state, rows = drawn(3, 1, 4)
     half = {name: values.bfloat16() for name, values in state.items()}
     assert module.stacked(state, rows.requires_grad_()).requires_grad
@@ -151,8 +151,8 @@ def test_what_they_do_not_take_is_left_to_the_plain_version(monkeypatch):
     high = Lattices([Numeric((0.0, 1.0))] * 13, [range(13)])
     assert high(torch.rand(2, 13)).shape == (2,)
     assert not calls
-    assert not loops.take(rows, rows.float())
-    assert not loops.take(torch.zeros(1, device="meta"))
+    assert not dispatch.by_numba(rows, rows.float())
+    assert not dispatch.by_numba(torch.zeros(1, device="meta"))
 
 
 def test_a_second_derivative_is_refused():

@@ -1,19 +1,22 @@
-"""A lattice model as one function of its parameters on a GPU: what `model_loops` is on a CPU.
+"""A lattice model as one function of its parameters on a GPU: what `lattices` is on a CPU.
 
 There are three kernels forward and three back, and a sum or two of what they find in parts.
 """
 
 from __future__ import annotations
 
+from subprocess import CalledProcessError
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ratebound.learners.lattices.calibrators_triton import inputs_of, values_gradient
-from ratebound.learners.lattices.interpolation_triton import coefficients, totals, vertices_gradient
-from ratebound.learners.lattices.model_loops import Fixed
+from ratebound.kernels.calibrators import Fixed
+from ratebound.kernels.calibrators_triton import inputs_of, values_gradient
+from ratebound.kernels.interpolation_triton import coefficients, totals, vertices_gradient
 
 
 def scores(
@@ -48,3 +51,17 @@ class _Scores(torch.autograd.Function):
         by_vertices = vertices_gradient(inputs, gradient, ctx.fixed.subsets)
         by_values = values_gradient(rows, found, gradient, numbers, categories, ctx.fixed, ctx.most)
         return *by_values, by_vertices, None, None, None, None
+
+
+def try_one() -> bool:
+    """Whether Triton can compile a kernel on this machine and launch it on its GPU."""
+    try:
+        _nothing[(1,)](torch.empty(1, device="cuda"))
+    except (RuntimeError, OSError, CalledProcessError):  # no C compiler, no Python.h, too old a device
+        return False
+    return True
+
+
+@triton.jit
+def _nothing(place):
+    tl.store(place, 0.0)
