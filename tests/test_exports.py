@@ -152,6 +152,8 @@ def test_the_rooms_are_attributes_as_if_they_were_imported():
         ("recal", ", did you mean 'recall'?"),
         ("RateConstrainedClasifier", "Classifier'?"),
         ("xyzzy", "'"),
+        ("selection_rate", ": selection_rate is written positive_rate() here"),
+        ("EqualizedOdds", ": EqualizedOdds is written equal_odds(sex, slack=0.05) here"),
     ],
 )
 def test_a_misspelled_name_says_what_was_probably_meant(name, meant):

@@ -102,9 +102,9 @@ def __getattr__(name: str) -> object:
             return import_module("ratebound.rates.goals" if name == "goals" else f"ratebound.{name}")
     meant = ""
     if not name.startswith("_"):
-        from ratebound.base.spelling import nearest
+        from ratebound.rates.spellings import meant as _meant
 
-        meant = nearest(name, __all__).rstrip(".")
+        meant = _meant(name, __all__).rstrip(".")
     # With its name, but without this module: or Python would add a suggestion of its own.
     raise AttributeError(f"module 'ratebound' has no attribute {name!r}{meant}", name=name)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
@@ -38,11 +39,12 @@ SLIPS = [
     ({"player": None}, "player must be one of"),
     ({"player": rb.SwapRegret}, "player must be one of"),
     ({"training": 20}, r"training takes rb.Training\(...\), got 20"),
-    ({"known": "sex"}, "known takes a list of columns"),
-    ({"known": 5}, "known takes a list of columns"),
+    ({"known": 5}, "known takes columns"),
+    ({"known": "sexx"}, "known: .* there is no column 'sexx'"),
     ({"features": "age"}, "features takes a list of columns"),
     ({"constraints": "recall() >= 95"}, "did you mean"),
     ({"constraints": None}, "subject_to takes constraints"),
+    ({"constraints": [rb.recall() == 0.9]}, "got False; == and != only say"),
 ]
 
 
@@ -83,6 +85,50 @@ def test_models(model):
         rb.RateConstrainedClassifier(model=model).fit(X, Y)
 
 
+def test_a_model_that_is_nearly_known():
+    with pytest.raises(ValueError, match="got 'lightgmb', did you mean 'lightgbm'"):
+        rb.RateConstrainedClassifier(model="lightgmb").fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [LogisticRegression, rb.Linear])
+def test_a_class_is_not_a_model(model):
+    with pytest.raises(
+        TypeError, match=rf"model takes an instance, {model.__name__}\(\), got the class"
+    ):
+        rb.RateConstrainedClassifier(model=model).fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", [rb.Oracle, rb.Boosted])
+def test_a_learner_takes_no_class(learner):
+    with pytest.raises(TypeError, match=r"takes an instance, LogisticRegression\(\), got the class"):
+        learner(LogisticRegression)
+
+
+@pytest.mark.parametrize("given", [Y, list(Y), np.c_[Y]])
+def test_groups_are_columns(given):
+    wrong = r"sensitive_features= is not an argument: give the columns .* as columns="
+    promise = "recall() >= 0.1"
+    with pytest.raises(TypeError, match=wrong):
+        rb.RateConstrainedClassifier(promise).fit(X, Y, sensitive_features=given)
+    short = rb.Training(epochs=2)
+    model = rb.RateConstrainedClassifier(promise, training=short, random_state=0).fit(X, Y)
+    with pytest.raises(TypeError, match=wrong):
+        model.audit(X, Y, sensitive_features=given)
+
+
+def test_known_may_be_one_column():
+    people = {"sex": ["F", "M"] * 30}
+    promise = 'positive_rate(sex == "F") <= 0.3'
+    fits = [
+        rb.RateConstrainedClassifier(
+            promise, known=known, training=rb.Training(epochs=2), random_state=0
+        ).fit(X, Y, columns=people)
+        for known in ("sex", ["sex"])
+    ]
+    assert fits[0].solution_.decider.known == {"sex": ("F", "M")}
+    assert (fits[0].predict(X, columns=people) == fits[1].predict(X, columns=people)).all()
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -116,7 +162,7 @@ def test_columns_may_be_a_table_beside_a_table():
         ({"splits": math.nan}, f"splits {WHOLE}"),
         ({"share": 1.0}, "share takes a number that is above 0 and below 1"),
         ({"share": "a"}, "share takes a number"),
-        ({"known": None}, "known takes a list of columns"),
+        ({"known": None}, "known takes columns"),
     ],
 )
 def test_plans(options, words):

@@ -159,14 +159,16 @@ WRONG_OTHERS = {
 def test_what_is_no_population(kind):
     given, error, words = WRONG_OTHERS[kind]
     with pytest.raises(error, match=words):
-        other_populations({"pool": given}, ("N", "Y"))
+        other_populations({"pool": given}, ("N", "Y"), rb.Problem("error_rate()"))
 
 
 def test_a_population_that_nobody_speaks_of_is_a_slip():
     people = pd.DataFrame(TABLE)
-    with pytest.raises(TypeError, match=r"sample_weights= is no argument.*mean 'sample_weight'"):
+    with pytest.raises(TypeError, match=r"sample_weights= is not an argument.*mean 'sample_weight'"):
         classifier().fit(people, LABELS, sample_weights=np.ones(N))
-    with pytest.raises(TypeError, match=r'pol= is no argument.*A constraint speaks of one by on="pol"'):
+    with pytest.raises(
+        TypeError, match=r'pol= is not an argument.*A constraint speaks of one by on="pol"'
+    ):
         classifier().fit(people, LABELS, pol=people)
 
 

@@ -214,7 +214,7 @@ def test_lists_of_promises_that_hold_themselves():
         (lambda: rb.statistical_parity(groups=5, slack=0.1), "groups takes subsets"),
         (lambda: rb.statistical_parity({"a": (1, 2)}, ratio="x"), "ratio takes a number"),
         (lambda: rb.thresholds(rb.Problem("error_rate()"), X[:, 0], rb.Population(X, Y), known=None),
-         "known takes a list of columns"),
+         "known takes columns"),
         (lambda: rb.thresholds(rb.Problem("error_rate()"), X[:, 0], rb.Population(X, Y), known=[5]),
          "known: .*there is no column 5"),
         (lambda: rb.load("model", trusted="sklearn.tree.Tree"), r"trusted=\['sklearn.tree.Tree'\]"),

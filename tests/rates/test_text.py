@@ -1,11 +1,14 @@
 """What the language can build, `parse` reads back as printed; all else it refuses, and runs nothing."""
 
+import numpy as np
 import pytest
+import sklearn.metrics
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.spellings import SYNONYMS
 from ratebound.rates.subsets import value_text
 from ratebound.rates.text import parse_objective
 
@@ -285,23 +288,29 @@ REFUSED = {  # text: what its error says
     "recall() >= (x := 0.9)": "expected a number, a rate",
     "0.1 <= recall() <= 0.9 <= accuracy()": "between two bounds",
     "0.1 <= recall() >= 0.9": "between two bounds",
-    "0.1 <= recall() < 0.9": "<= or >=",
+    "0.1 <= recall() < 0.9": "no strict bounds: write <= instead of <",
+    "recall() > 0.8": "no strict bounds: write >= instead of >",
+    "recall() = 0.8": "for equality give a range",
+    "recall() == 0.8": "for equality give a range",
+    "selection_rate() >= 0.8": r"no such rate: selection_rate is written positive_rate\(\) here",
+    "TPR(sex == 'F') >= 0.8": r"TPR is written recall\(\) here",
+    "demografic_parity(sex)": "no such goal: .* is written statistical_parity",
     "0.9 <= recall() <= 0.1": "0.9 is above 0.1",
     "precision() <= 0.5 <= recall()": "compare it with a number",
     "0.1 <= roc_auc() <= 0.9": "from below only",
     "abs(recall())": "a constraint compares rates",
     "abs() <= 0.1": "no such rate",
     "abs(recall()) >= 0.1": "from above only",
-    "abs(recall()) < 0.1": "<= or >=",
+    "abs(recall()) < 0.1": "write <= instead of <",
     "abs(recall()) <= -0.1": "0.1 is above -0.1",
     "abs(precision()) <= 0.1": "compare it with a number",
     "abs(abs(recall())) <= 0.1": "compare it with a number",
     "2 * abs(recall()) <= 0.1": r"compare it with a number: abs\(recall\(\)\) <= 0.05",
     "0 <= abs(recall()) <= 0.1": "from above only",
     "recall() >= abs(accuracy())": "compare it with a number",
-    "recall() < 0.9": "<= or >=",
-    "recall() > 0.9": "<= or >=",
-    "recall() == 0.9": "some slack",
+    "recall() < 0.9": "write <= instead of <",
+    "recall() > 0.9": "write >= instead of >",
+    "recall() == 0.9": "for equality give a range",
     "recall() != 0.9": "<= or >=",
     "recall() in (0.9,)": "<= or >=",
     "recall() is 0.9": "<= or >=",
@@ -571,3 +580,24 @@ def test_nothing_is_ever_run(place, tmp_path):
     with pytest.raises(ValueError, match="cannot read"):
         rb.parse(place.format(f'__import__("pathlib").Path("{target}").touch()'))
     assert not target.exists()
+
+
+def test_what_stands_for_a_synonym_can_be_written():
+    for ours in set(SYNONYMS.values()):
+        try:
+            rb.parse(ours)
+        except ValueError:
+            parse_objective(ours)
+
+
+@pytest.mark.parametrize("name", ["recall_score", "precision_score", "accuracy_score", "zero_one_loss",
+                                  "balanced_accuracy_score", "f1_score", "jaccard_score"])  # fmt: skip
+def test_a_synonym_has_the_value_that_scikit_learn_gives_it(name):
+    rng = np.random.default_rng(0)
+    labels, decided = rng.random((2, 200)) < 0.4
+    value = getattr(sklearn.metrics, name)(labels, decided)
+    ours = SYNONYMS[name.replace("_", "")]
+    bounds = [f"{ours} >= {value + off!r}" for off in (-1e-6, 1e-6)]
+    compiled = rb.compile(rb.Problem("error_rate()", bounds), rb.Population(None, labels))
+    below, above = compiled.evaluate(np.where(decided, 1.0, -1.0))[1]
+    assert below < 0 < above

@@ -379,9 +379,11 @@ def test_columns_that_cannot_be_known(known, words):
         rb.thresholds(PLAIN, SCORES, GIVEN, known=known)
 
 
-def test_known_is_a_list():
-    with pytest.raises(TypeError, match=r"known takes a list of columns.*got 'sex'"):
-        rb.thresholds(PLAIN, SCORES, GIVEN, known="sex")
+def test_known_is_a_column_or_several():
+    one, listed = (rb.thresholds(PLAIN, SCORES, GIVEN, known=known) for known in ("sex", ["sex"]))
+    assert one.decider.known == listed.decider.known
+    with pytest.raises(TypeError, match=r"known takes columns, .* got 5"):
+        rb.thresholds(PLAIN, SCORES, GIVEN, known=5)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,18 @@ def check_number(
         raise ValueError(f"{name} takes {wanted}, got {value!r}")
 
 
+def check_made(name: str, value: Any) -> None:
+    """Raise where `value` is a class; an instance of it was meant.
+
+    >>> check_made("model", dict)
+    Traceback (most recent call last):
+    TypeError: model takes an instance, dict(), got the class dict
+    """
+    if isinstance(value, type):
+        called = value.__name__
+        raise TypeError(f"{name} takes an instance, {called}(), got the class {called}")
+
+
 def check_word(name: str, value: Any, words: Collection[str]) -> None:
     """Raise unless `value` is one of `words`.
 

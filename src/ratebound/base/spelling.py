@@ -18,12 +18,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return "." if close is None else f", did you mean {close!r}?"
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known name closest to `word`, if any is close.
+def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name closest to `word`, if any is as much `alike` as that; 1 is the same.
 
     >>> closest("Incme", ["age", "income"])
     'income'
     """
     folded = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1)
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=alike)
     return folded[close[0]] if close else None

@@ -31,6 +31,10 @@ from ratebound.tables.features import Features
 from ratebound.tables.fitting import fit_encoding, fit_to_pieces
 
 FEW = 20  # classes that may have any number of rows; and that an error lists
+# What other libraries call the columns that promises are about.
+GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "sensitive_attribute",
+          "sensitive", "protected_attributes", "protected_attribute", "protected", "prot_attr", "groups",
+          "group", "demographics", "a"}  # fmt: skip
 EACH = 10  # rows that more of them have on average, or they are numbers
 
 
@@ -181,12 +185,16 @@ def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     return places
 
 
-def other_populations(others: Mapping[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
+def other_populations(
+    others: Mapping[str, Any], classes: tuple[Any, ...], problem: Problem
+) -> dict[str, Any]:
     """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
 
-    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"))
+    >>> asked = Problem("error_rate()", ['positive_rate(on="pool") <= 0.2'])
+    >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"), asked)
     {'pool': Population(3 rows, no labels, columns )}
     """
+    _check_groups(others, problem)
     found = {}
     for name, given in others.items():
         try:
@@ -198,14 +206,32 @@ def other_populations(others: Mapping[str, Any], classes: tuple[Any, ...]) -> di
 
 def check_spoken_of(others: Iterable[str], problem: Problem) -> None:
     """Raise where a problem does not speak of a population: then its name is a slip."""
-    spoken_of = {rate.on for rate in problem.rates if rate.on is not None}
-    for name in others:
-        if name not in spoken_of:
-            meant = nearest(name, [*spoken_of, "sample_weight", "columns"])
+    _check_groups(others, problem)
+    for name in _unspoken_of(others, problem):
+        meant = nearest(name, [*_spoken_of(problem), "sample_weight", "columns"])
+        raise TypeError(
+            f"{name}= is not an argument, and no constraint speaks of such a population{meant} A "
+            f'constraint speaks of one by on="{name}"'
+        )
+
+
+def _check_groups(others: Iterable[str], problem: Problem) -> None:
+    """Raise where groups are given as other libraries take them, and not as columns."""
+    for name in _unspoken_of(others, problem):
+        if name.lower() in GROUPS:
             raise TypeError(
-                f"{name}= is no argument, and no constraint speaks of such a population{meant} A "
-                f'constraint speaks of one by on="{name}"'
+                f"{name}= is not an argument: give the columns that constraints use as columns=, as in "
+                "columns={'sex': sex}, and name them in constraints, as in "
+                "equal_opportunity(sex, slack=0.05)"
             )
+
+
+def _spoken_of(problem: Problem) -> set[str]:
+    return {rate.on for rate in problem.rates if rate.on is not None}
+
+
+def _unspoken_of(others: Iterable[str], problem: Problem) -> list[str]:
+    return [name for name in others if name not in _spoken_of(problem)]
 
 
 def _population(given: Any, classes: tuple[Any, ...]) -> Population:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from ratebound.base.checks import check_number, check_whole, check_word
+from ratebound.base.checks import check_made, check_number, check_whole, check_word
 from ratebound.base.parameters import Adjustable
+from ratebound.base.spelling import nearest
 from ratebound.game.learner import Learner
 from ratebound.game.opponents import PLAYERS, opponent
 from ratebound.game.players import Player
@@ -116,16 +117,17 @@ def as_learner(model: Any) -> Learner:
         return model
     if isinstance(model, str) and model in MODELS:
         return MODELS[model]()
+    if isinstance(model, type) and (issubclass(model, Learner) or hasattr(model, "fit")):
+        check_made("model", model)
     if all(hasattr(model, name) for name in ("fit", "predict", "get_params")):
         families = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
         return Oracle(model) if families.isdisjoint(BOOSTING) else Boosted(model)
-    if isinstance(model, type) and issubclass(model, Learner):
-        raise ValueError(f"model takes a learner, not its class: {model.__name__}(...)")
     if callable(model) and not hasattr(model, "fit"):
         return Torch(model, learning_rate=SEVERAL)
+    slip = nearest(model, MODELS).rstrip(".") if isinstance(model, str) else ""
     raise ValueError(
         f"model must be {', '.join(map(repr, MODELS))}, a scikit-learn classifier, a torch module, "
-        f"a function that makes one, or a learner such as rb.Linear(), got {model!r}"
+        f"a function that makes one, or a learner such as rb.Linear(), got {model!r}{slip}"
     )
 
 

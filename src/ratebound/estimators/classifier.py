@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -38,7 +38,7 @@ from ratebound.problem.frames import unmasked
 from ratebound.problem.population import Population
 from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate
-from ratebound.solution.known_groups import known_groups
+from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.making import course_of
 from ratebound.solution.mixture import Mixture, member
 from ratebound.tables.features import Features, as_features
@@ -91,7 +91,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Columns of a table that the model may see; all by default. Constraints may use others.
         ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is
         done with each column. Missing values are filled and flagged for models that take none.
-    known : list of str, default=None
+    known : str or list of str, default=None
         Columns that may be used to decide, besides the model's score. Each combination of their values
         gets its own thresholds. `predict` needs these columns, in `X` or in `columns`. None by default:
         whether a group may be looked at is yours to say, and often the law's.
@@ -188,7 +188,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         player: Any = "auto",
         solution: Any = "shrink",
         features: Features | Sequence[str] | None = None,
-        known: Sequence[str] | None = None,
+        known: str | Sequence[str] | None = None,
         positive_label: Any = None,
         confidence: float | None = None,
         certify: float | None = None,
@@ -251,19 +251,20 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             makes no sense. Promises that cannot be kept are no error.
         """
         learner, solve, training = self._checked_parameters()
+        known = None if self.known is None else known_names(self.known)
         first, classes = given_rows(self, X, y, columns, sample_weight)
         seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
         problem = asked_for(self.objective, self.constraints)
-        people = {FIRST: first, **other_populations(others, classes)}
         check_spoken_of(others, problem)
+        people = {FIRST: first, **other_populations(others, classes, problem)}
         check_on_disk(self.model, learner, people)
         problem, fitting, aside = set_aside(self, problem, people, seed)
         encoding = encoding_for(fitting[FIRST], learner, self.features)
-        spoken_of = (*problem.columns, *(self.known or ()))
+        spoken_of = (*problem.columns, *(known or ()))
         everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
-        if self.known is not None and not everyone.elsewhere:
-            known_groups(self.known, everyone)  # so that errors are raised before training
+        if known is not None and not everyone.elsewhere:
+            known_groups(known, everyone)  # so that errors are raised before training
         learner = learner.prepared(encoding.names, encoding.codes, everyone.sizes[FIRST])
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
@@ -272,7 +273,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             learner=learner,
             pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
             solve=solve,
-            known=self.known,
+            known=known,
             confidence=confidence,
             certify=self.certify,
             training=training,
@@ -315,8 +316,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The objects that the parameters name, checked before anything is read or trained."""
         learner, solve = as_learner(self.model), as_solution(self.solution)
         as_features(self.features)
-        if isinstance(self.known, str) or not isinstance(self.known or (), Iterable):
-            raise TypeError(f"known takes a list of columns, as in ['sex'], got {self.known!r}")
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
         if self.certify is not None:

@@ -34,6 +34,7 @@ from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
+from ratebound.solution.known_groups import known_names
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
 from ratebound.solution.thresholds import thresholds_on
@@ -46,7 +47,7 @@ def explain(
     problem: Problem,
     population: Population,
     *,
-    known: Sequence[str] = (),
+    known: str | Sequence[str] = (),
     model: Any = "linear",
     features: Features | Sequence[str] | None = None,
     seed: int = 0,
@@ -66,7 +67,7 @@ def explain(
         The objective and the promises.
     population : Population
         The rows; features and labels may be missing.
-    known : list of str, default=()
+    known : str or list of str, default=()
         Columns that may be used to decide. By default none: one threshold for everyone.
     model : str, learner, estimator or module, default="linear"
         What `RateConstrainedClassifier` takes; the default is the fastest.
@@ -99,6 +100,7 @@ def explain(
         raise ValueError("the problem promises nothing, so there is nothing to explain")
     check_in_memory("explain", {FIRST: population, **others})
     compiled = compile(problem, population, **others)
+    known = known_names(known)
     for name in known:
         compiled.first.column(name)  # a slip is an error, not a price that cannot be told
     everything, parts = AnyClassifier.on(compiled), compiled.parts
@@ -113,7 +115,7 @@ def explain(
     if bound is not None:
         reached, why_not = _by_thresholds(compiled, plain, known)
         own = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
-        price = TotalPrice(bound.objective, bound.free, own, tuple(known), reached, why_not)
+        price = TotalPrice(bound.objective, bound.free, own, known, reached, why_not)
     return Explanation(
         problem=compiled.problem,
         rows={name: len(people) for name, people in compiled.populations.items()},

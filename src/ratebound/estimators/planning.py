@@ -31,7 +31,7 @@ from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.named import error_rate
 from ratebound.rates.rate import FIRST
 from ratebound.solution.determinize import evaluate
-from ratebound.solution.known_groups import known_groups
+from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import thresholds_on
 from ratebound.tables.features import Features
@@ -166,7 +166,7 @@ def plan(
     problem: Problem,
     population: Population,
     *,
-    known: Sequence[str] = (),
+    known: str | Sequence[str] = (),
     model: Any = "linear",
     features: Features | Sequence[str] | None = None,
     splits: int = 3,
@@ -187,7 +187,7 @@ def plan(
         The objective and the promises.
     population : Population
         Rows with features and labels, in memory.
-    known : list of str, default=()
+    known : str or list of str, default=()
         Columns that may be used to decide. Without any there is one threshold for everyone.
     model : str, learner, estimator or module, default="linear"
         What `RateConstrainedClassifier` takes; the default is the fastest.
@@ -241,6 +241,7 @@ def plan(
         raise ValueError("to plan is to train: the population needs features X and labels y")
     check_in_memory("plan", {FIRST: population, **others})
     everyone = compile(problem, population, **others)
+    known = known_names(known)
     known_groups(known, everyone)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     with bar(splits * len(WHAT), "model", progress) as shown:
@@ -257,9 +258,7 @@ def plan(
         for name, found in ((name, np.array(values)) for name, values in measured.items())
     }
     recommended = _recommended(list(options.values())).name
-    return Plan(
-        everyone.problem, tuple(known), options, recommended, _reason(options, recommended, known)
-    )
+    return Plan(everyone.problem, known, options, recommended, _reason(options, recommended, known))
 
 
 def _policies(

@@ -128,7 +128,9 @@ class Policy(Mixture):
         from ratebound.auditing.auditing import audit  # deciding needs none of it
 
         people = self._people(X, y, columns, sample_weight)
-        return audit(self.problem.asked, self, people, **other_populations(others, self.classes))
+        return audit(
+            self.problem.asked, self, people, **other_populations(others, self.classes, self.problem)
+        )
 
     def certify(
         self,
@@ -175,7 +177,7 @@ class Policy(Mixture):
             people,
             confidence=confidence,
             in_expectation=in_expectation,
-            **other_populations(others, self.classes),
+            **other_populations(others, self.classes, self.problem),
         )
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ratebound.base.checks import check_made
+from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
@@ -68,6 +70,7 @@ class Boosted(Learner):
     multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)
 
     def __post_init__(self) -> None:
+        check_made("rb.Boosted", self.model)
         self._recipe  # noqa: B018  # raises at once where it cannot be played
 
     @property
@@ -264,9 +267,9 @@ def _library_of(model: Any) -> str:
     for name in LIBRARIES:
         if name in found:
             return name
-    names = ", ".join(map(repr, LIBRARIES))
+    names, slip = ", ".join(map(repr, LIBRARIES)), nearest(str(model), LIBRARIES).rstrip(".")
     raise ValueError(
-        f"Boosted takes an LGBMClassifier, an XGBClassifier, or one of {names}; got {model!r}"
+        f"Boosted takes an LGBMClassifier, an XGBClassifier, or one of {names}; got {model!r}{slip}"
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ratebound.base.checks import check_number
+from ratebound.base.checks import check_made, check_number
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.game.learner import Answering, Learner, Rows, Style
@@ -77,7 +77,8 @@ class Oracle(Learner):
     fit: ClassVar[Any] = Answering
 
     def __post_init__(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+        check_made("rb.Oracle", self.estimator)
+        if not hasattr(self.estimator, "fit"):
             raise TypeError(f"an oracle takes an estimator to clone and fit, got {self.estimator!r}")
         check_number("tolerance", self.tolerance, least=0)
 

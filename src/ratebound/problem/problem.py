@@ -343,4 +343,7 @@ def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
         for promise in promises:
             yield from _flatten(promise)
     else:
-        raise TypeError(f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}")
+        compared = "; == and != only say whether two rates are the same" * isinstance(promises, bool)
+        raise TypeError(
+            f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}{compared}"
+        )

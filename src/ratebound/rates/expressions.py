@@ -43,10 +43,10 @@ class Metric(Said, ABC):
         return Constraint(self, ">=", self._bound(other))
 
     def __lt__(self, other: object) -> NoReturn:
-        _refuse_strict("<=")
+        refuse_strict("<=")
 
     def __gt__(self, other: object) -> NoReturn:
-        _refuse_strict(">=")
+        refuse_strict(">=")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -400,7 +400,7 @@ def as_expression(value: Any, role: str) -> Expression:
     return Expression((), as_number(value, role))
 
 
-def _refuse_strict(instead: str) -> NoReturn:
+def refuse_strict(instead: str) -> NoReturn:
     raise TypeError(f"rates take no strict bounds: write {instead} instead of {instead[0]}")
 
 

@@ -9,11 +9,51 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
 
+from ratebound.base.spelling import closest, nearest
 from ratebound.rates.subsets import WORDS, column_text, value_text
 
+# What other libraries and papers call a rate or a goal, by what is written here. Case and underscores do
+# not matter, so that DemographicParity is found too.
+_CALLED = {
+    "positive_rate()": "selection_rate acceptance_rate approval_rate predicted_positive_rate yes_rate",
+    "negative_rate()": "rejection_rate denial_rate predicted_negative_rate no_rate",
+    "recall()": "sensitivity tpr hit_rate detection_rate recall_score",
+    "true_negative_rate()": "specificity tnr selectivity",
+    "false_positive_rate()": "fpr fall_out false_alarm_rate",
+    "false_negative_rate()": "fnr miss_rate",
+    "precision()": "ppv positive_predictive_value precision_score",
+    "negative_predictive_value()": "npv",
+    "false_discovery_rate()": "fdr",
+    "accuracy()": "accuracy_score",
+    "error_rate()": "error misclassification_rate zero_one_loss",
+    "0.5 * recall() + 0.5 * true_negative_rate()": "balanced_accuracy balanced_accuracy_score",
+    "0.5 * false_negative_rate() + 0.5 * false_positive_rate()": "balanced_error_rate ber",
+    "recall() - false_positive_rate()": "youden youden_j youden_index informedness",
+    "prevalence()": "base_rate",
+    "f_score()": "f1 f1_score f_measure dice",
+    "f_score(beta=2)": "f_beta f_beta_score f2 f2_score",
+    "jaccard()": "iou jaccard_score jaccard_index threat_score critical_success_index",
+    "g_mean()": "geometric_mean",
+    "roc_auc()": "auc auroc roc_auc_score",
+    "statistical_parity(sex, slack=0.05)": "demographic_parity demographic_parity_difference "
+    "statistical_parity_difference group_fairness",
+    "statistical_parity(sex, ratio=0.8)": "disparate_impact disparate_impact_ratio "
+    "demographic_parity_ratio four_fifths_rule",
+    "equal_opportunity(sex, slack=0.05)": "true_positive_rate_parity tpr_parity recall_parity "
+    "equal_opportunity_difference equality_of_opportunity equalized_opportunity",
+    "equal_odds(sex, slack=0.05)": "equalized_odds equalised_odds equalized_odds_difference "
+    "average_odds_difference",
+    "equal_accuracy(sex, slack=0.05)": "error_rate_parity accuracy_parity overall_accuracy_equality",
+    "minimum_accuracy(sex, at_least=0.8)": "bounded_group_loss",
+    'abs(false_positive_rate(sex == "Female") - false_positive_rate()) <= 0.05': "predictive_equality "
+    "false_positive_rate_parity fpr_parity",
+    'precision(sex == "Female") >= 0.95 * precision(sex == "Male")': "predictive_parity",
+}
+SYNONYMS = {word.replace("_", ""): ours for ours, words in _CALLED.items() for word in words.split()}
 _QUOTED = r""""(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""  # to the end where a quote is not closed
 _CURLY = r'[“”„](?P<double>[^“”„"]*)[“”]|[‘’‚](?P<single>[^‘’‚]*)[‘’]'
 _SPELLING = re.compile(
@@ -26,11 +66,28 @@ _SIGNS = {
     "=>": ">=", "=<": "<=", "≥": ">=", "≤": "<=", "≠": "!=", "−": "-", "×": "*",
     "&": " and ", "&&": " and ", "|": " or ", "||": " or ", "~": " not ",
 }  # fmt: skip
+TWO_SIDED = "rates are bounded with <= or >=; for equality give a range, as in 0.79 <= recall() <= 0.81"
 _KEYWORD = re.compile(rf"{_QUOTED}|(?<![=!<>])(?P<equals>\s*=\s*)(?!=)")
 # What stands between a bracket, a comma or a connective and a comparison or the end of an argument.
 _OPERAND = re.compile(
     r"(?:[(,&|~]|\band\b|\bor\b|\bnot\b)\s*([^(),&|~<>=!≤≥≠\"']+?)\s*(?:[,)&|<>=!≤≥≠]|\bin\b)", re.I
 )
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a rate or a goal that is not known: what is probably meant.
+
+    >>> meant("sensitivity", ["recall"])
+    ': sensitivity is written recall() here.'
+    >>> meant("recal", ["recall"])
+    ", did you mean 'recall'?"
+    """
+    known = list(known)
+    if closest(name, known, alike=0.9) is None:
+        word = closest(name.replace("_", ""), SYNONYMS, alike=0.9)
+        if word is not None:
+            return f": {name} is written {SYNONYMS[word]} here."
+    return nearest(name, known)
 
 
 def respelled(text: str) -> str:
@@ -95,7 +152,10 @@ def hint(text: str, reason: str) -> str:
     >>> hint("recall(hours per week > 40) >= 0.9", "invalid syntax")
     'the column "hours per week" is written column("hours per week")'
     """
-    for operand in _OPERAND.findall(re.sub(f"{_QUOTED}|{_CURLY}", '""', text)):
+    bare = re.sub(f"{_QUOTED}|{_CURLY}", '""', text)
+    if re.search(r"\)\s*=(?!=)", bare):
+        return TWO_SIDED
+    for operand in _OPERAND.findall(bare):
         written = column_text(operand)
         if written != operand and re.search(r"[^\W\d]", operand):
             return f"the column {value_text(operand)} is written {written}"

@@ -11,10 +11,9 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
-from ratebound.base.spelling import nearest
 from ratebound.rates import beyond_sums
 from ratebound.rates.beyond_sums import CURVES, EXTREMES
-from ratebound.rates.expressions import Constraint, Expression, Metric, as_expression
+from ratebound.rates.expressions import Constraint, Expression, Metric, as_expression, refuse_strict
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import say
@@ -22,7 +21,7 @@ from ratebound.rates.numbers import as_number
 from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
 from ratebound.rates.rate import OPTIONS
-from ratebound.rates.spellings import hint, respelled, tree_of
+from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
 from ratebound.rates.stating import said
 from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value
 
@@ -135,7 +134,7 @@ class _Reader:
         if name not in GOALS:
             self.fail(
                 node,
-                f"no such goal{nearest(name, [*GOALS, *KINDS])} There are {', '.join(GOALS)}. One of "
+                f"no such goal{meant(name, [*GOALS, *KINDS])} There are {', '.join(GOALS)}. One of "
                 "your own is defined first, by rb.goal",
             )
         groups = [group for argument in node.args for group in self.groups(argument)]
@@ -163,8 +162,11 @@ class _Reader:
         node = self.tree
         if not isinstance(node, ast.Compare):
             self.fail(node, "a constraint compares rates, as in recall() >= 0.9")
-        if not all(isinstance(op, ast.LtE | ast.GtE) for op in node.ops):
-            self.fail(node, "rates are bounded with <= or >=; for equality give both, with some slack")
+        for op in node.ops:
+            if isinstance(op, ast.Lt | ast.Gt):
+                self.guarded(node, refuse_strict, "<=" if isinstance(op, ast.Lt) else ">=")
+            if not isinstance(op, ast.LtE | ast.GtE):
+                self.fail(node, TWO_SIDED)
         if len(node.ops) > 1:
             return self.range(node)
         left, right = self.operand(node.left), self.operand(node.comparators[0])
@@ -227,7 +229,7 @@ class _Reader:
         if name not in (*KINDS, *CURVES):
             self.fail(
                 node,
-                f"no such rate{nearest(name, [*KINDS, *CURVES, *EXTREMES])} There are "
+                f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])} There are "
                 f"{', '.join([*KINDS, *CURVES, *EXTREMES])}. A ratio of your own is defined first, by "
                 "rb.ratio, also before rb.load of a model that keeps it",
             )

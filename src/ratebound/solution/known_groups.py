@@ -30,17 +30,28 @@ def _check_decisions(compiled: Compiled) -> None:
         )
 
 
+def known_names(known: Any) -> tuple[str, ...]:
+    """The columns that a parameter `known` names; a text is one column.
+
+    >>> known_names("sex"), known_names(["sex", "race", "sex"])
+    (('sex',), ('sex', 'race'))
+    """
+    if isinstance(known, str):
+        return (known,)
+    if not isinstance(known, Iterable):
+        raise TypeError(f"known takes columns, as in ['sex'] or [], got {known!r}")
+    return tuple(dict.fromkeys(known))
+
+
 def known_groups(
-    known: Sequence[str], compiled: Compiled
+    known: str | Sequence[str], compiled: Compiled
 ) -> tuple[tuple[str, ...], tuple[tuple[Value | None, ...], ...], Array]:
     """The known columns, the combinations of their values that occur, and which each row has (n,).
 
     Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
     """
     _check_decisions(compiled)
-    if isinstance(known, str) or not isinstance(known, Iterable):
-        raise TypeError(f"known takes a list of columns, as in ['sex'] or [], got {known!r}")
-    names, rows = tuple(dict.fromkeys(known)), len(compiled.cells)
+    names, rows = known_names(known), len(compiled.cells)
     if not names:
         return (), ((),), np.zeros(rows, dtype=int)
     columns = [_column(name, compiled) for name in names]

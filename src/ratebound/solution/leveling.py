@@ -54,7 +54,7 @@ def at_levels(
         The level is the best of those tried for thresholds on these, as in `rb.thresholds`.
     train : Population
         The rows.
-    known : list of str, default=()
+    known : str or list of str, default=()
         Columns that the thresholds may differ by; by default one threshold for everyone.
     **others : Population
         The populations that rates name with ``on=``.

@@ -54,7 +54,7 @@ def thresholds(
     scores: Any,
     train: Population,
     *,
-    known: Sequence[str],
+    known: str | Sequence[str],
     **others: Population,
 ) -> Mixture:
     """The best thresholds for `problem`, one for each combination of the `known` columns.
