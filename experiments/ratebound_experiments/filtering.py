@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratebound.base.drawing import drawing_from
 from ratebound.base.extras import import_torch
 from ratebound.datasets import Splits
 from ratebound.learners.lattice import Lattice
@@ -28,8 +29,7 @@ def add_base(splits: Splits, seed: int, device: str | None) -> None:
     torch = import_torch()
     features = splits.train.features
     learner = Lattice(*SIZE, KEYPOINTS, splits.monotone, learning_rate=RATE, device=device)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawing_from(torch.Generator().manual_seed(seed)):
         fit = TorchFit(learner, learner.network(features), features, settings=1, outputs=1)
         orders = [torch.randperm(len(features)) for _ in range(EPOCHS)]
     target = torch.as_tensor(splits.train.column("label_real").astype(np.float32), device=fit.target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ratebound.base.arrays import exactly
+from ratebound.base.drawing import drawing_from
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
@@ -30,6 +31,8 @@ class TorchScorer(Scorer):
     the rows beside it. So plain chains and lattices are computed in double precision and their scores
     rounded, which hides the order; other modules, which may not know double precision, are given blocks
     of one size, the last one filled up.
+
+    Any number of threads may ask at once: each call scores with a copy of `module` of its own.
     """
 
     kind = "torch"
@@ -48,8 +51,9 @@ class TorchScorer(Scorer):
         torch = import_torch()
         rows, flat = as_tensor(X), as_tensor(parameters)
         score = self._in_blocks if self.in_double is None else self._in_double
+        module = self._copied()
         with torch.no_grad(), exactly(flat):
-            found: Array = torch.stack([score(one, rows) for one in flat]).numpy()
+            found: Array = torch.stack([score(module, one, rows) for one in flat]).numpy()
         return found
 
     def width(self, parameters: Array) -> int | None:
@@ -78,7 +82,8 @@ class TorchScorer(Scorer):
             if inside is None or outside != outputs:
                 raise ValueError(f"its layers give {outside} scores per row, not {outputs}")
             _check_size(size, declared, "what its layers declare")
-            module = build(layers)
+            with drawing_from(import_torch().Generator()):  # what is drawn here is filled in later
+                module = build(layers)
         scorer = cls(module, outputs)
         held = sum(shape.numel() for shape in scorer.shapes.values())
         _check_size(size, held, type(scorer.module).__name__)
@@ -97,17 +102,25 @@ class TorchScorer(Scorer):
             return graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
         return graph("Transpose", rows, perm=[1, 0, 2])
 
-    def _in_double(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+    def _copied(self) -> Any:
+        """A copy of the module for one call: parameters are put in and taken out while it is used.
+
+        Of parameters only the places are copied.
+        """
+        module = self.module if self.in_double is None else self.in_double
+        return copy.deepcopy(module, {id(each): each for each in module.parameters()})
+
+    def _in_double(self, module: Any, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         wide = flat.double()
-        parts = [self._called(self.in_double, wide, part.double()) for part in rows.split(CHUNK)]
+        parts = [self._called(module, wide, part.double()) for part in rows.split(CHUNK)]
         return rounded(import_torch().cat(parts, dim=-1), flat)
 
-    def _in_blocks(self, flat: torch.Tensor, rows: Any) -> torch.Tensor:
+    def _in_blocks(self, module: Any, flat: torch.Tensor, rows: Any) -> torch.Tensor:
         found = []
         for part in rows.split(BLOCK):
             block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
             block[: len(part)] = part
-            found.append(self._called(self.module, flat, block)[..., : len(part)])
+            found.append(self._called(module, flat, block)[..., : len(part)])
         return import_torch().cat(found, dim=-1)
 
     def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

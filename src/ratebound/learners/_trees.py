@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,11 @@ class LightGBM:
     dtype = np.float64  # of its scores
 
     def __init__(self, booster: Any) -> None:
-        self.booster = booster
+        # LightGBM keeps the range of trees of the last question, so threads take turns asking.
+        self.booster, self.asking = booster, Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LightGBM, (self.booster,)  # a lock cannot be copied
 
     @staticmethod
     def library() -> Any:
@@ -147,7 +152,8 @@ class LightGBM:
         Training added them in this order, so a score does not depend on what was asked for before.
         """
         within = {"start_iteration": first, "num_iteration": last - first}
-        leaves = self.booster.predict(rows, pred_leaf=True, **within)
+        with self.asking:
+            leaves = self.booster.predict(rows, pred_leaf=True, **within)
         leaves = leaves.reshape(rows.shape[0], -1).astype(int)
         found = np.atleast_2d(scores).copy()
         for tree, leaf in enumerate(leaves.T, start=first * len(found)):

@@ -6,21 +6,21 @@ import copy
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.checks import check_number
+from ratebound.base.drawing import drawing_from, drawing_nothing, seeded_on
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.settings import checked_rates
-from ratebound.learners._copies import chance, check_alike, check_kinds, set_chance
+from ratebound.learners._copies import check_alike, check_kinds
 from ratebound.learners._descent import Descent
 from ratebound.learners._on_device import OnDevice
 from ratebound.learners._precision import backward_in, check_precision, forward_in
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     import torch
 
     from ratebound.problem.compiled import Compiled
-
-
-SEEDED = Lock()  # PyTorch's random numbers are those of all threads
 
 
 class Network(Stepping):
@@ -101,8 +98,7 @@ class Network(Stepping):
         torch, features = import_torch(), as_dense(rows.features, type(self).__name__)
         self.check_settings(settings)
         outputs = score_count(rows.decisions)
-        with SEEDED, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded_on(self.device, seed), drawing_from(torch.Generator().manual_seed(seed)):
             module = self.network(features, outputs)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"expected a torch.nn.Module, got {type(module).__name__}")
@@ -222,6 +218,8 @@ class TorchFit(Descending):
         self.X: Any = features if stored else as_tensor(features).to(self.target)
         self.rows_there: dict[int, tuple[Rows, Any]] = {}  # of problems, on the device
         self.module = module.to(self.target).train()
+        self.chance = torch.Generator()  # of dropout and the like; a GPU has its own
+        self.checked = False  # that its gradient draws nothing
         trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
         check_kinds(trained)
         self.shapes = {name: p.shape for name, p in trained.items()}
@@ -253,10 +251,20 @@ class TorchFit(Descending):
     @contextmanager
     def randomness(self, seed: int) -> Iterator[None]:
         """A context in which `seed` decides all chance in training, such as dropout."""
-        torch = import_torch()
-        with torch.random.fork_rng(devices=[] if self.gpu is None else [self.gpu]):
-            torch.manual_seed(seed + processes.rank())
+        seed += processes.rank()
+        self.chance.manual_seed(seed)
+        with seeded_on(self.gpu, seed) if self._may_draw else nullcontext():
             yield
+
+    @property
+    def _may_draw(self) -> bool:
+        """Whether training may draw: not that of plain chains and lattices, unless functions do."""
+        own = self.own_optimizer is not None or self.spec.regularizer is not None
+        return own or self.scorer.layers is None
+
+    def _drawing(self) -> AbstractContextManager[Any]:
+        """A context in which what is drawn comes from the seed."""
+        return drawing_from(self.chance) if self._may_draw else nullcontext()
 
     @property
     def recordable(self) -> bool:
@@ -305,7 +313,7 @@ class TorchFit(Descending):
         return self._scores.detach()
 
     def _in_training(self, batch: torch.Tensor) -> torch.Tensor:
-        with forward_in(self.spec.precision, self.target):
+        with self._drawing(), forward_in(self.spec.precision, self.target):
             return self._forward(batch).float()
 
     def _forward(self, batch: torch.Tensor) -> torch.Tensor:
@@ -322,18 +330,23 @@ class TorchFit(Descending):
         torch = import_torch()
         assert self.flat.grad is not None
         self.flat.grad.zero_()
-        with backward_in(self.spec.precision):
+        unsure = self._may_draw and self.gpu is None and not self.checked
+        guard = drawing_nothing() if unsure else nullcontext()
+        with backward_in(self.spec.precision), guard:
             self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
+        self.checked = True
         if processes.count() > 1:
             self.flat.grad.copy_(processes.total(self.flat.grad))
         del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if self.spec.regularizer is not None:
-            self.spec.regularizer(self.module).backward()
+            with self._drawing():
+                self.spec.regularizer(self.module).backward()
         with torch.no_grad():
             if self.spec.l2:
                 self.flat.grad += self.spec.l2 * self.flat
             if self.own_optimizer is not None:
-                self.own_optimizer.step()
+                with self._drawing():
+                    self.own_optimizer.step()
             else:
                 self.descent.step(self.flat, self.flat.grad)
             if self._project is not None:
@@ -342,13 +355,19 @@ class TorchFit(Descending):
     def held(self) -> dict[str, Any] | None:
         if self.own_optimizer is not None:
             return None
-        everyone = processes.gathered(chance(self.gpu))
+        states = [self.chance.get_state()]
+        if self.gpu is not None and self._may_draw:
+            states.append(import_torch().cuda.get_rng_state(self.gpu))
+        everyone = processes.gathered(tuple(state.numpy() for state in states))
         return {"parameters": self.parameters(), "descent": self.descent.held(), "chance": everyone}
 
     def take_up(self, held: dict[str, Any]) -> None:
         self._take_over(held["parameters"])
         self.descent.take_up(held["descent"])
-        set_chance(held["chance"][processes.rank()], self.gpu)
+        torch, states = import_torch(), held["chance"][processes.rank()]
+        self.chance.set_state(torch.from_numpy(states[0]))
+        if len(states) > 1:
+            torch.cuda.set_rng_state(torch.from_numpy(states[1]), self.gpu)
 
     def restore(self, parameters: Array) -> None:
         self._take_over(parameters)
