@@ -26,6 +26,7 @@ SIZES = (5, 10, 30, 100)
 SAMPLES = 500
 Random = np.random.Generator
 # What is measured, its true value, and a sample of n rows: its scores (rows, members), labels and so on.
+# What compares two ratios is a promise already, exactly at its bound.
 Form = tuple[Any, Callable[[int], float], Callable[[Random, int], dict[str, Any]]]
 FORMS: dict[str, Form] = {}
 
@@ -238,6 +239,43 @@ def with_precision(random: Random, scores: Any) -> dict[str, Any]:
     return {"X": scores, "y": random.random(len(yes)) < np.where(yes, 0.8, 0.3)}
 
 
+@form("two precisions of about n yeses each", rb.precision(g=0) >= 0.9 * rb.precision(g=1), 0.0)
+def _(random, n):
+    return with_precisions(random, said(random, np.full(10 * n, 0.2)))
+
+
+@form("two precisions, a mixture of two", rb.precision(g=0) >= 0.9 * rb.precision(g=1), 0.0)
+def _(random, n):
+    return with_precisions(random, said(random, np.full(10 * n, 0.2), members=2, agree=0.5))
+
+
+@form("two precisions, rows weighted 1 or 4", rb.precision(g=0) >= 0.9 * rb.precision(g=1), 0.0)
+def _(random, n):
+    found = with_precisions(random, said(random, np.full(10 * n, 0.2)))
+    return found | {"weights": random.choice([1.0, 4.0], 10 * n)}
+
+
+@form("precision of a group and of everyone", rb.precision(g=0) >= 0.72 / 0.76 * rb.precision(), 0.0)
+def _(random, n):
+    return with_precisions(random, said(random, np.full(10 * n, 0.2)))
+
+
+@form("two F-scores of 4 n rows each", rb.f_score(g=0) >= 0.75 / (7 / 9) * rb.f_score(g=1), 0.0)
+def _(random, n):
+    groups = np.append([0, 1], random.random(8 * n - 2) < 0.5).astype(int)
+    labels = random.random(8 * n) < np.where(groups, 0.5, 0.4)
+    yes = random.random(8 * n) < np.where(labels, np.where(groups, 0.7, 0.75), np.where(groups, 0.1, 1 / 6))
+    return {"X": np.where(yes, 1.0, -1.0)[:, None], "y": labels, "columns": {"g": groups}}
+
+
+def with_precisions(random: Random, scores: Any) -> dict[str, Any]:
+    """Two groups of about as many rows; a yes is right at 0.72 in the first, and at 0.8 in the other."""
+    groups, yes = np.arange(len(scores)) % 2, (scores > 0).any(axis=1)
+    right = np.where(groups, 0.8, 0.72)
+    labels = random.random(len(yes)) < np.where(yes, right, 0.3)
+    return {"X": scores, "y": labels, "columns": {"g": groups}}
+
+
 def ranked(random: Random, n: int, apart: float, members: int = 1) -> dict[str, Any]:
     """n positive rows and 2 n negative ones, their scores normal and so far apart."""
     labels = np.arange(3 * n) < n
@@ -289,7 +327,8 @@ def simulate(name: str, n: int, samples: int, level: float = 0.95) -> tuple[floa
     """How often the interval holds the truth, ends above it, and ends below it."""
     measured, truth, sample = FORMS[name]
     random = np.random.default_rng([n, *name.encode()])
-    problem = rb.Problem(rb.positive_rate(), [measured >= truth(n)])
+    promised = measured if hasattr(measured, "relation") else measured >= truth(n)
+    problem = rb.Problem(rb.positive_rate(), [promised])
     above = below = 0
     for _ in range(samples):
         rows = sample(random, n)

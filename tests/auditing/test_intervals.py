@@ -221,3 +221,64 @@ def test_on_these_rows_and_on_new_ones(count, kept, verdict):
     promise = report.promises[0]
     assert (promise.kept, promise.verdict) == (kept, verdict)
     assert (report.kept, report.certain) == (kept, verdict == "holds")
+
+
+def two_precisions(hits, sizes):
+    """Every row is a yes; so many of them are right among so many of the groups 0, 1, ..."""
+    people = two_groups(hits, sizes)
+    right = np.asarray(people.X)[:, 0] > 0
+    return rb.Population(np.ones((len(right), 1)), right, columns=people.columns)
+
+
+def test_two_precisions_have_the_interval_of_two_recalls():
+    """Given the yeses, a precision is a proportion of them as a recall is of the positive rows."""
+    hits, sizes = [14, 30], [20, 35]
+    precisions = audit(
+        rb.Problem("error_rate()", [rb.precision(g=0) >= rb.precision(g=1)]),
+        mixture([1.0]),
+        two_precisions(hits, sizes),
+    ).promises[0]
+    low, high = miettinen_nurminen(hits, sizes)
+    assert precisions.method == "score"
+    assert (precisions.slack_low, precisions.slack_high) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_a_ratio_that_decisions_are_above_the_line_of_counts_expectations():
+    """The share of positive rows that are a yes, written as a ratio, of a mixture that is in two minds."""
+    n = 60
+    people = rb.Population(np.column_stack([np.ones(n), -np.ones(n)]), np.ones(n, int))
+    recall = rb.true_positives() / (rb.true_positives() + rb.false_negatives())
+    promise = audit(rb.Problem("error_rate()", [recall >= 0.4]), mixture([0.5, 0.5]), people).promises[0]
+    assert promise.value == pytest.approx(0.5)
+    assert promise.slack_low + 0.4 < 0.5 < promise.slack_high + 0.4
+    assert promise.slack_high + 0.4 < 0.7
+
+
+def test_a_ratio_at_its_largest_value_ends_there():
+    """An F-score of 1, times a number whose multiples are rounded."""
+    people = two_groups([4, 9], [8, 9])
+    problem = rb.Problem("error_rate()", [rb.f_score(g=0) >= 0.84 * rb.f_score(g=1)])
+    promise = audit(problem, mixture([1.0]), people).promises[0]
+    assert promise.bound == pytest.approx(0.84)
+    assert promise.slack_low < promise.slack < promise.slack_high
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_weights_that_round_above_one(seed):
+    """Where every yes is right, the weights of the right yeses may add up to 1 + 2e-16 of all."""
+    random = np.random.default_rng(seed)
+    labels = random.random(60) < 0.5
+    scores = np.where(labels & (random.random(60) < 0.6), 1.0, -1.0)[:, None]
+    people = rb.Population(scores, labels, weights=random.random(60))
+    promise = audit(rb.Problem("error_rate()", "precision() >= 0.7"), mixture([1.0]), people).promises[0]
+    assert promise.value == pytest.approx(1.0)
+    assert promise.slack_high == pytest.approx(0.3)
+
+
+def test_two_ratios_of_which_one_has_no_rows_are_not_measured():
+    people = rb.Population([[1.0], [-1.0]], [0, 0])
+    problem = rb.Problem("positive_rate()", "precision() >= negative_rate() / recall()")
+    report = audit(problem, mixture([1.0]), people)
+    assert report.promises[0].verdict == "not measured"
+    assert "no row" in report.promises[0].why
+    assert not report.kept

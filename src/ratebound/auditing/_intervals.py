@@ -52,10 +52,11 @@ class Rows:
 
 
 def proportion(hits: Array, rows: Rows, level: float) -> Interval:
-    """The interval of the share of the rows' weight that lies on `hits` (n,)."""
+    """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1."""
     one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
-    trials = float(equal_decisions(rows, hits.astype(float), first, 0.0 * one, one)[0])
-    return clopper_pearson(float(rows.all @ hits / rows.all.sum()) * trials, trials, level)
+    trials = float(equal_decisions(rows, hits, first, 0.0 * one, one)[0])
+    share = min(float(rows.all @ hits / rows.all.sum()), 1.0)  # sums of weights are rounded
+    return clopper_pearson(share * trials, trials, level)
 
 
 def equal_decisions(rows: Rows, values: Array, stratum: Array, low: Array, high: Array) -> Array:

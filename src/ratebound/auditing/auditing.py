@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -106,7 +107,7 @@ def audit(
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
     people = folded(model, people, (*asked.rates, *problem.rates))
-    compiled, missing = _measurable(problem, people, known)
+    compiled, missing = _measurable(asked, problem, people, known)
     decided = decide(model, compiled.populations)
     objective, found = measured(compiled, decided, level)
     left, places = iter(found), spoken_of(asked, decided)
@@ -115,7 +116,7 @@ def audit(
         objective=objective,
         promises=tuple(
             _told(
-                compared(promise) if isinstance(promise, Parity) else missing.get(promise) or next(left),
+                missing.get(promise) or (compared(promise) if isinstance(promise, Parity) else next(left)),
                 promise,
                 decided,
                 level,
@@ -155,19 +156,30 @@ def _named(population: Population) -> Any:
 
 
 def _measurable(
-    problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
-) -> tuple[Compiled, dict[Constraint, Promise]]:
-    """The problem compiled, without the promises that cannot be measured on these rows; and those."""
-    try:
-        return compile_on(problem, people, called(FIRST)), {}
-    except (NoRows, NoSuchValue):
-        pass
-    missing = {
+    asked: Problem, problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
+) -> tuple[Compiled, dict[Constraint | Parity, Promise]]:
+    """The problem compiled, without the promises that cannot be measured on these rows; and those.
+
+    Comparisons of two ratios are `asked` for and not compiled, so each is tried at some level.
+    """
+    reasons: dict[Constraint | Parity, str] = {}
+    for promise in asked.subject_to:
+        if isinstance(promise, Parity):
+            ends = promise.at(0.5)
+            trained = ends if any(each.keeps == promise for each in known) else []
+            found = unmeasurable(problem.promising(ends), people, trained, called(FIRST))
+            reasons |= {promise: why for why in list(found.values())[:1]}
+    compiled = None
+    with suppress(NoRows, NoSuchValue):
+        compiled = compile_on(problem, people, called(FIRST))
+    if compiled is None:
+        reasons |= unmeasurable(problem, people, known, called(FIRST))
+        others = [promise for promise in problem.constraints if promise not in reasons]
+        compiled = compile_on(problem.promising(others), people, called(FIRST))
+    return compiled, {
         promise: Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
-        for promise, why in unmeasurable(problem, people, known, called(FIRST)).items()
+        for promise, why in reasons.items()
     }
-    others = [promise for promise in problem.constraints if promise not in missing]
-    return compile_on(problem.promising(others), people, called(FIRST)), missing
 
 
 def unmeasurable(
@@ -315,7 +327,9 @@ def _classes(rate: Rate) -> list[tuple[str, Any]]:
     return [(rate.population, rate.subset & label) for label in (Label(), ~Label())]
 
 
-def _unit(constraint: Constraint) -> Unit:
+def _unit(constraint: Constraint | Parity) -> Unit:
+    if isinstance(constraint, Parity):
+        return "ratio"
     if isinstance(constraint.left, Ratio):
         return "rate" if form_of(constraint.left) in ("proportion", "share") else "ratio"
     if any(map(is_cost, constraint.rates)):
