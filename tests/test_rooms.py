@@ -116,8 +116,7 @@ CONCRETE = {
     "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
     "Boosted BoostedFit Oracle OracleFit",
     "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
-    "game/cutting_plane.py": "CuttingPlane",
-    "game/grid.py": "Grid",
+    "game/players_by_fits.py": "CuttingPlane Grid",
 }
 
 

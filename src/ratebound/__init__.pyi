@@ -21,9 +21,7 @@ from ratebound.estimators.planning import Plan as Plan
 from ratebound.estimators.planning import plan as plan
 from ratebound.estimators.policy import Policy as Policy
 from ratebound.estimators.policy import load as load
-from ratebound.game.cutting_plane import CuttingPlane as CuttingPlane
 from ratebound.game.game import Game as Game
-from ratebound.game.grid import Grid as Grid
 from ratebound.game.learner import Answering as Answering
 from ratebound.game.learner import Descending as Descending
 from ratebound.game.learner import Fit as Fit
@@ -34,6 +32,8 @@ from ratebound.game.players import Lagrangian as Lagrangian
 from ratebound.game.players import Multipliers as Multipliers
 from ratebound.game.players import Player as Player
 from ratebound.game.players import SwapRegret as SwapRegret
+from ratebound.game.players_by_fits import CuttingPlane as CuttingPlane
+from ratebound.game.players_by_fits import Grid as Grid
 from ratebound.game.rounds import play as play
 from ratebound.game.rules import Folds as Folds
 from ratebound.game.rules import Keep as Keep

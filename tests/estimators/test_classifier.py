@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
-from ratebound.game.settings import SMALL
+from ratebound.game.learner import SMALL
 
 from ..extras import pd, pl, torch
 

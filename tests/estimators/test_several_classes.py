@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ratebound as rb
-from ratebound.game.settings import SMALL
+from ratebound.game.learner import SMALL
 
 from ..extras import pd
 

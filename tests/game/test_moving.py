@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 import ratebound as rb
+from ratebound.game.candidates import rank
 from ratebound.game.moving import with_moved_thresholds
-from ratebound.game.ranking import rank
 from ratebound.game.trace import beside, judged_on
 from ratebound.problem.compiled import Compiled
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratebound.game.proxies import PROXIES
-from ratebound.game.set_proxies import SET_PROXIES, targets_like
+from ratebound.game.proxies import PROXIES, SET_PROXIES, targets_like
 
 from ..extras import torch
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.game import offsets
+from ratebound.game import candidates as offsets
 from ratebound.solution import thresholds
 from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.thresholds import pool_on

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.game import threshold_program
-from ratebound.game.ranking import rank
+from ratebound.game.candidates import rank
 from ratebound.solution.mixture import mixture as mixed
 from ratebound.tables.fitting import fit_encoding
 

@@ -13,12 +13,11 @@ from ratebound.base.types import Array
 from ratebound.estimators._margins import errors_of
 from ratebound.estimators._sampling import parted_on_disk
 from ratebound.estimators.choices import Training
-from ratebound.game.learner import Learner
+from ratebound.game.learner import SMALL, Learner
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.players import Player
 from ratebound.game.rounds import play
 from ratebound.game.rules import Folds, Keep, Rules, Stop
-from ratebound.game.settings import SMALL
 from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile

@@ -11,8 +11,7 @@ from ratebound.base.checks import check_made, check_number, check_whole, check_w
 from ratebound.base.parameters import Adjustable
 from ratebound.base.spelling import nearest
 from ratebound.game.learner import Learner
-from ratebound.game.opponents import PLAYERS, opponent
-from ratebound.game.players import Player
+from ratebound.game.players import PLAYERS, Player, opponent
 from ratebound.game.proxies import PROXIES
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.lattice import Lattice

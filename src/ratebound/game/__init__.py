@@ -7,11 +7,10 @@ and its scorer are. Each is imported when it is asked for.
 from importlib import import_module
 
 _NAMES = {
-    "cutting_plane": "CuttingPlane",
     "game": "Game",
-    "grid": "Grid",
     "learner": "Answering Descending Fit Growing Learner",
     "players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
+    "players_by_fits": "CuttingPlane Grid",
     "rounds": "play",
     "rules": "Folds Keep Rules Stop",
     "scorer": "Scorer register_scorer",

@@ -16,8 +16,8 @@ import numpy as np
 from ratebound.base.arrays import Array, as_given, as_like, namespace
 from ratebound.base.processes import total
 from ratebound.game._state import Batch, GameState, Look
-from ratebound.game.fold_models import FoldModels, Split, split_of
 from ratebound.game.game import FLATTEST, Game
+from ratebound.game.trace import FoldModels, Split, split_of
 from ratebound.problem.compiled import Compiled
 
 

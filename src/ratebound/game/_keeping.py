@@ -16,11 +16,10 @@ from ratebound.base.arrays import as_numpy, joined_in_numpy, namespace
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game._folding import Folded
-from ratebound.game.fold_models import FoldModels
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import Trace, Values, joined, on_frontier, values_of
+from ratebound.game.trace import FoldModels, Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
 from ratebound.problem.frames import rows_of

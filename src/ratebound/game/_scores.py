@@ -13,8 +13,7 @@ import numpy as np
 
 from ratebound.base.arrays import Array, namespace
 from ratebound.game._places import Places
-from ratebound.game.proxies import PROXIES
-from ratebound.game.set_proxies import SET_PROXIES, Targets, targets_like
+from ratebound.game.proxies import PROXIES, SET_PROXIES, Targets, targets_like
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
 

@@ -1,17 +1,53 @@
-"""What goes into a round of the game, what it shows, and what stays between rounds."""
+"""What goes into a round of the game, what it shows, and what stays between rounds.
+
+Rates are read off batches. The weight of every slice is known, so no estimate ever divides by what a
+batch happened to hold, and a group absent from a batch is no special case.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.processes import total
-from ratebound.game._estimates import RunningMeans
 from ratebound.game._places import Places
 from ratebound.game.players import Multipliers
 from ratebound.problem.compiled import Compiled
+
+Estimate = Literal["running", "unbiased"]
+
+
+@dataclass(frozen=True)
+class RunningMeans:
+    """The mean in each slice over about the last `window` of its rows seen.
+
+    A batch with n rows of a slice moves its mean by n / max(n, window) of the way: the rates of large
+    groups are the batch's own, while those of rare groups gather over many batches.
+    """
+
+    means: Array  # (K, q, S) of q numbers of every row
+    slice_weight: Array  # (S,)
+    window: Array  # (S,) in units of weight
+
+    def seen(self, totals: Array, sizes: Array) -> RunningMeans:
+        """After a batch with these totals (K, q, S) and weights (1, S) in each slice."""
+        larger = namespace(sizes).maximum(sizes, self.window)
+        means = self.means + (totals - sizes * self.means) / larger
+        return RunningMeans(means, self.slice_weight, self.window)
+
+    def totals(self) -> Array:
+        return self.means * self.slice_weight
+
+
+def running_means(means: Array, slice_weight: Array, slice_rows: Array, window: float) -> RunningMeans:
+    """Means starting from exact ones; a window is no longer than its slice."""
+    rows = slice_rows.clip(min=1)
+    tiny = 1e-30  # a slice without rows or weight never moves, and is never divided by
+    return RunningMeans(means, slice_weight, slice_weight / rows * rows.clip(max=window) + tiny)
+
 
 Means = tuple[RunningMeans, ...]  # per block: of each decision from 1 on, or of a proxy of targets
 

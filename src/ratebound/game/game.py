@@ -24,13 +24,11 @@ import numpy as np
 from ratebound.base.arrays import Array, as_given, as_like, example_of, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
-from ratebound.game._bounding import largest_violations
-from ratebound.game._costs import Costs
-from ratebound.game._estimates import RunningMeans, running_means
+from ratebound.game._costs import Costs, largest_violations
 from ratebound.game._places import CellPlaces, Exactly, Places
 from ratebound.game._recording import Rounds
 from ratebound.game._scores import scores_of, weighed
-from ratebound.game._state import Batch, GameState, Look, View, drawn_share
+from ratebound.game._state import Batch, GameState, Look, RunningMeans, View, drawn_share, running_means
 from ratebound.game.players import Multipliers, Player, SwapRegret
 from ratebound.game.rules import Rules
 from ratebound.kernels.swap import adam_direction

@@ -22,11 +22,9 @@ import numpy as np
 
 from ratebound.base.arrays import Array
 from ratebound.base.parameters import Adjustable
-from ratebound.game.cutting_plane import CuttingPlane
-from ratebound.game.opponents import MANY, opponent
-from ratebound.game.players import Player, SwapRegret
+from ratebound.game.players import MANY, Player, SwapRegret, checked_rates, opponent, settings_of
+from ratebound.game.players_by_fits import CuttingPlane
 from ratebound.game.scorer import Scorer
-from ratebound.game.settings import checked_rates, settings_of
 from ratebound.game.trace import Trace, score_pieces, scores_on
 from ratebound.problem.frames import rows_of
 from ratebound.tables.columns import Style as Style
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
 FOLDS = 3  # to judge a learner by that may learn rows by heart
 ANSWERS = 50  # rounds of a learner that answers, each a whole fit
+SMALL = 2000  # rows up to which data is small: all are used in every round, in double precision
 
 
 class Rows(Protocol):

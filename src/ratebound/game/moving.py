@@ -19,11 +19,9 @@ import numpy as np
 
 from ratebound.base.linear_program import best_mixture
 from ratebound.base.types import Array
-from ratebound.game.candidates import Candidates
+from ratebound.game.candidates import Candidates, offsets_of, rank
 from ratebound.game.goal_programs import best_of_thresholds
-from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.ranking import rank
 from ratebound.game.threshold_program import Policy, thresholds_of
 from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled

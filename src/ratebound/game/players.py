@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -27,7 +27,6 @@ from ratebound.base.arrays import Array, as_like, count_to, descending, namespac
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
 from ratebound.game.answers import Answers
-from ratebound.game.settings import checked_rates, settings_of
 from ratebound.kernels.swap import (
     adam_direction,
     adam_factors,
@@ -38,6 +37,7 @@ from ratebound.kernels.swap import (
     worth_compiling,
 )
 
+Rates = float | tuple[float, ...]
 Optimizer = Literal["sgd", "adam"]
 # How `rb.average` weighs iterates: equally ("alike") or by the objective's weight, among those that
 # answered the multipliers; or equally among all fits of an oracle, answers or not ("all fits").
@@ -537,6 +537,26 @@ def _with_objective(violations: Array, weights: Array) -> Array:
     return xp.concatenate([xp.zeros_like(weights[..., :1]), violations], -1)
 
 
+def checked_rates(learning_rate: Any) -> Rates:
+    """`learning_rate` as a number, or a tuple of numbers for several settings.
+
+    >>> checked_rates([0.01, 0.1])
+    (0.01, 0.1)
+    """
+    try:
+        rates = np.asarray(learning_rate, dtype=float)
+    except (TypeError, ValueError):
+        rates = np.array([np.nan])
+    if rates.ndim > 1 or not rates.size or not (np.isfinite(rates) & (rates > 0)).all():
+        raise ValueError(f"a learning rate is a positive number, or several, got {learning_rate!r}")
+    return float(rates) if rates.ndim == 0 else tuple(rates.tolist())
+
+
+def settings_of(learning_rate: Any) -> int:
+    """How many settings a learning rate describes."""
+    return int(np.size(learning_rate))
+
+
 def project_onto_ball(vector: Array, radius: float) -> Array:
     """The nearest point, in Euclidean distance, with entries >= 0 and a sum of at most `radius`.
 
@@ -551,3 +571,46 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
     largest = descending(vector)
     excess = xp.amax((largest.cumsum(-1) - radius) / count_to(vector.shape[-1], vector), -1)
     return xp.where(outside[..., None], (vector - excess[..., None]).clip(min=0), clipped)
+
+
+# --- by name ------------------------------------------------------------------------------------
+
+
+# All constraints share the other tenth, so the cost of the start does not grow with their number.
+OBJECTIVE_WEIGHT = 0.9
+MANY = 100  # with more constraints swap regret takes too long: its cost grows with their cube
+RATES = {
+    "swap": (0.003, 0.01, 0.03),
+    "external": (0.03, 0.1, 0.3),  # of all multipliers together
+    "lagrangian": (1e-5, 3e-5, 1e-4),  # small, since no model may keep the relaxed constraints
+}
+
+
+def _swap(rates: tuple[float, ...], constraints: int) -> SwapRegret:
+    return SwapRegret(rates, objective_weight=OBJECTIVE_WEIGHT)
+
+
+def _external(rates: tuple[float, ...], constraints: int) -> ExternalRegret:
+    # All multipliers may rise at once; their sum should not rise faster with more of them.
+    return ExternalRegret(tuple(rate / max(constraints, 1) for rate in rates))
+
+
+def _lagrangian(rates: tuple[float, ...], constraints: int) -> Lagrangian:
+    return Lagrangian(rates, "sgd")
+
+
+PLAYERS: dict[str, Callable[[tuple[float, ...], int], Ascending]] = {
+    "swap": _swap,
+    "external": _external,
+    "lagrangian": _lagrangian,
+}
+
+
+def opponent(name: str, constraints: int, rates: Sequence[float] | None = None) -> Ascending:
+    """The player called `name`, with several learning rates, or only one if there are no constraints.
+
+    >>> opponent("swap", constraints=4)
+    SwapRegret(learning_rate=(0.003, 0.01, 0.03), optimizer='adam', objective_weight=0.9)
+    """
+    tried = tuple(rates or RATES[name])
+    return PLAYERS[name](tried if constraints else tried[:1], constraints)

@@ -2,6 +2,21 @@
 
 A proxy φ replaces [score >= 0], the yes; φ(-score) replaces the no. Where φ is nowhere below the
 step it bounds every rate from above, which is what the theorems ask for.
+
+With more than two classes a cost is paid on a row where the class with the largest score lies outside a
+*target* t. Of scores s, with p their softmax and lse(t) = log Σ_{d in t} e^s_d, the stand-ins are
+
+    logistic   (lse(all) - lse(t)) / log(1 + 1/|t|)       -log p(t): the cross-entropy where |t| = 1
+    hinge      max(0, 1 + max outside t - max inside t)
+    sigmoid    1 - p(t)
+
+The first two bound the cost from above. Let M be the largest score inside t, and the decision outside.
+Then some score outside is at least M, so the hinge is at least 1; and lse(all) - lse(t) is the logarithm
+of 1 + Σ_outside e^s / Σ_inside e^s >= 1 + e^M / (|t| e^M). The sigmoid is only 1 - p(t) >= 1 / (|t| + 1)
+there, so no bound. Logistic and hinge are convex in s where |t| = 1, as all targets of an error rate
+are, and not where a target has several classes to choose from.
+
+For two classes with the scores 0 and s these are the proxies of one score.
 """
 
 from __future__ import annotations
@@ -10,7 +25,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ratebound.base.arrays import Array, namespace
+import numpy as np
+
+from ratebound.base.arrays import Array, as_like, namespace
+
+# --- one score ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -68,4 +87,141 @@ PROXIES = {
     # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it forgives far
     # outliers, which the others do not.
     "sigmoid": Proxy("sigmoid", _sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0], False, 1.0),
+}
+
+# --- one score for each class -------------------------------------------------------------------
+
+
+FAR = (
+    60.0  # nats below the largest score at which a class has no weight left, nor single precision digits
+)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """T sets of classes, each neither empty nor of all classes."""
+
+    inside: Array  # (T, D) ones and zeros
+    member: Array  # (T, D) the same as truth values
+    per_bit: Array  # (T, 1) one over log(1 + 1/|t|)
+
+    @property
+    def outside(self) -> Array:
+        return 1 - self.inside
+
+
+def targets_like(member: Array, example: Array) -> Targets:
+    """Targets (T, D), given as NumPy truth values, in arrays of the kind of `example`."""
+    sizes = member.sum(axis=1, keepdims=True)
+    xp = namespace(example)
+    own = member if xp is np else xp.as_tensor(member, device=example.device)
+    per_bit = 1 / np.log1p(1 / np.maximum(sizes, 1))
+    return Targets(as_like(member.astype(float), example), own, as_like(per_bit, example))
+
+
+@dataclass(frozen=True)
+class SetProxy:
+    """A stand-in for [the decision is outside t], of scores (K, D, b), for T targets at once."""
+
+    name: str
+    value: Callable[[Array, Targets], Array]  # (K, T, b)
+    slope: Callable[[Array, Targets, Array], Array]  # (K, D, b), summed with costs (K, T, b)
+    curvature: Callable[[Array, Targets, Array], Array]  # (K, D, b), positive where costs are
+    bounds: bool  # whether the value is nowhere below the step
+    largest: float = math.inf  # the least upper bound of the value
+
+
+def _exponentials(scores: Array) -> Array:
+    """e^(s - max s), but no less than e^-FAR: ratios of sums then neither overflow nor vanish."""
+    return namespace(scores).exp((scores - _largest(scores)).clip(min=-FAR))
+
+
+def _softmax(scores: Array) -> Array:
+    powers = _exponentials(scores)
+    return powers / powers.sum(1)[:, None]
+
+
+def _largest(scores: Array) -> Array:
+    """The largest score of each row, (K, 1, b)."""
+    return scores.max(1)[:, None] if namespace(scores) is np else scores.amax(1)[:, None]
+
+
+def _largest_within(scores: Array, member: Array) -> Array:
+    """The largest score within each set (T, D), (K, T, b); class by class, as K·T·D·b may be many."""
+    xp = namespace(scores)
+    found = None
+    for d in range(scores.shape[1]):
+        own = xp.where(member[:, d, None], scores[:, d, None], -math.inf)
+        found = own if found is None else xp.maximum(found, own)
+    return found
+
+
+def _logistic(scores: Array, targets: Targets) -> Array:
+    powers = _exponentials(scores)
+    odds = (targets.outside @ powers) / (targets.inside @ powers)
+    beyond = (_largest(scores) - _largest_within(scores, targets.member) - FAR).clip(min=0)
+    return (namespace(scores).log1p(odds) + beyond) * targets.per_bit
+
+
+def _logistic_slope(scores: Array, targets: Targets, costs: Array) -> Array:
+    # Σ_t c_t (p - q_t), with q_t the softmax within t.
+    powers = _exponentials(scores)
+    priced = costs * targets.per_bit
+    within = targets.inside.T @ (priced / (targets.inside @ powers))
+    return powers * (priced.sum(1)[:, None] / powers.sum(1)[:, None] - within)
+
+
+def _softmax_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
+    odds = _softmax(scores)
+    return 2 * odds * (1 - odds) * (costs * targets.per_bit).sum(1)[:, None]
+
+
+def _hinge(scores: Array, targets: Targets) -> Array:
+    within, without = (_largest_within(scores, own) for own in (targets.member, ~targets.member))
+    return (1 + (without - within)).clip(min=0)
+
+
+def _hinge_slope(scores: Array, targets: Targets, costs: Array) -> Array:
+    within, without = (_largest_within(scores, own) for own in (targets.member, ~targets.member))
+    paid = costs * (1 + (without - within) > 0)
+    found: Array = 0.0
+    for side, peaks, sign in ((targets.inside, within, -1), (targets.outside, without, 1)):
+        # Classes that share the largest score share its slope, as all do before the first step.
+        hits = [side[:, d, None] * (scores[:, d, None] == peaks) for d in range(scores.shape[1])]
+        each = sign * paid / sum(hits)
+        found = found + namespace(scores).stack([(each * hit).sum(1) for hit in hits], 1)
+    return found
+
+
+def _sigmoid_slope(scores: Array, targets: Targets, costs: Array) -> Array:
+    # Σ_t c_t p_d (p(t) - [d in t])
+    odds = _softmax(scores)
+    return odds * ((costs * (targets.inside @ odds)).sum(1)[:, None] - targets.inside.T @ costs)
+
+
+def _sigmoid_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
+    odds = _softmax(scores)
+    return odds * (1 - odds) * costs.sum(1)[:, None]
+
+
+# Learners that step by slope over curvature (boosted trees) move every class at once, and need a
+# positive curvature for each:
+#   logistic  lse(all) has the second derivatives diag(p) - p pᵀ, which 2 p (1 - p) on the diagonal
+#             bounds from above, as the rows beside the diagonal sum to p (1 - p). -lse(t) bends the
+#             other way and is left out.
+#   sigmoid   p (1 - p), which its slopes never exceed: steps are at most 1, as with one score.
+#   hinge     1, the size of its slope.
+SET_PROXIES = {
+    "hinge": SetProxy(
+        "hinge", _hinge, _hinge_slope, lambda s, targets, costs: 0 * s + costs.sum(1)[:, None], True
+    ),
+    "logistic": SetProxy("logistic", _logistic, _logistic_slope, _softmax_curvature, True),
+    "sigmoid": SetProxy(
+        "sigmoid",
+        lambda s, targets: targets.outside @ _softmax(s),
+        _sigmoid_slope,
+        _sigmoid_curvature,
+        False,
+        1.0,
+    ),
 }

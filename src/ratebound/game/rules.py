@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from ratebound.base.checks import check_number, check_whole, check_word
 from ratebound.base.parameters import Adjustable
-from ratebound.game._estimates import Estimate
+from ratebound.game._state import Estimate
 from ratebound.game.proxies import PROXIES
 from ratebound.game.trace import Trace
 

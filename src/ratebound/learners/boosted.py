@@ -18,8 +18,7 @@ from ratebound.base.checks import check_made
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
-from ratebound.game.opponents import OBJECTIVE_WEIGHT, opponent
-from ratebound.game.players import Player, SwapRegret
+from ratebound.game.players import OBJECTIVE_WEIGHT, Player, SwapRegret, opponent
 from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
 from ratebound.learners._recipes import Recipe
 from ratebound.learners._tree_graph import columns_of, running_scores

@@ -11,9 +11,9 @@ import numpy as np
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.processes import total
 from ratebound.base.types import Array
-from ratebound.game.learner import Descending, Rows, Stepping
+from ratebound.game.learner import SMALL, Descending, Rows, Stepping
+from ratebound.game.players import checked_rates
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.game.settings import SMALL, checked_rates
 from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import is_sparse, rows_between

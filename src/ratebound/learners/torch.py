@@ -19,7 +19,7 @@ from ratebound.base.drawing import drawing_from, drawing_nothing, seeded_on
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
-from ratebound.game.settings import checked_rates
+from ratebound.game.players import checked_rates
 from ratebound.learners._copies import check_alike, check_kinds
 from ratebound.learners._descent import Descent
 from ratebound.learners._on_device import OnDevice

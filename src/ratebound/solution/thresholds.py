@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.game.candidates import Candidates
+from ratebound.game.candidates import Candidates, offsets_of, rank
 from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.game.moving import apart, few_iterates
-from ratebound.game.offsets import offsets_of
 from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.ranking import rank
 from ratebound.game.scorer import Scorer
 from ratebound.game.threshold_program import Policy, least_of_policies, thresholds_of
 from ratebound.game.trace import NO_SETTING, Trace

@@ -1,0 +1,211 @@
+"""λ-players for oracles, where every answer is a whole fit and few are affordable.
+
+Cutting planes: the answers so far bound the dual from above (see `answers`). Least is known at the λ
+where that bound is largest, so the next λ lies between it and the best λ so far (Wentges' smoothing). If
+an answer brings nothing new at its own λ, the next λ is the maximum of the bound itself. If that brings
+nothing new either, the best mixture of the answers is optimal. A grid does not move: its multipliers are
+fixed in advance, and each is answered once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.base.checks import check_number, check_whole
+from ratebound.game.answers import NEW, Answers, elastic, lower_bounds
+from ratebound.game.players import (
+    Averaging,
+    ExternalRegret,
+    LearningRate,
+    Multipliers,
+    Optimizer,
+    Player,
+)
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Player):
+    """Moves to the multipliers where the fits so far give the least information, for `rb.Oracle`.
+
+    Parameters
+    ----------
+    radius : float, default=100.0
+        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
+        At the default a rate that is one point off costs as much as getting all rows wrong.
+    smoothing : float, default=0.5
+        How close the next multipliers stay to the best so far, from 0 up to 1. The default goes half the
+        way, since bounds by few fits lead far astray.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> values = np.array([[0.1, 0.2], [0.5, -0.2]])  # the objective and violation of two fits
+    >>> rb.CuttingPlane().next(values, np.array([[1.0, 0.0], [1.0, 100.0]]))
+    array([1. , 0.5])
+    """
+
+    radius: float = 100.0
+    smoothing: float = 0.5
+
+    by_fits: ClassVar[bool] = True
+    averaging: ClassVar[Averaging] = "all fits"  # its moves depend on all fits, not on one answer
+
+    def __post_init__(self) -> None:
+        check_number("radius", self.radius, above=0)
+        check_number("smoothing", self.smoothing, least=0, below=1)
+
+    @property
+    def reach(self) -> float:
+        return self.radius
+
+    def start(self, constraints: int, **_: Any) -> Multipliers:
+        """Start with all weight on the objective; there is one setting.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        **_ : object
+            What other players need.
+
+        Returns
+        -------
+        Multipliers
+            The first weights, (1, 1+m).
+        """
+        weights = np.eye(1 + constraints)[:1]
+        return Multipliers(weights, weights)
+
+    def step(self, multipliers: Multipliers, violations: Array) -> NoReturn:
+        raise ValueError("rb.CuttingPlane moves by whole fits: play it with rb.Oracle(estimator)")
+
+    def after(self, multipliers: Multipliers, answers: Answers) -> Multipliers:
+        weights = self.next(answers.values, answers.tried)[None]
+        return Multipliers(weights, weights)
+
+    def next(self, values: Array, tried: Array) -> Array:
+        """The weights to try next.
+
+        Parameters
+        ----------
+        values : array of shape (N, 1+m)
+            The objective and violations of the fits so far.
+        tried : array of shape (N, 1+m)
+            The weights that each of them answered.
+
+        Returns
+        -------
+        array of shape (1+m,)
+            The next weights.
+        """
+        prices = elastic(values, self.radius).weights
+        best = tried[np.argmax(lower_bounds(values, tried))]
+        at_last = values @ tried[-1]
+        told = at_last[-1] < at_last[:-1].min(initial=np.inf) - NEW
+        stay = self.smoothing if told else 0.0
+        return stay * best + (1 - stay) * prices
+
+
+DECADES = 4  # the range of the sums of the multipliers, below the radius
+
+
+@dataclass(frozen=True)
+class Grid(ExternalRegret):
+    """Multipliers at `points` fixed points; each point is a setting that never moves.
+
+    The first point is 0. The sums of the others are spaced geometrically over four decades up to
+    `radius`, since prices differ by orders of magnitude. A low-discrepancy sequence divides each sum
+    among the constraints. `rb.Oracle` answers all points in one round, in parallel.
+
+    Parameters
+    ----------
+    points : int, default=32
+        The number of points, each of which takes a fit. The default is enough for a few constraints;
+        many are better served by a player that moves.
+    radius : float, default=10.0
+        The largest sum of the multipliers, in units of the objective. Fixed points far out would be
+        spent on models that do nothing but keep promises, so it is less than what players may reach.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
+    [0.0, 0.001, 0.1, 10.0]
+    """
+
+    points: int = 32
+    radius: float = field(default=10.0, kw_only=True)
+    learning_rate: LearningRate = field(default=1.0, init=False, repr=False)
+    optimizer: Optimizer = field(default="sgd", init=False, repr=False)
+
+    fits: ClassVar[int | None] = 1  # each point is answered once
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("points", self.points)
+
+    @property
+    def settings(self) -> int:
+        return self.points
+
+    def start(
+        self,
+        constraints: int,
+        *,
+        settings: int | None = None,
+        like: Array | None = None,
+        rounds: int | None = None,
+        bound: float | None = None,
+    ) -> Multipliers:
+        """The multipliers of every point.
+
+        Parameters
+        ----------
+        constraints : int
+            Their number m.
+        settings : int, default=None
+            Not used: each point is a setting.
+        like : array, default=None
+            An array whose kind and device to use. By default NumPy's.
+        rounds : int, default=None
+            Not used: the points do not move.
+        bound : float, default=None
+            Not used, either.
+
+        Returns
+        -------
+        Multipliers
+            The weights, (points, 1+m).
+        """
+        from scipy.stats import qmc
+
+        state = np.zeros((self.points, constraints))
+        if constraints and self.points > 1:
+            sums = self.radius * np.logspace(-DECADES, 0, self.points - 1)
+            halton = qmc.Halton(constraints, scramble=False).fast_forward(1)  # skips its first point, 0
+            shares = -np.log(halton.random(self.points - 1))  # evenly over the simplex, once normed
+            state[1:] = sums[:, None] * shares / shares.sum(axis=1, keepdims=True)
+        if like is not None and namespace(like) is not np:
+            state = as_like(state, like.new_empty(0, dtype=namespace(like).float64))
+        return Multipliers(self._weights(state), state)
+
+    def step(self, multipliers: Multipliers, violations: Array) -> Multipliers:
+        """The same multipliers, for any violations.
+
+        Parameters
+        ----------
+        multipliers : Multipliers
+            Where it is.
+        violations : array of shape (..., m)
+            Not used.
+
+        Returns
+        -------
+        Multipliers
+            The same.
+        """
+        return multipliers
