@@ -264,7 +264,9 @@ def _(random, n):
 def _(random, n):
     groups = np.append([0, 1], random.random(8 * n - 2) < 0.5).astype(int)
     labels = random.random(8 * n) < np.where(groups, 0.5, 0.4)
-    yes = random.random(8 * n) < np.where(labels, np.where(groups, 0.7, 0.75), np.where(groups, 0.1, 1 / 6))
+    yes = random.random(8 * n) < np.where(
+        labels, np.where(groups, 0.7, 0.75), np.where(groups, 0.1, 1 / 6)
+    )
     return {"X": np.where(yes, 1.0, -1.0)[:, None], "y": labels, "columns": {"g": groups}}
 
 

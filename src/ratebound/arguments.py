@@ -142,7 +142,13 @@ def _add_audit(commands: Any) -> None:
     audit = _command(commands, "audit", "check a saved model's promises on other rows")
     _add_model(audit)
     _add_labels(audit)
-    audit.add_argument("--out", type=Path, metavar="FILE", help="write the report as a page")
+    add = audit.add_argument
+    add("--out", type=Path, metavar="FILE", help="write the report as a page")
+    add(
+        "--clusters",
+        metavar="COLUMN",
+        help="which rows were drawn together, such as those of one customer (default: each row alone)",
+    )
     _add_fail_on(audit)
 
 

@@ -244,7 +244,7 @@ def test_two_precisions_have_the_interval_of_two_recalls():
 
 
 def test_a_ratio_that_decisions_are_above_the_line_of_counts_expectations():
-    """The share of positive rows that are a yes, written as a ratio, of a mixture that is in two minds."""
+    """The share of positive rows that are a yes, written as a ratio, of a mixture of yes and no."""
     n = 60
     people = rb.Population(np.column_stack([np.ones(n), -np.ones(n)]), np.ones(n, int))
     recall = rb.true_positives() / (rb.true_positives() + rb.false_negatives())

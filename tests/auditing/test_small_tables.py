@@ -1,7 +1,6 @@
 """Audits of tiny and lopsided tables: whatever is hit, missed or missing, an audit is an answer."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,8 +65,9 @@ def test_every_table_gets_an_answer(table, promise):
         problem = rb.Problem("positive_rate()", promise)
         report = rb.audit(problem, model, people)
     except ValueError as error:
-        assert "no row" in str(error) or "holds" in str(error), error
-        return
+        if "no row" in str(error):
+            return
+        raise
     for found in report.promises:
         assert (found.verdict == "not measured") == (found.kept is None)
         if found.slack_low is not None and found.slack is not None:

@@ -15,8 +15,8 @@ METHODS = {
     "weighted": "binomial, as of the number of equally weighted rows that would vary as much",
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong’s variance, as of a proportion",
-    "normal": "normal interval of a mean, for costs by each row’s own amount",
-    "none": "not measured",
+    "skewed": "interval of a mean corrected for skewness (Hall), for costs by each row’s own amount",
+    "none": "no interval",
 }
 NOTATION = (
     "ŷ is the decision, y the label, v an existing model’s decision; 1 is yes. P is a share of "

@@ -51,10 +51,13 @@ class Rows:
         return float(self.all.sum() ** 2 / (self.all @ self.weight))
 
 
-def proportion(hits: Array, rows: Rows, level: float) -> Interval:
-    """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1."""
+def proportion(hits: Array, rows: Rows, level: float, alike: float = 1.0) -> Interval:
+    """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1.
+
+    So many rows as are `alike` tell as much as one does.
+    """
     one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
-    trials = float(equal_decisions(rows, hits, first, 0.0 * one, one)[0])
+    trials = float(equal_decisions(rows, hits, first, 0.0 * one, one)[0]) / alike
     share = min(float(rows.all @ hits / rows.all.sum()), 1.0)  # sums of weights are rounded
     return clopper_pearson(share * trials, trials, level)
 
@@ -84,25 +87,47 @@ def equal_decisions(rows: Rows, values: Array, stratum: Array, low: Array, high:
     return equal / np.maximum(varies(rows.weight), varies(np.ones(len(stratum))))
 
 
-def area(
-    positives: Array, negatives: Array, members: Array, v: Rows, w: Rows, level: float
-) -> tuple[float, Interval]:
-    """The mean area of members (M,) with scores (M, rows) of rows `v` and `w`; its interval.
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """The mean area of a model's members: how far each row lies from it, and how much that varies."""
 
-    A tie counts half. DeLong's variance is that of the two classes' mean placements, a row's placement
-    being the share of the other class on its right side; the interval is that of a proportion of as
-    many rows as would vary so much. An area varies at most like a proportion of the rows of the smaller
-    class (Birnbaum and Klose, 1957); one imagined row that does keeps a perfect ranking of a few
-    rows from being taken for certainty.
+    found: float
+    above: Array  # (positives,) the share of negatives below each positive row
+    below: Array  # (negatives,) the share of positives above each negative row
+    v: Rows
+    w: Rows
+
+    def moves(self) -> list[Array]:
+        """How far each positive and each negative row moves the area."""
+        return [
+            rows.weight * (values - rows.all @ values / rows.all.sum()) / rows.all.sum()
+            for values, rows in ((self.above, self.v), (self.below, self.w))
+        ]
+
+    def interval(self, level: float, alike: float = 1.0) -> Interval:
+        """As of a proportion of as many rows as would vary so much, where `alike` rows tell as one.
+
+        An area varies at most like a proportion of the rows of the smaller class (Birnbaum and Klose,
+        1957); one imagined row that does keeps a perfect ranking of a few rows from being taken for
+        certainty.
+        """
+        smaller = min(self.v.equal, self.w.equal)
+        variance = _variance_of_mean(self.above, self.v) + _variance_of_mean(self.below, self.w)
+        found = self.found
+        rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2) / alike
+        return clopper_pearson(found * rows, rows, level)
+
+
+def area(positives: Array, negatives: Array, members: Array, v: Rows, w: Rows) -> Placements:
+    """The mean area of members (M,) with scores (M, rows) of rows `v` and `w`. A tie counts half.
+
+    DeLong's variance is that of the two classes' mean placements, a row's placement being the share of
+    the other class on its right side.
     """
     scored = list(zip(members, positives, negatives, strict=True))
     above = np.sum([m * _share_below(n, w.all, p) for m, p, n in scored], axis=0)
     below = np.sum([m * _share_below(-p, v.all, -n) for m, p, n in scored], axis=0)
-    found = min(float(v.all @ above / v.all.sum()), 1.0)
-    smaller = min(v.equal, w.equal)
-    variance = _variance_of_mean(above, v) + _variance_of_mean(below, w)
-    rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2)
-    return found, clopper_pearson(found * rows, rows, level)
+    return Placements(min(float(v.all @ above / v.all.sum()), 1.0), above, below, v, w)
 
 
 def _share_below(values: Array, weights: Array, at: Array) -> Array:

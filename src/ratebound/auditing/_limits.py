@@ -36,11 +36,19 @@ def _of_rows(report: Audit) -> list[str]:
             "Rows count by their weight. The intervals take the weights as given, and say nothing about "
             "whether they are right."
         )
-    found.append(
-        "“New rows” are drawn from where these rows were drawn, independently of each other. "
-        "Several rows "
-        "of one person, another year or another place are something else: watch the model in use."
-    )
+    if report.clusters is None:
+        found.append(
+            "“New rows” are drawn from where these rows were drawn, independently of each other. "
+            "Several rows of one person are not, unless clusters= names the column that tells them "
+            "apart. Another year or another place is something else: watch the model in use."
+        )
+    else:
+        column, count = report.clusters
+        found.append(
+            f"“New rows” are those of new values of {column}, drawn from where these {count:,} were "
+            "drawn, independently of each other. Another year or another place is something else: "
+            "watch the model in use."
+        )
     return found
 
 
@@ -50,6 +58,9 @@ def _of_promises(report: Audit) -> list[str]:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
         found.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
+    found += [
+        f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
+    ]
     missing = [p.words for p in report.promises if p.verdict == "not measured"]
     if missing:
         found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")

@@ -13,10 +13,18 @@ import math
 import numpy as np
 
 from ratebound.auditing._intervals import Interval
-from ratebound.auditing._ratios import Counted, counted_rows, measured_ratio, strata_of, unscaled
+from ratebound.auditing._ratios import (
+    Counted,
+    counted_rows,
+    linearised,
+    measured_ratio,
+    strata_of,
+    unscaled,
+)
 from ratebound.auditing._score import score_interval
+from ratebound.auditing._sums import no_interval
 from ratebound.auditing.decided import Decided
-from ratebound.auditing.influence import covariance
+from ratebound.auditing.influence import covariance, design_effect
 from ratebound.auditing.report import Promise, Verdict
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.rates.demands import Demand, form_of, is_even
@@ -50,29 +58,34 @@ def measured_parity(promise: Parity, decided: Decided, level: float) -> Promise:
         rows=min(rows, others),
         unit="ratio",
         method="score" if interval is not None else "none",
+        why="" if interval is not None or slack is None else no_interval(promise.rates, decided),
     )
 
 
 def _paired(promise: Parity, slack: float, decided: Decided, level: float) -> Interval | None:
-    """The interval of a difference of two proportions; None where one is not, or rows count differently."""
+    """The interval of a difference of two proportions; None of other ratios, or where rows differ."""
     sign = 1.0 if promise.relation == ">=" else -1.0
     of_each: dict[str, list[tuple[float, Counted]]] = {}
     for side, ratio in ((sign, promise.left), (-sign, promise.right)):
-        times, alike = unscaled(ratio)
-        if form_of(alike) != "proportion":
+        times, plain = unscaled(ratio)
+        if form_of(plain) != "proportion":
             return None
-        name = alike.denominator.rates[0].population
-        of_each.setdefault(name, []).append((side * times, counted_rows(alike, decided)))
+        name = plain.denominator.rates[0].population
+        of_each.setdefault(name, []).append((side * times, counted_rows(plain, decided)))
     strata = [strata_of(sides) for sides in of_each.values()]
     known = [each for each in strata if each is not None]
-    return score_interval(slack, known, level) if len(known) == len(strata) else None
+    if len(known) < len(strata):
+        return None
+    moved = linearised(promise.left, decided) - linearised(promise.right, decided)
+    alike = design_effect(decided, moved, level)
+    return score_interval(slack, [each.thinned(alike) for each in known], level)
 
 
 def _recovered(
     promise: Parity, values: tuple[float, float], ends: tuple[Interval, Interval], decided: Decided
 ) -> Interval:
     """The interval of the room from those of both sides."""
-    together = _correlation(promise, values, decided)
+    together = _correlation(promise, decided)
     (left, right), (own, other) = values, ends
 
     def reach(one: float, two: float) -> float:
@@ -85,13 +98,12 @@ def _recovered(
     return (room - down, room + up) if promise.relation == ">=" else (-room - up, down - room)
 
 
-def _correlation(promise: Parity, values: tuple[float, float], decided: Decided) -> float:
+def _correlation(promise: Parity, decided: Decided) -> float:
     """How two ratios vary together from sample to sample, from -1 to 1."""
-    found = []
-    for ratio, value in zip((promise.left, promise.right), values, strict=True):
-        moved = ratio.numerator - value * ratio.denominator
-        found.append(Demand(moved <= 0, moved, 0, per_row=is_even(ratio)))
-    both = covariance(decided, found)
+    sides = ((ratio, linearised(ratio, decided)) for ratio in (promise.left, promise.right))
+    both = covariance(
+        decided, [Demand(moved <= 0, moved, 0, per_row=is_even(ratio)) for ratio, moved in sides]
+    )
     scale = math.sqrt(both[0, 0] * both[1, 1])
     return float(np.clip(both[0, 1] / scale, -1.0, 1.0)) if scale > 0 else 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from ratebound.auditing._intervals import Interval, Rows, equal_decisions, propo
 from ratebound.auditing._strata import Strata
 from ratebound.auditing._sums import sum_interval
 from ratebound.auditing.decided import Decided
+from ratebound.auditing.influence import design_effect
 from ratebound.auditing.measure import counted, rows_behind, total
 from ratebound.auditing.report import Measured, Method
 from ratebound.base.types import Array
@@ -45,7 +47,7 @@ def unscaled(ratio: Ratio) -> tuple[float, Ratio]:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The rows that a proportion is of, and whether each is above the line; of odds, those of both sides.
+    """The rows that a proportion is of, and whether each is above the line; of odds, both sides' rows.
 
     Given which rows are counted at all, those above the line are a proportion of them.
     """
@@ -128,11 +130,16 @@ def _of_rows(
     if not counted_in.inside.any():
         return value, None, "exact", counted_in.behind
     hits, own = counted_in.hits[counted_in.inside], counted_in.rows
-    low, high = proportion(hits, own, level)
+    whole = ratio.numerator + ratio.denominator if form_of(ratio) == "odds" else ratio.denominator
+    alike = design_effect(decided, linearised(replace(ratio, denominator=whole), decided), level)
+    if math.isinf(alike):
+        return value, None, "none", counted_in.behind
+    low, high = proportion(hits, own, level, alike)
     if form_of(ratio) == "odds":
         low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
     one_model = (hits * (1 - hits) == 0).all()
-    method: Method = "exact" if np.ptp(own.weight) == 0 and one_model else "weighted"
+    plain = np.ptp(own.weight) == 0 and decided.clustered is None
+    method: Method = "exact" if plain and one_model else "weighted"
     return value, (low, high), method, counted_in.behind
 
 
@@ -146,7 +153,16 @@ def _of_sums(
         return None, None, "score", rows
     value = total(decided, ratio.numerator) / below
     most = 1.0 if form_of(ratio) == "share" else FARTHEST
+    if sum_interval(0.0, linearised(ratio, decided), decided, level)[0] is None:
+        return value, None, "none", rows
     return value, _by_scores(ratio, value, most, decided, level), "score", rows
+
+
+def linearised(ratio: Ratio, decided: Decided) -> Expression:
+    """A sum of rates that moves with each row as the ratio does, and is 0 on these rows."""
+    below = total(decided, ratio.denominator)
+    value = total(decided, ratio.numerator) / below
+    return (ratio.numerator - value * ratio.denominator) * (1 / below)
 
 
 def _counts(decided: Decided, side: Expression) -> Array:
@@ -162,7 +178,9 @@ def _by_scores(ratio: Ratio, value: float, most: float, decided: Decided, level:
         """Where the interval of ``numerator - b * denominator`` ends, below (0) or above (1)."""
         difference = ratio.numerator - b * ratio.denominator
         here = total(decided, difference) - difference.constant
-        return sum_interval(here, difference, decided, level)[0][side] + difference.constant
+        interval, _ = sum_interval(here, difference, decided, level)
+        assert interval is not None
+        return interval[side] + difference.constant
 
     def crossing(side: int, limit: float) -> float:
         """Where that end passes 0, from `value` on; at most at `limit`.

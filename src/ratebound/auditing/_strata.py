@@ -45,6 +45,14 @@ class Strata:
     follows: Array  # (atoms, strata) how an atom's value follows the mean value of the stratum
     step: float  # the least by which one row changes the expression
 
+    def thinned(self, alike: float) -> Strata:
+        """The same, were so many rows to tell as much as one does."""
+        if alike == 1:
+            return self
+        return replace(
+            self, spread=self.spread * alike, trials=self.trials / alike, rows=self.rows / alike
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Term:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,9 +18,10 @@ from ratebound.auditing._intervals import Interval, Rows, area, clopper_pearson
 from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._planned import rows_to_certify
 from ratebound.auditing._ratios import measured_ratio
-from ratebound.auditing._sums import sum_interval
+from ratebound.auditing._sums import no_interval, sum_interval
 from ratebound.auditing.answers import called, is_mixture
 from ratebound.auditing.decided import Decided, among_trained, decide, folded
+from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.measure import counted, rows_behind, scale, total
 from ratebound.auditing.provenance import card_of, provenance
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
@@ -39,7 +41,7 @@ from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import Label
+from ratebound.rates.subsets import Label, Name
 
 
 def audit(
@@ -48,6 +50,7 @@ def audit(
     population: Population,
     *,
     level: float = 0.95,
+    clusters: Name | None = None,
     **others: Population,
 ) -> Audit:
     """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
@@ -74,6 +77,10 @@ def audit(
         The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
     level : float, default=0.95
         Of the intervals. The default is what is customary, no more.
+    clusters : str or int, default=None
+        The column whose values tell which rows were drawn together, such as the customer where one has
+        several rows. Intervals then take its values to be drawn independently, and not the rows. By
+        default each row is drawn alone.
     **others : Population
         The populations that rates name with ``on=``.
 
@@ -108,7 +115,7 @@ def audit(
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
     people = folded(model, people, (*asked.rates, *problem.rates))
     compiled, missing = _measurable(asked, problem, people, known)
-    decided = decide(model, compiled.populations)
+    decided = decide(model, compiled.populations, clusters)
     objective, found = measured(compiled, decided, level)
     left, places = iter(found), spoken_of(asked, decided)
     compared = partial(measured_parity, decided=decided, level=level)
@@ -116,7 +123,8 @@ def audit(
         objective=objective,
         promises=tuple(
             _told(
-                missing.get(promise) or (compared(promise) if isinstance(promise, Parity) else next(left)),
+                missing.get(promise)
+                or (compared(promise) if isinstance(promise, Parity) else next(left)),
                 promise,
                 decided,
                 level,
@@ -127,6 +135,7 @@ def audit(
         confusions=confusions(decided, places),
         populations={called(name): decided.size(name) for name in people},
         level=level,
+        clusters=_clusters(decided),
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),
@@ -149,6 +158,12 @@ def _told(found: Promise, promise: Constraint | Parity, decided: Decided, level:
     return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
 
 
+def _clusters(decided: Decided) -> tuple[str, int] | None:
+    """The column of clusters, and how many there are among the rows audited first."""
+    found = decided.clusters(FIRST)
+    return None if found is None else (str(decided.clustered), int(found.max()) + 1)
+
+
 def _named(population: Population) -> Any:
     """The label that is yes, unless that goes without saying; of more than two none is."""
     yes = None if population.y is None or population.decisions > 2 else population.yes
@@ -168,12 +183,13 @@ def _measurable(
             ends = promise.at(0.5)
             trained = ends if any(each.keeps == promise for each in known) else []
             found = unmeasurable(problem.promising(ends), people, trained, called(FIRST))
-            reasons |= {promise: why for why in list(found.values())[:1]}
+            if found:
+                reasons[promise] = next(iter(found.values()))
     compiled = None
     with suppress(NoRows, NoSuchValue):
         compiled = compile_on(problem, people, called(FIRST))
     if compiled is None:
-        reasons |= unmeasurable(problem, people, known, called(FIRST))
+        reasons |= {**unmeasurable(problem, people, known, called(FIRST))}
         others = [promise for promise in problem.constraints if promise not in reasons]
         compiled = compile_on(problem.promising(others), people, called(FIRST))
     return compiled, {
@@ -285,6 +301,7 @@ def _promise(
         rows=rows,
         unit=_unit(constraint),
         method=method,
+        why="" if slack is None or interval is not None else no_interval(constraint.rates, decided),
     )
 
 
@@ -303,7 +320,7 @@ def _exact(difference: Expression, decided: Decided, level: float) -> Interval |
         return None
     ((rate, coefficient),) = difference.terms
     name = rate.population
-    if decided.weighted(name) or is_cost(rate):
+    if decided.weighted(name) or is_cost(rate) or decided.clustered is not None:
         return None
     trials = decided.rows(name, decided.mask(name, decided.over(rate)))
     successes = round(float((counted(decided, rate) * decided.times(name)).sum()))
@@ -318,8 +335,17 @@ def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measure
     weight, times = decided.each_weight(name), decided.times(name)
     v, w = (Rows(weight[rows], times[rows]) for rows in inside)
     positives, negatives = (decided.scores[name][:, rows] for rows in inside)
-    found, (low, high) = area(positives, negatives, decided.weights, v, w, level)
-    return found, bound, (low - bound, high - bound), "delong"
+    found = area(positives, negatives, decided.weights, v, w)
+    alike = 1.0
+    if decided.clustered is not None:
+        moved = np.zeros(len(weight))
+        for rows, moves in zip(inside, found.moves(), strict=True):
+            moved[rows] = moves
+        alike = effect_of_clusters(decided, {name: (moved, inside[0] | inside[1])}, level)
+    if math.isinf(alike):
+        return found.found, bound, None, "none"
+    low, high = found.interval(level, alike)
+    return found.found, bound, (low - bound, high - bound), "delong"
 
 
 def _classes(rate: Rate) -> list[tuple[str, Any]]:

@@ -52,6 +52,17 @@ class Decided:
     weights: Array  # (M,) summing to 1
     thresholds: dict[str, Array]  # learned thresholds, (M,) each, or (M, D - 1)
     words: str  # what the model is
+    clustered: Name | None = None  # the column whose values tell which rows were drawn together
+
+    def clusters(self, name: str) -> Array | None:
+        """Which cluster each row of a population is in, (n,); None where rows are drawn alone."""
+        return None if self.clustered is None else self._clusters(name)
+
+    @cached_property
+    def _clusters(self) -> Callable[[str], Array]:
+        return lru_cache(maxsize=None)(
+            lambda name: _clusters_of(self.populations[name], name, self.clustered)
+        )
 
     @cached_property
     def mask(self) -> Callable[[str, Subset], Array]:
@@ -176,7 +187,31 @@ class Decided:
         return self.thresholds[at] if isinstance(at, str) else np.full(len(self.weights), float(at))
 
 
-def decide(model: Any, populations: dict[str, Population]) -> Decided:
+def _clusters_of(population: Population, name: str, column: Any) -> Array:
+    if isinstance(population, Kinds):
+        raise ValueError(
+            f"clusters={column!r}: the rows of population {called(name)!r} are on disk or with other "
+            "processes, and clusters need all of them: pass population.in_memory()"
+        )
+    try:
+        found = population.values(column)
+    except ValueError as error:
+        raise ValueError(f"clusters={column!r}: population {called(name)!r}: {error}") from None
+    if missing := int(found.missing.sum()):
+        raise ValueError(
+            f"clusters={column!r}: {missing:,} rows of population {called(name)!r} have no value in "
+            "that column, so nothing says which cluster they are in: fill it, or leave them out"
+        )
+    codes = np.unique(found.values if found.codes is None else found.codes, return_inverse=True)[1]
+    if codes.max() == 0:
+        raise ValueError(
+            f"clusters={column!r}: all rows of population {called(name)!r} are one cluster, and one "
+            "says nothing about others: name a column with more values"
+        )
+    return codes
+
+
+def decide(model: Any, populations: dict[str, Population], clusters: Name | None = None) -> Decided:
     """The decisions of `model` on every population.
 
     >>> from types import SimpleNamespace
@@ -199,7 +234,10 @@ def decide(model: Any, populations: dict[str, Population]) -> Decided:
             name: spelled(model, name, each, answers_of(model, name, each))
             for name, each in populations.items()
         }
-    return Decided(populations, found, weights, thresholds, words)
+    decided = Decided(populations, found, weights, thresholds, words, clusters)
+    for name in populations:
+        decided.clusters(name)  # so that a column that is none is refused before anything is measured
+    return decided
 
 
 def folded(

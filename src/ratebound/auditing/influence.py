@@ -8,6 +8,7 @@ mixture varies less in expectation than the decisions drawn from it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ratebound.auditing.decided import Decided
 from ratebound.auditing.measure import at_of, counted, largest, scale
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
+from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import ANY, NO, YES
 from ratebound.rates.rate import Rate
 
@@ -55,25 +57,98 @@ def _of_shares(decided: Decided, shares: Sequence[tuple[Rate, bool]], drawn: boo
     name = shares[0][0].population
     weight, alike = decided.each_weight(name), decided.times(name)
     moved, imagined = np.empty((len(shares), len(weight)), dtype=np.float32), np.empty(len(shares))
-    of_all, often = alike * weight, np.sqrt(alike)  # products of two moves count `alike` times
+    often = np.sqrt(alike)  # products of two moves count `alike` times
     fallen: list[Array] = []
     for place, (rate, per_row) in enumerate(shares):
-        over = decided.mask(name, rate.subset if per_row else decided.over(rate))
-        among, times = float(of_all[over].sum()), 1.0 if per_row else scale(decided, rate)
-        hits = counted(decided, rate)
-        value, most = float(of_all @ hits) / among, largest(decided, rate)
-        moved[place] = times * weight * (hits - value * over) / among * often
-        typical = float(of_all[over] @ weight[over]) / among  # a row's weight among those counted
-        imagined[place] = (times * typical / among) ** 2 * ((most - value) ** 2 + value**2)
+        found = moves(decided, rate, per_row)
+        moved[place] = found.rows * often
+        imagined[place] = found.high**2 + found.low**2
         if drawn:
-            swing = times * weight * _swing(decided, rate) / among * often
+            swing = found.times * weight * _swing(decided, rate) / found.among * often
             fallen.append(swing.astype(np.float32))
-    found: Array = (moved @ moved.T).astype(float)
+    if (codes := decided.clusters(name)) is not None:
+        moved = np.array([np.bincount(codes, each) for each in moved])
+    both: Array = (moved @ moved.T).astype(float)
     if drawn:
         swings = np.array(fallen).reshape(len(shares), -1)
-        found += swings @ swings.T
-    found[np.diag_indices(len(shares))] += imagined
+        both += swings @ swings.T
+    both[np.diag_indices(len(shares))] += imagined
+    return both
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How far one more row moves a rate."""
+
+    rows: Array  # (n,) as the rows here do
+    over: Array  # (n,) the rows that the rate is a share of
+    high: float  # an imagined row that the rate counts in full
+    low: float  # one that it does not count
+    among: float  # the weight of the rows that the rate is a share of
+    times: float  # what the share is multiplied by
+
+
+def moves(decided: Decided, rate: Rate, per_row: bool = False) -> Moves:
+    """How far rows move a rate; a count may be per row of its subset."""
+    name = rate.population
+    weight = decided.each_weight(name)
+    of_all = decided.times(name) * weight
+    over = decided.mask(name, rate.subset if per_row else decided.over(rate))
+    among, times = float(of_all[over].sum()), 1.0 if per_row else scale(decided, rate)
+    hits = counted(decided, rate)
+    value, most = float(of_all @ hits) / among, largest(decided, rate)
+    typical = float(of_all[over] @ weight[over]) / among  # a row's weight among those counted
+    one = times * typical / among
+    rows = times * weight * (hits - value * over) / among
+    return Moves(rows, over, one * (most - value), -one * value, among, times)
+
+
+def moves_of_sum(decided: Decided, expression: Expression) -> dict[str, tuple[Array, Array]]:
+    """How far each row of each population, (n,), moves a sum of rates; and which rows are counted."""
+    found: dict[str, tuple[Array, Array]] = {}
+    for rate, coefficient in expression.terms:
+        own = moves(decided, rate)
+        moved, over = found.get(rate.population, (0.0, False))
+        found[rate.population] = moved + coefficient * own.rows, over | own.over
     return found
+
+
+def design_effect(decided: Decided, expression: Expression, level: float) -> float:
+    """How many rows of clusters tell as much about a sum of rates as one independent row would.
+
+    Infinite where only one cluster is counted; 1 where there are no clusters.
+    """
+    if decided.clustered is None:
+        return 1.0
+    return effect_of_clusters(decided, moves_of_sum(decided, expression), level)
+
+
+def effect_of_clusters(decided: Decided, moved: dict[str, tuple[Array, Array]], level: float) -> float:
+    """The same, by how far each row of each population, (n,), moves what is measured, and which count.
+
+    The variance with rows of a cluster summed is compared with that of single rows. As it is found on
+    a few clusters, the quantile is Student's (Korn and Graubard, 1998). Where no row moves it, as where
+    all are hits, rows of a cluster may all be alike, and count as one.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    single = together = largest = rows = 0.0
+    freedom = 0
+    for name, (own, over) in moved.items():
+        codes = decided.clusters(name)
+        assert codes is not None
+        sizes = np.bincount(codes[over])
+        clusters = int(np.count_nonzero(sizes))
+        if clusters < 2:
+            return np.inf
+        freedom += clusters - 1
+        single += float(own @ own)
+        together += clusters / (clusters - 1) * float((np.bincount(codes, own) ** 2).sum())
+        largest += float((sizes**2).sum())
+        rows += float(sizes.sum())
+    more = together / single if single > 0 else largest / rows
+    tail = (1.0 + level) / 2
+    return max(more, 1.0) * float(stdtrit(freedom, tail) / ndtri(tail)) ** 2
 
 
 def _swing(decided: Decided, rate: Rate) -> Array:

@@ -21,7 +21,7 @@ from ratebound.solution.mixture import Mixture
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows", "cost"]
-Method = Literal["exact", "score", "weighted", "delong", "normal", "none"]
+Method = Literal["exact", "score", "weighted", "delong", "skewed", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
@@ -48,7 +48,7 @@ class Promise:
     rows: int = 0  # of the smallest set involved, unweighted
     unit: Unit = "rate"
     method: Method = "none"  # of the interval
-    why: str = ""  # it cannot be measured
+    why: str = ""  # it cannot be measured, or has no interval
     formula: str = ""
     sentence: str = ""  # the promise in plain words
     rows_needed: int | None = None  # of that set, to certify it at these rates; None: no number would do
@@ -99,6 +99,9 @@ class Audit:
         The label that is yes, where that is not 1 or True.
     confusions : tuple of Confusion, default=()
         Labels by decisions of each group, where there are more than two classes.
+    clusters : tuple of (str, int), default=None
+        The column whose values tell which rows were drawn together, and how many it has, where intervals
+        take that into account.
     provenance : Provenance, default=None
         Where it comes from: dates, versions, digests, and the command that made it.
     card : Card, default=None
@@ -131,6 +134,7 @@ class Audit:
     training: tuple[float, float] | None
     positive: Any = None
     confusions: tuple[Confusion, ...] = ()
+    clusters: tuple[str, int] | None = None
     provenance: Provenance | None = field(default=None, compare=False)
     card: Card | None = field(default=None, repr=False, compare=False)
 

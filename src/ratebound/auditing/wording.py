@@ -29,7 +29,7 @@ def as_text(report: Audit) -> str:
         heads = ["promise", "value", "bound", "room", f"{level} interval", "rows"]
         rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
-        lines += [f"Not measured: {p.why}" for p in report.promises if p.why]
+        lines += [_reason(p) for p in report.promises if p.why]
     shown = report.groups[:GROUPS_SHOWN]
     rows = [group_heads(report), *(group_row(group, report) for group in shown)]
     lines += ["", *aligned(rows, right=range(1, 8))]
@@ -42,7 +42,22 @@ def as_text(report: Audit) -> str:
 def heading(report: Audit) -> str:
     """What was audited, on what."""
     positive = "" if report.positive is None else f"; yes is {report.positive!r}"
-    return f"Audit of {report.model} on {rows_text(report)}{positive}"
+    return f"Audit of {report.model} on {rows_text(report)}{clusters_text(report)}{positive}"
+
+
+def clusters_text(report: Audit) -> str:
+    """Which rows were drawn together, where that is known."""
+    if report.clusters is None:
+        return ""
+    column, count = report.clusters
+    return f", drawn as {count:,} clusters by {column!r}"
+
+
+def _reason(promise: Promise) -> str:
+    """Why a promise has no value, or no interval."""
+    if promise.kept is None:
+        return f"Not measured: {promise.why}"
+    return f"No interval: {promise.words}: {promise.why}"
 
 
 def rows_text(report: Audit) -> str:

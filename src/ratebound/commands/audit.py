@@ -28,7 +28,7 @@ def audit(use: Use) -> int:
         people, others = populations_for(mixture, use)
         files = digests_of(files_of(use.data))
         same = bool(files) and mixture.record.source == digest_of(files)
-        report = audit_on(mixture.problem, mixture, people, **others)
+        report = audit_on(mixture.problem, mixture, people, clusters=use.clusters, **others)
         report = report.made_by(
             as_command("audit", use), files, unseen=False if same else None, label=use.label
         )

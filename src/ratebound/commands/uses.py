@@ -19,6 +19,7 @@ class Use:
     drop_unlabelled: bool = False  # leave out rows without a label
     weight: str | None = None
     key: str | None = None  # the column of ids
+    clusters: str | None = None  # the column that tells which rows were drawn together
     population: dict[str, str] = field(default_factory=dict)  # other tables, by name
     sep: str | None = None
     encoding: str | None = None

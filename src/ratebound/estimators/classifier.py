@@ -37,6 +37,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.frames import unmasked
 from ratebound.problem.population import Population
 from ratebound.rates.rate import FIRST
+from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.making import course_of
@@ -427,7 +428,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return float(super().score(X, y, sample_weight))
 
     def audit(
-        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
+        self,
+        X: Any,
+        y: Any = None,
+        columns: Any = None,
+        sample_weight: Any = None,
+        *,
+        clusters: Name | None = None,
+        **others: Any,
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
@@ -441,6 +449,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Columns that constraints use, as in `fit`.
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
+        clusters : str or int, default=None
+            The column whose values tell which rows were drawn together, such as the customer where one
+            has several rows. By default each row is drawn alone.
         **others : table, tuple or Population
             Further populations by name, as in `fit`.
 
@@ -450,7 +461,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Print it, or take it as a frame, JSON or a page.
         """
         rows = self._rows(X)
-        return self.solution_.audit(rows, y, columns, sample_weight, **others)
+        return self.solution_.audit(rows, y, columns, sample_weight, clusters=clusters, **others)
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted model to a file or folder that `rb.load` reads.

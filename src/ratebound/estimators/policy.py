@@ -22,6 +22,7 @@ from ratebound.estimators._people import (
 )
 from ratebound.problem.frames import as_array, check_order
 from ratebound.problem.population import Population
+from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
 
@@ -103,7 +104,14 @@ class Policy(Mixture):
             start += len(piece)
 
     def audit(
-        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, **others: Any
+        self,
+        X: Any,
+        y: Any = None,
+        columns: Any = None,
+        sample_weight: Any = None,
+        *,
+        clusters: Name | None = None,
+        **others: Any,
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
 
@@ -117,6 +125,9 @@ class Policy(Mixture):
             Columns that promises use and `X` does not have.
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
+        clusters : str or int, default=None
+            The column whose values tell which rows were drawn together, such as the customer where one
+            has several rows. By default each row is drawn alone.
         **others : table, tuple or Population
             Further populations by name: tables, ``(table, labels)`` or `rb.Population`.
 
@@ -128,9 +139,8 @@ class Policy(Mixture):
         from ratebound.auditing.auditing import audit  # deciding needs none of it
 
         people = self._people(X, y, columns, sample_weight)
-        return audit(
-            self.problem.asked, self, people, **other_populations(others, self.classes, self.problem)
-        )
+        populations = other_populations(others, self.classes, self.problem)
+        return audit(self.problem.asked, self, people, clusters=clusters, **populations)
 
     def certify(
         self,
