@@ -189,7 +189,8 @@ def _measurable(
     with suppress(NoRows, NoSuchValue):
         compiled = compile_on(problem, people, called(FIRST))
     if compiled is None:
-        reasons |= {**unmeasurable(problem, people, known, called(FIRST))}
+        for each, why in unmeasurable(problem, people, known, called(FIRST)).items():
+            reasons[each] = why
         others = [promise for promise in problem.constraints if promise not in reasons]
         compiled = compile_on(problem.promising(others), people, called(FIRST))
     return compiled, {
