@@ -193,6 +193,10 @@ def _add_monitor(commands: Any) -> None:
     add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
     add("--key", metavar="COLUMN", help="ids, as for predict")
     add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
+    add("--strata", **COLUMNS, help="columns, such as a site, within whose values groups are compared")
+    add("--decided", metavar="COLUMN", help="when rows were decided: they are taken in that order")
+    add("--wait", type=float, metavar="DAYS", help="and that long after, when labels are known")
+    add("--now", metavar="DATE", help="which day it is, or moment if --decided holds numbers (today)")
     add("--population", **POPULATION)
 
 

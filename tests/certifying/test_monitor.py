@@ -25,6 +25,9 @@ PROMISES = [
     'false_positive_rate(sex == "F") / false_positive_rate() <= 1.5',
     'loss_only_churn(versus="live") <= 0.4',
     "cost(false_negative=10, false_positive=1) <= 3",
+    'precision(sex == "F") >= 0.9 * precision(sex == "M")',
+    'precision(age >= 1) >= 0.9 * precision(sex == "F")',
+    'f_score(sex == "F") >= 0.9 * f_score()',
 ]
 
 
@@ -35,6 +38,7 @@ def stream(rows, seed=0, female=0.3, recall=0.7):
     decisions = random.random(rows) < np.where(labels, recall, 0.2)
     live = random.random(rows) < np.where(labels, 0.7, 0.2)
     columns = {"sex": sex, "live": live, "age": random.integers(0, 5, rows)}
+    columns |= {"site": random.choice(["north", "south", None], rows)}
     return decisions, labels, columns
 
 
@@ -241,10 +245,106 @@ def test_arguments():
         rb.Monitor("recall() >= 0.9")
     with pytest.raises(ValueError, match="confidence, a probability"):
         rb.Monitor(problem(), confidence=95)
+    with pytest.raises(ValueError, match="wait= needs decided="):
+        rb.Monitor(problem(), wait=30)
     with pytest.raises(ValueError, match="makes no promises"):
         rb.Monitor(rb.Problem("error_rate()"))
     with pytest.raises(ValueError, match="which groups there are is not known"):
         rb.Monitor(problem("equal_opportunity(sex, ratio=0.9)"))
+
+
+# --- labels that come later -----------------------------------------------------------------------
+
+
+def slow_labels(seed, rows=2500):
+    """All are told yes, 85% rightly; wrong ones are known after 100 rows, right ones after 500."""
+    random = np.random.default_rng(seed)
+    right, day = random.random(rows) < 0.85, np.arange(float(rows))
+    return right, day, day + random.exponential(np.where(right, 500.0, 100.0))
+
+
+def test_labels_that_come_later_for_one_outcome_raise_no_false_alarms():
+    """In the order of labels, most streams would; in that of decisions, after 1,500 rows, few do."""
+    by_label = by_decision = unlabelled = 0
+    for seed in range(20):
+        right, day, known = slow_labels(seed)
+        order = np.argsort(known)
+        wrong = rb.Monitor(problem("precision() >= 0.8"), confidence=0.8)
+        wrong.update(np.ones(len(right)), right[order])
+        monitor = rb.Monitor(problem("precision() >= 0.8"), 0.8, decided="day", wait=1500)
+        for now in range(500, 4001, 500):  # all rows so far, again and again
+            there = day <= now
+            labels = np.where(known <= now, right, None)[there]
+            monitor.update(np.ones(there.sum()), labels, {"day": day[there]}, now=now)
+        by_label += bool(wrong.alarms)
+        by_decision += bool(monitor.alarms)
+        unlabelled += monitor.clocks["train"].unlabelled
+        assert monitor.rows["train"] + monitor.clocks["train"].unlabelled == 2500
+    assert by_label >= 18
+    assert by_decision <= 5
+    assert 0 < unlabelled / (20 * 2500) < 0.06  # exp(-3) of 85%
+
+
+DAYS = np.arange("2024-01-01", "2025-08-23", dtype="M8[D]")  # 600 of them
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", str, object, float])
+def test_rows_are_taken_in_the_order_of_decision_each_once(kind):
+    """Whatever tables they come in, with those of before and those that are too young."""
+    decisions, labels, columns = stream(600)
+    random, cut = np.random.default_rng(0), rb.Monitor(problem(), decided="day", wait=30)
+    for now in ("2024-03-01", "2024-12-31", "2025-02-01", "2026-01-01"):
+        rows = random.permutation(np.flatnonzero(np.datetime64(now) >= DAYS))
+        own = {name: values[rows] for name, values in columns.items()}
+        own["day"], moment = DAYS[rows].astype(kind), now
+        if kind is float:
+            moment = float(np.datetime64(now).astype(int))
+        cut.update(decisions[rows], labels[rows], own, now=moment)
+        cut = rb.Monitor.from_json(cut.to_json())
+        if now == "2024-12-31":  # 366 given, 30 too young, and the first 31 of March taken in before
+            assert cut.rows["train"] == 336
+            assert (cut.clocks["train"].early, cut.clocks["train"].late) == (30, 31)
+            assert "30 rows are too young: give them again later.\n31 rows are passed over" in str(cut)
+    whole = monitor_of((decisions, labels, columns))
+    assert (cut.rows, cut.state["promises"]) == (whole.rows, whole.state["promises"])
+
+
+def test_rows_of_one_moment_may_come_in_parts_and_without_labels():
+    monitor = rb.Monitor(problem("recall() >= 0.5"), decided="day", wait=30)
+    monitor.update([1, 0], [1, None], {"day": ["2024-01-02", "2024-01-01"]}, now="2024-02-01")
+    monitor.update([1, 1], [None, 1], {"day": ["2024-01-01", "2024-01-02"]}, now="2024-02-01")
+    assert monitor.rows == {"train": 2}
+    assert monitor.to_dict()["left_out"] == {"train": {"unlabelled": 2, "early": 0, "late": 0}}
+    assert "2 rows had no label by their time and do not count" in str(monitor)
+    assert monitor.update([1], [None], {"day": ["2024-01-31"]}, now="2024-02-02") == []
+    assert monitor.clocks["train"].early == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "reason"),
+    [
+        ({}, {"day": [1, 2], "now": 5}, r"now= needs rb\.Monitor"),
+        ({"decided": "day"}, {"day": [1, 2]}, "say which moment it is by now="),
+        ({"decided": "date"}, {"day": [1, 2], "now": 5}, "no column 'date' is given"),
+        ({"decided": "day"}, {"day": [1, None], "now": 5}, "column 'day' does not say of 1 rows when"),
+        ({"decided": "day"}, {"day": ["2024-01-01", "x"], "now": 5}, "'day' does not hold numbers"),
+        (
+            {"decided": "day"},
+            {"day": ["2024-01-01", "x"], "now": "2025-01-01"},
+            "column 'day' holds texts",
+        ),
+        ({"decided": "day"}, {"day": [1, 2], "now": "2025-01-01"}, "'day' does not hold dates"),
+        ({"decided": "day"}, {"day": [1, 2], "now": 0}, "now= is before that of an earlier update"),
+    ],
+)
+def test_moments_that_cannot_be_read_change_nothing(how, given, reason):
+    monitor = rb.Monitor(problem("recall() >= 0.5"), **how)
+    if "earlier" in reason:
+        monitor.update([1], [1], {"day": [1]}, now=1)
+    before = monitor.to_json()
+    with pytest.raises(ValueError, match=reason):
+        monitor.update([1, 0], [1, 1], {"day": given["day"]}, now=given.get("now"))
+    assert monitor.to_json() == before
 
 
 # --- what it remembers -----------------------------------------------------------------------------
@@ -273,7 +373,7 @@ def test_one_row_at_a_time():
 
 def test_memory_does_not_grow_with_the_rows():
     sizes = [len(monitor_of(stream(rows)).to_json()) for rows in (100, 20_000)]
-    assert sizes[1] < sizes[0]
+    assert sizes[1] < 1.2 * sizes[0]
 
 
 def test_a_file(tmp_path):
@@ -333,11 +433,13 @@ def in_promise(**changes):
     [
         changed(format="other"), changed(version=2), changed(confidence=7), changed(problem={}),
         changed(promises=[]), changed(batches={}),
-        changed(batches={"train": [1]}), changed(rows={"train": -1}), changed(rows={"other": 1}),
-        in_promise(promise="recall() >= 0.8"), in_promise(logs=[[1.0]]), in_promise(rows=1.5),
-        in_promise(shares=[3, 2]), in_promise(reserve=2.0), in_promise(tallies=[[1, 2], [1, 2]]),
-        in_promise(squares="1"), in_promise(inside=10**6), in_promise(block=[None, 1.0]),
-        in_promise(alarm={"row": "x"}), in_promise(kept=-1), in_promise(centre=None), lambda state: [],
+        changed(batches={"train": [1]}), changed(clocks={}), changed(wait=-1),
+        changed(rows={"train": -1}), changed(rows={"other": 1}),
+        in_promise(promise="recall() >= 0.8"), in_promise(logs=[[1.0]]), in_promise(draws=1.5),
+        in_promise(waiting={"[]": [[0.0] * 4] * 6}), in_promise(reserve=2.0),
+        in_promise(tallies=[[1, 2], [1, 2]]),
+        in_promise(squares="1"), in_promise(waiting={"[]": [None, 1.0]}), in_promise(waiting=[]),
+        in_promise(alarm={"row": "x"}), in_promise(kept=-1), lambda state: [],
     ],
 )  # fmt: skip
 def test_a_state_that_was_tampered_with_is_refused(change):

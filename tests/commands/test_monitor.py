@@ -31,6 +31,29 @@ def test_a_table_at_a_time(run, model, tmp_path):
     assert states[1] | {"batches": {"train": []}} == json.loads(python.to_json())
 
 
+def test_strata(run, refused, model, new_people, tmp_path):
+    ask = ["monitor", model, new_people, "--label", "income", "--state", tmp_path / "state.json"]
+    assert "no column 'sx', did you mean 'sex'?" in refused(*ask, "--strata", "sx")
+    assert "confidence 0.95, within each sex and age" in run(*ask, "--strata", "sex", "age").out
+    assert rb.Monitor.load(tmp_path / "state.json").strata == ("sex", "age")
+
+
+def test_rows_wait_for_their_labels(run, model, tmp_path):
+    state, columns = tmp_path / "state.json", make_people(300, seed=2)
+    columns["day"] = [f"2024-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(300)]
+    columns["income"] = ["" if i % 7 == 6 else label for i, label in enumerate(columns["income"])]
+    table = write_csv(tmp_path / "rows.csv", columns)
+    ask = ["monitor", model, table, "--label", "income", "--state", state]
+    ask += ["--decided", "day", "--wait", "30", "--now"]
+    answer = run(*ask, "2024-03-02")  # 28 rows of January and one of February
+    assert "Monitor after 25 rows" in answer.out
+    assert "4 rows had no label by their time" in answer.out
+    assert "was taken in before" in run(*ask, "2024-03-02").err
+    answer = run(*ask, "2025-01-01")
+    assert f"Monitor after {300 - 300 // 7} rows" in answer.out
+    assert "29 rows are passed over: their time was over before" in answer.out
+
+
 def test_a_file_counts_once_wherever_it_lies(run, model, tmp_path):
     state, first = tmp_path / "state.json", write_csv(tmp_path / "a.csv", make_people(200, seed=2))
     copy, other = tmp_path / "copy.csv", write_csv(tmp_path / "b.csv", make_people(100, seed=3))
@@ -89,8 +112,9 @@ def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):
     [
         ([], "cannot be watched without labels: give --label COLUMN"),
         (["--label", "incme"], "did you mean 'income'?"),
-        (["--label", "income", "--confidence", "0.9"], "was begun with --confidence 0.95"),
+        (["--label", "income", "--confidence", "0.9"], "was begun with confidence 0.95"),
         (["--label", "income", "--population", "pool=new.csv"], "there is no file"),
+        (["--label", "income", "--strata", "sex"], "was begun with strata left out"),
     ],
 )
 def test_refusals(run, refused, model, new_people, tmp_path, flags, reason):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from ratebound.certifying._draws import Batch
 from ratebound.problem.frames import as_array, columns_by_name, distinct, is_missing, length, some
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
+from ratebound.problem.values import dated, read_values
 from ratebound.rates.kinds import TWO, Classes
 
 
@@ -22,12 +27,13 @@ def read_batch(
     classes: Classes,
     positive: Any,
     existing: Iterable[str],
+    strata: Sequence[str],
 ) -> Batch:
     """The rows of a batch; columns named in `existing` are decisions too.
 
-    >>> batch = read_batch(["no", "yes"], None, {"sex": ["Female", "Male"]}, (False, True), "yes", ())
-    >>> batch.said(None)
-    array([False,  True])
+    >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, (False, True), "yes", (), ["at"])
+    >>> batch.said(None), batch.strata
+    (array([False,  True]), array(['[1]', '[2]'], dtype=object))
     """
     several = len(classes) > 2
 
@@ -51,7 +57,28 @@ def read_batch(
         len(decided),
         masker(rows, absent=True),
         (lambda of: np.asarray(decided == of)) if several else (lambda _: decided),
+        _strata(rows, strata),
     )
+
+
+def _strata(rows: Population, names: Sequence[str]) -> Array:
+    """The name of each row's stratum, (n,): the values of all columns that tell them apart.
+
+    A whole number has one name, however a table holds it, and so has a missing value.
+    """
+    columns = [np.array(rows.column(name), dtype=object) for name in names]
+    for column in columns:
+        column[is_missing(column)] = None
+    listed = zip(*(column.tolist() for column in columns), strict=True)
+    keys = list(listed) if names else [()] * len(rows)
+    said = {key: json.dumps([_plain(value) for value in key]) for key in dict.fromkeys(keys)}
+    return np.array([said[key] for key in keys], dtype=object)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def as_classes(values: Any, classes: Classes, what: str) -> Array:
@@ -71,10 +98,12 @@ def _one_each(values: Any, what: str) -> Array:
     if read.ndim != 1:
         raise ValueError(f"{what} takes one value for each row, got an array of shape {read.shape}")
     if is_missing(read).any():
-        raise ValueError(
-            f"{what} has {int(is_missing(read).sum()):,} missing values: leave those rows out until "
-            "they are known"
-        )
+        remedy = "fill them in"
+        if what == "labels":  # rows whose labels come first are not like the others
+            remedy = (
+                "give rows once they are old enough to have one, by rb.Monitor(..., decided=, wait=)"
+            )
+        raise ValueError(f"{what} has {int(is_missing(read).sum()):,} missing values: {remedy}")
     return read
 
 
@@ -105,3 +134,80 @@ def as_yes(values: Any, positive: Any, what: str) -> Array:
         f"{what} holds {some(found)}, where yes or no is expected: 1 or 0, or two words of which "
         "Monitor(..., positive=...) says which is yes. Instead of probabilities, pass the decisions"
     )
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Up to which decisions rows have been taken in, and how many of the others there were.
+
+    Moments are numbers of the column, or days if it holds dates.
+    """
+
+    closed: float | None = None  # rows decided until then were taken in by earlier moments
+    until: float | None = None  # and until then at the last one
+    early: int = 0  # rows that were decided after that, at the last moment
+    late: int = 0  # rows that were given after their time was over, or again, at the last moment
+    unlabelled: int = 0  # rows without a label when it was their time, ever
+
+    def moved(self, until: float) -> Clock:
+        """The same at another moment, which is never an earlier one."""
+        if self.until is not None and until < self.until:
+            raise ValueError("now= is before that of an earlier update, and time goes one way")
+        if until == self.until:
+            return self
+        return Clock(self.until, until, unlabelled=self.unlabelled)
+
+
+def in_time(
+    rows: tuple[Any, Any, dict[Any, Any]], decided: str, wait: float, now: Any, clock: Clock
+) -> tuple[tuple[Any, Any, dict[Any, Any]], Clock]:
+    """The rows whose time has come, decisions, labels and columns, in the order of decision.
+
+    A row's time comes `wait` after it was decided. If it has no label by then, it is left out.
+
+    >>> rows = [1, 1, 0], [None, 1, 0], {"day": ["2024-01-02", "2024-01-03", "2024-01-01"]}
+    >>> (decisions, labels, _), clock = in_time(rows, "day", 30, "2024-02-01", Clock())
+    >>> decisions.tolist(), labels.tolist(), clock.early, clock.unlabelled
+    ([0], [0], 1, 1)
+    """
+    decisions, labels, columns = rows
+    if decided not in columns:
+        raise ValueError(f"no column {decided!r} is given, which says when rows were decided")
+    moments, moment = _moments(columns[decided], decided, now)
+    if len(moments) != length(decisions, "decisions"):
+        raise ValueError(f"column {decided!r} and the decisions have different numbers of rows")
+    clock = clock.moved(moment - wait)
+    early = moments > clock.until
+    late = moments <= (-math.inf if clock.closed is None else clock.closed)
+    chosen = np.argsort(moments, kind="stable")
+    chosen = chosen[~(early | late)[chosen]]
+    clock = replace(clock, early=clock.early + int(early.sum()), late=clock.late + int(late.sum()))
+    if labels is not None:
+        lacking = is_missing(as_array(labels)[chosen])
+        clock = replace(clock, unlabelled=clock.unlabelled + int(lacking.sum()))
+        chosen = chosen[~lacking]
+        labels = as_array(labels)[chosen]
+        if labels.dtype == object:  # numbers or truth values, beside which some were missing
+            labels = np.array(labels.tolist()) if len(labels) else labels
+    part = {name: as_array(values)[chosen] for name, values in columns.items()}
+    return (as_array(decisions)[chosen], labels, part), clock
+
+
+def _moments(values: Any, name: str, now: Any) -> tuple[Array, float]:
+    """When rows were decided, (n,), and the moment `now`, as numbers; of dates, in days."""
+    column = as_array(values)
+    if is_missing(column).any():
+        raise ValueError(f"column {name!r} does not say of {int(is_missing(column).sum()):,} rows when "
+                         "they were decided: fill it in")  # fmt: skip
+    if now is None:
+        raise ValueError(f"say which moment it is by now=, in the units of column {name!r}")
+    if isinstance(now, Real) and not isinstance(now, bool):
+        if column.dtype.kind not in "iuf":
+            raise ValueError(f"column {name!r} does not hold numbers, and now={now!r} is one")
+        return column.astype(float), float(now)
+    text = now if isinstance(now, str) else now.isoformat() if hasattr(now, "isoformat") else str(now)
+    found, moment = dated(name, read_values(column), text, in_order=True)
+    if found.kinds != {"dates"} or found.codes is not None:
+        raise ValueError(f"column {name!r} does not hold dates, and now={now!r} is one")
+    days = np.append(found.values, moment).astype("M8[us]").astype(np.int64) / (24 * 3600 * 10**6)
+    return days[:-1], float(days[-1])

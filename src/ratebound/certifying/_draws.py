@@ -1,14 +1,16 @@
-"""What a promise asks of a stream of rows: numbers whose mean is at most 0 where it is kept.
+"""What a promise asks of a stream of rows: numbers whose mean is at most 0 if it is kept.
 
 A promise is a sum of means over sets of rows. Over one set, each of its rows gives such a number. Over
-two sets, one within the other or apart from it, each row of either gives one, if the share of the first
-set is known; `_wealth.py` does without. Over any other sets, the next row of each makes a block: the sum
-over a block has the right mean, and rows that a block has no place for are lost.
+two sets, of which a row may be in both, each pair of two rows gives one; pairs come from windows of
+adjacent rows, so that what differs between earlier and later rows does not matter. Two ratios are
+compared in the same way: what counts above the line in one row times what counts below it in another.
+Over more sets, the next row of each makes a block: the sum over a block has the right mean, and rows
+that a block has no place for are lost. Windows and blocks have rows of one stratum only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,15 +21,18 @@ from ratebound.auditing.measure import chance
 from ratebound.base.types import Array
 from ratebound.certifying._means import unbounded
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
-from ratebound.certifying._wealth import Range
+from ratebound.certifying._wealth import PAIRS, WINDOW, Range
 from ratebound.rates.costs import largest_cost
-from ratebound.rates.demands import Demand, demands
+from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import Area, Constraint
 from ratebound.rates.kinds import TWO, Classes, atoms, is_count
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset, Value
 
-Kind = Literal["one set", "within", "apart", "blocks"]
+Kind = Literal["one set", "pairs", "blocks"]
+Terms = tuple[tuple[Rate, float], ...]
+Open = tuple[tuple[float, ...] | None, ...]  # the rows of a window, or of a block, that wait for others
 
 
 class Unwatchable(ValueError):
@@ -41,22 +46,37 @@ class Batch:
     size: int
     mask: Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
     said: Callable[[Value | None], Array]  # from a class to the rows decided so; of two, None is yes
+    strata: Array  # (n,) the name of each row's stratum
 
 
 @dataclass(frozen=True)
 class Part:
-    """A sum of rates that are shares of one set of rows."""
+    """A sum of rates that are shares of one set of rows, or one side of a comparison of two ratios."""
 
-    over: Subset
-    terms: tuple[tuple[Rate, float], ...]
-    ends: tuple[float, float]  # the least and the most that a row of the set can add
+    above: Terms
+    below: Subset | Terms  # the set; of a ratio, what counts below the line
 
-    def values(self, batch: Batch, classes: Classes) -> Array:
-        """What each row adds, (n,), if it is in the set."""
-        found = np.zeros(batch.size)
-        for rate, coefficient in self.terms:
-            found += coefficient * counted(rate, batch, classes)
-        return found
+    def values(self, batch: Batch, classes: Classes) -> tuple[Array, Array]:
+        """What each row adds above the line, and below it: (n,) each."""
+        if isinstance(self.below, Subset):
+            below = batch.mask(self.below).astype(float)
+            return below * _total(self.above, batch, classes), below
+        return _total(self.above, batch, classes), _total(self.below, batch, classes)
+
+    def possible(self, kinds: RowKinds | None) -> tuple[Array, Array]:
+        """What rows may add above and below; if kinds are not known, the ends of either."""
+        if kinds is None:
+            ends = [np.array(_ends(self.above)), np.ones(2)]
+            if not isinstance(self.below, Subset):
+                ends[1] = np.array(_ends(self.below))
+            above, below = np.meshgrid(*(np.append(end, 0.0) for end in ends))
+            return above.ravel(), below.ravel()
+        none = np.zeros(kinds.size)
+        above = sum((c * kinds.counted(rate) for rate, c in self.above), none)
+        if isinstance(self.below, Subset):
+            inside = kinds.over(self.above[0][0]).astype(float)
+            return inside * above, inside
+        return above, sum((c * kinds.counted(rate) for rate, c in self.below), none)
 
 
 @dataclass(frozen=True)
@@ -64,73 +84,63 @@ class Draws:
     """How the rows of a population become numbers."""
 
     kind: Kind
-    parts: tuple[Part, ...]  # of two sets, the one within the other is the first
+    parts: tuple[Part, ...]
     constant: float
     population: str
     classes: Classes
-
-    @property
-    def range(self) -> Range:
-        """Between which ends the numbers lie, as `_wealth` has them."""
-        ends = [part.ends for part in self.parts]
-        if self.kind in ("one set", "blocks"):
-            low, high = (sum(end) + self.constant for end in zip(*ends, strict=True))
-            return Range((0.0, 0.0), (-high, -low), two_sets=False)
-        own, (low, high) = ends
-        other = -high - self.constant, -low - self.constant
-        if self.kind == "apart":
-            other = min(other[0], own[0]), max(other[1], own[1])
-        return Range(own, other, two_sets=True)
+    range: Range
 
 
-Block = tuple[float | None, ...]  # what the row of each set adds; None where it is still to come
-
-
-def draws_of(constraint: Constraint, classes: Classes = TWO) -> Draws:
-    """How a promise is watched; refused where decisions alone cannot tell, with the reason.
+def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
+    """How a promise is watched; refused if decisions alone cannot tell, with the reason.
 
     >>> from ratebound import precision, recall
     >>> draws_of(precision() >= 0.8).kind, draws_of(recall(sex="Female") >= 0.9 * recall()).kind
-    ('one set', 'within')
+    ('one set', 'pairs')
     """
-    if isinstance(constraint.left, Area):
+    if isinstance(promise, Parity):
+        parts, constant, per_row = _compared(promise), 0.0, True
+    elif isinstance(promise.left, Area):
         raise Unwatchable(
-            f"the promise {constraint} cannot be watched: an area is about scores, and a monitor sees "
+            f"the promise {promise} cannot be watched: an area is about scores, and a monitor sees "
             "decisions. Audit it, or promise recall() and false_positive_rate() instead"
         )
-    (demand,) = demands(constraint)
-    rates = demand.expression.rates
+    else:
+        (demand,) = demands(promise)
+        parts, per_row = _shares(demand.expression.terms, demand.per_row, classes), demand.per_row
+        constant = demand.expression.constant
+    rates = [rate for part in parts for rate in _rates(part)]
     populations = {rate.population for rate in rates}
     if len(populations) > 1:
         raise Unwatchable(
-            f"the promise {constraint} cannot be watched: it compares the populations "
+            f"the promise {promise} cannot be watched: it compares the populations "
             f"{', '.join(sorted(populations))}, whose rows come in no common order. Audit it instead"
         )
-    _check_rates(demand)
-    kinds = row_kinds(rates, classes)
-    kind, parts = _arranged(_parts(demand, kinds, classes), kinds)
-    return Draws(kind, parts, demand.expression.constant, populations.pop(), classes)
+    _check_rates(promise, rates, per_row)
+    kind: Kind = ("one set", "pairs", "blocks")[min(len(parts), 3) - 1]
+    given = _range(kind, parts, constant, row_kinds(rates, classes))
+    return Draws(kind, parts, constant, populations.pop(), classes, given)
 
 
 def numbers(
-    draws: Draws, batch: Batch, block: Block | None
-) -> tuple[Array, tuple[Array, Array, Array], Block | None]:
-    """The rows that give numbers, those numbers (inside, own, other), and the block left open."""
-    inside = [batch.mask(part.over) for part in draws.parts]
+    draws: Draws, batch: Batch, waiting: Mapping[str, Open]
+) -> tuple[Array, Array, dict[str, Open]]:
+    """The rows that complete a draw, its numbers (n, 1 or P), and the rows that wait, by stratum."""
     values = [part.values(batch, draws.classes) for part in draws.parts]
-    if draws.kind == "blocks":
-        at, totals, block = _blocks(inside, values, draws.constant, block)
-        return at, (np.zeros(len(at)), np.zeros(len(at)), -totals), block
     if draws.kind == "one set":
-        totals = values[0] + draws.constant
-        at = np.flatnonzero(inside[0] & (totals != 0))
-        return at, (np.zeros(len(at)), np.zeros(len(at)), -totals[at]), None
-    at = np.flatnonzero(inside[0] | inside[1])
-    small, own = inside[0][at], values[0][at]
-    other = -values[1][at] - draws.constant
-    if draws.kind == "apart":
-        other = np.where(small, own, other)
-    return at, (small.astype(float), np.where(small, own, 0.0), other), None
+        above, below = values[0]
+        totals = above + draws.constant * below
+        at = np.flatnonzero(totals != 0)
+        return at, totals[at, None], {}
+    after, found = dict(waiting), []
+    for stratum, rows in _by_stratum(batch.strata):
+        own = [(above[rows], below[rows]) for above, below in values]
+        gathered = _windows if draws.kind == "pairs" else _blocks
+        at, drawn, after[stratum] = gathered(own, draws.constant, after.get(stratum, ()))
+        found.append((rows[at], drawn))
+    at, drawn = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(at, kind="stable")
+    return at[order], drawn[order], after
 
 
 def counted(rate: Rate, batch: Batch, classes: Classes) -> Array:
@@ -141,75 +151,142 @@ def counted(rate: Rate, batch: Batch, classes: Classes) -> Array:
     return found
 
 
-def _check_rates(demand: Demand) -> None:
-    """Raise where a rate needs scores, or counts out of nobody knows how many rows."""
-    for rate in demand.expression.rates:
+def pair_numbers(first: Array, second: Array) -> Array:
+    """What two rows of either order give together: above of one times below of the other, summed.
+
+    Each argument is (4, ...): above and below of the first part, and of the second.
+    """
+    (a, b, c, d), (e, f, g, h) = first, second
+    return a * h + b * g + e * d + f * c
+
+
+def _total(terms: Terms, batch: Batch, classes: Classes) -> Array:
+    found = np.zeros(batch.size)
+    for rate, coefficient in terms:
+        found += coefficient * counted(rate, batch, classes)
+    return found
+
+
+def _rates(part: Part) -> list[Rate]:
+    below = () if isinstance(part.below, Subset) else part.below
+    return [rate for rate, _ in (*part.above, *below)]
+
+
+def _compared(promise: Parity) -> tuple[Part, ...]:
+    """Two ratios whose difference is to be at most 0."""
+    sign = 1.0 if promise.relation == "<=" else -1.0
+    parts = []
+    for ratio, times in ((promise.left, sign), (promise.right, -sign)):
+        if not is_even(ratio):
+            raise Unwatchable(
+                f"the promise {promise} cannot be watched: {ratio} does not count the same rows above "
+                "and below the line. Audit it instead"
+            )
+        above = tuple((rate, times * coefficient) for rate, coefficient in ratio.numerator.terms)
+        parts.append(Part(above, ratio.denominator.terms))
+    return tuple(parts)
+
+
+def _shares(terms: Terms, per_row: bool, classes: Classes) -> tuple[Part, ...]:
+    """Rates by the rows that they are shares of."""
+    found: dict[Subset, list[tuple[Rate, float]]] = {}
+    for rate, coefficient in terms:
+        over = rate.subset if per_row else over_of(atoms(rate, classes)[0])
+        found.setdefault(over, []).append((rate, coefficient * (rate.per or 1.0)))
+    return tuple(Part(tuple(own), over) for over, own in found.items())
+
+
+def _check_rates(promise: Constraint | Parity, rates: list[Rate], per_row: bool) -> None:
+    """Raise if a rate needs scores, or counts out of nobody knows how many rows."""
+    for rate in rates:
         if rate.at not in (None, 0):
             raise Unwatchable(
-                f"the promise {demand.words} cannot be watched: {rate} is taken at a threshold, which "
+                f"the promise {promise} cannot be watched: {rate} is taken at a threshold, which "
                 "needs scores, and a monitor sees decisions. Audit it instead"
             )
         if why := unbounded(rate):
-            raise Unwatchable(f"the promise {demand.words} cannot be watched: {why}. Audit it instead")
-        if is_count(rate) and rate.per is None and not demand.per_row:
+            raise Unwatchable(f"the promise {promise} cannot be watched: {why}. Audit it instead")
+        if is_count(rate) and rate.per is None and not per_row:
             raise Unwatchable(
-                f"the promise {demand.words} cannot be watched: say out of how many rows it counts, as "
+                f"the promise {promise} cannot be watched: say out of how many rows it counts, as "
                 f"in {rate.kind}(per=1000)"
             )
 
 
-def _parts(demand: Demand, kinds: RowKinds | None, classes: Classes) -> list[Part]:
-    """The demand's rates by the rows that they are shares of."""
-    found: dict[Subset, list[tuple[Rate, float]]] = {}
-    for rate, coefficient in demand.expression.terms:
-        over = rate.subset if demand.per_row else over_of(atoms(rate, classes)[0])
-        times = rate.per or 1.0
-        found.setdefault(over, []).append((rate, coefficient * times))
-    return [Part(over, tuple(terms), _ends(terms, kinds)) for over, terms in found.items()]
+def _range(kind: Kind, parts: tuple[Part, ...], constant: float, kinds: RowKinds | None) -> Range:
+    """Between which ends numbers lie, of all rows that the words allow."""
+    possible = [part.possible(kinds) for part in parts]
+    if kind != "pairs":
+        own = [above[below > 0] for above, below in possible]
+        return Range(constant + sum(map(np.min, own)), constant + sum(map(np.max, own)))
+    (a, b), (c, d) = possible
+    if kinds is None:  # any row may be in both
+        places = np.meshgrid(np.arange(len(a)), np.arange(len(c)))
+        a, b, c, d = (
+            a[places[0].ravel()],
+            b[places[0].ravel()],
+            c[places[1].ravel()],
+            d[places[1].ravel()],
+        )
+    rows = np.unique(np.stack([a + constant * b, b, c, d]), axis=1)
+    given = pair_numbers(rows[:, :, None], rows[:, None, :])
+    return Range(float(given.min()), float(given.max()), windows=True)
 
 
-def _ends(terms: list[tuple[Rate, float]], kinds: RowKinds | None) -> tuple[float, float]:
-    """The least and the most that a row can add, among those that the words allow."""
-    if kinds is None:
-        signed = [coefficient * (largest_cost(rate) or 1.0) for rate, coefficient in terms]
-        return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
-    inside = kinds.over(terms[0][0])
-    added = sum((c * kinds.counted(rate) for rate, c in terms), np.zeros(len(inside)))[inside]
-    return float(added.min()), float(added.max())
+def _ends(terms: Terms) -> tuple[float, float]:
+    """The least and the most that a row can add, whatever kind of row it is."""
+    signed = [coefficient * (largest_cost(rate) or 1.0) for rate, coefficient in terms]
+    return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
 
 
-def _arranged(parts: list[Part], kinds: RowKinds | None) -> tuple[Kind, tuple[Part, ...]]:
-    if len(parts) == 1:
-        return "one set", tuple(parts)
-    if len(parts) == 2 and kinds is not None:
-        first, second = (kinds.over(part.terms[0][0]) for part in parts)
-        if not (first & second).any():
-            return "apart", tuple(parts)
-        if not (first & ~second).any():
-            return "within", tuple(parts)
-        if not (second & ~first).any():
-            return "within", (parts[1], parts[0])
-    return "blocks", tuple(parts)
+def _by_stratum(strata: Array) -> list[tuple[str, Array]]:
+    """The rows of each stratum, in the order of its first row."""
+    names, first, code = np.unique(strata, return_index=True, return_inverse=True)
+    rows = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
+    return [(str(names[i]), rows[i]) for i in np.argsort(first)]
+
+
+def _windows(
+    values: list[tuple[Array, Array]], constant: float, waiting: Open
+) -> tuple[Array, Array, Open]:
+    """Where windows are full, what their pairs give (n, P), and the rows of the open one.
+
+    Rows that are in neither set, or below neither line, are passed over.
+    """
+    (a, b), (c, d) = values
+    rows = np.stack([a + constant * b, b, c, d], axis=1)
+    at = np.flatnonzero((b != 0) | (d != 0))
+    before = np.array(waiting, dtype=float).reshape(len(waiting), 4)
+    rows = np.concatenate([before, rows[at]])
+    full = len(rows) // WINDOW
+    ends = at[WINDOW * np.arange(1, full + 1) - len(before) - 1]
+    windows = rows[: full * WINDOW].reshape(full, WINDOW, 4).transpose(2, 1, 0)  # (4, WINDOW, full)
+    first, second = (windows[:, [pair[i] for pair in PAIRS]] for i in (0, 1))
+    return ends, pair_numbers(first, second).T, tuple(map(tuple, rows[full * WINDOW :].tolist()))
 
 
 def _blocks(
-    inside: list[Array], values: list[Array], constant: float, block: Block | None
-) -> tuple[Array, Array, Block]:
-    """Where blocks are full, their sums, and the block left open; each has the next row of every set."""
-    places = [np.flatnonzero(rows) for rows in inside]
-    block = block or (None,) * len(inside)
+    values: list[tuple[Array, Array]], constant: float, waiting: Open
+) -> tuple[Array, Array, Open]:
+    """Where blocks are full, their sums (n, 1), and the block left open.
+
+    Each has the next row of every set; None stands for a row that is still to come.
+    """
+    places = [np.flatnonzero(below) for _, below in values]
+    block: list[tuple[float, ...] | None] = list(waiting) or [None] * len(values)
     at: list[int] = []
     totals: list[float] = []
     start = 0
     while True:
-        end, filled = start - 1, list(block)
+        end = start - 1
         for i, rows in enumerate(places):
             position = np.searchsorted(rows, start)
-            if filled[i] is None and position < len(rows):
-                filled[i] = float(values[i][rows[position]])
+            if block[i] is None and position < len(rows):
+                block[i] = (float(values[i][0][rows[position]]),)
                 end = max(end, int(rows[position]))
-        if None in filled:
-            return np.array(at, dtype=int), np.array(totals), tuple(filled)
+        full = [each[0] for each in block if each is not None]
+        if len(full) < len(block):
+            return np.array(at, dtype=int), np.array(totals).reshape(-1, 1), tuple(block)
         at.append(end)
-        totals.append(constant + sum(each for each in filled if each is not None))
-        block, start = (None,) * len(inside), end + 1
+        totals.append(constant + sum(full))
+        block, start = [None] * len(values), end + 1

@@ -21,7 +21,10 @@ def as_text(monitor: Monitor) -> str:
     """The whole table, and one sentence."""
     rows = [HEADS, *map(cells, monitor.watches)]
     lines = [heading(monitor), "", *aligned(rows, right=range(1, 6)), "", summary(monitor) + "."]
-    return "\n".join([*lines, *(f"ALARM: {alarm}." for alarm in monitor.alarms)])
+    if any(watch.draws.kind != "one set" for watch in monitor.watches):
+        apart = " of one stratum" * bool(monitor.strata)
+        lines.append(f"Groups are compared among adjacent rows{apart}, which are taken to be alike.")
+    return "\n".join([*lines, *left_out(monitor), *(f"ALARM: {alarm}." for alarm in monitor.alarms)])
 
 
 def as_html(monitor: Monitor) -> str:
@@ -37,7 +40,25 @@ def heading(monitor: Monitor) -> str:
     first = monitor.rows.get(FIRST, 0)
     others = ", ".join(f"{name}: {n:,}" for name, n in monitor.rows.items() if name != FIRST)
     rows = f"{first:,} rows ({others})" if others else f"{first:,} rows"
-    return f"Monitor after {rows}, confidence {monitor.confidence:.4g}"
+    within = f", within each {' and '.join(monitor.strata)}" if monitor.strata else ""
+    return f"Monitor after {rows}, confidence {monitor.confidence:.4g}{within}"
+
+
+def left_out(monitor: Monitor) -> list[str]:
+    """Which rows were not taken in, and why, for each population."""
+    found = []
+    for name, clock in monitor.clocks.items():
+        of = "" if name == FIRST else f" of {name}"
+        if clock.unlabelled:
+            found.append(
+                f"{clock.unlabelled:,} rows{of} had no label by their time and do not count: a promise "
+                "is watched on the others, which they may differ from."
+            )
+        if clock.early:
+            found.append(f"{clock.early:,} rows{of} are too young: give them again later.")
+        if clock.late:
+            found.append(f"{clock.late:,} rows{of} are passed over: their time was over before.")
+    return found
 
 
 def summary(monitor: Monitor) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Block
+from ratebound.certifying._batches import Clock
+from ratebound.certifying._draws import Draws, Open
 from ratebound.certifying._watching import Alarm, Watch, first_watch, rates_of
-from ratebound.certifying._wealth import EFFECTS, SHARES, Wealth
+from ratebound.certifying._wealth import WINDOW, Wealth
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import Classes
+from ratebound.rates.parities import Parity
 
 FORMAT, VERSION = "ratebound monitor", 1
 
@@ -21,18 +23,14 @@ FORMAT, VERSION = "ratebound monitor", 1
 def stored(watch: Watch) -> dict[str, Any]:
     """The watch of one promise, as JSON has it."""
     wealth = watch.wealth
-    start = int(np.searchsorted(SHARES, wealth.shares[0])) if wealth.given.two_sets else 0
     found: dict[str, Any] = {
         "promise": str(watch.constraint),
-        "rows": wealth.rows,
-        "inside": wealth.inside,
-        "centre": wealth.centre,
+        "draws": wealth.draws,
         "squares": wealth.squares,
-        "shares": [start, start + len(wealth.shares)],
         "logs": wealth.logs.tolist(),
         "reserve": wealth.reserve,
         "tallies": watch.tallies.tolist(),
-        "block": None if watch.block is None else list(watch.block),
+        "waiting": {stratum: list(rows) for stratum, rows in watch.waiting.items()},
         "alarm": None,
         "kept": watch.kept,
     }
@@ -42,57 +40,51 @@ def stored(watch: Watch) -> dict[str, Any]:
     return found
 
 
-def restored(constraint: Constraint, classes: Classes, data: dict[str, Any]) -> Watch:
+def restored(constraint: Constraint | Parity, classes: Classes, data: dict[str, Any]) -> Watch:
     """The watch that `stored` wrote, checked."""
     fresh = first_watch(constraint, classes)
     if data["promise"] != str(constraint):
         raise ValueError(f"it watches {str(data['promise'])[:200]}, and not {constraint}")
-    wealth, block, alarm = _wealth(fresh.wealth, data), data["block"], data["alarm"]
+    alarm = data["alarm"]
     tallies = _array(data["tallies"], fresh.tallies.shape, "tallies")
     most = [largest_cost(rate) or 1.0 for rate in rates_of(constraint)]  # that one row adds
     if (tallies < 0).any() or (tallies[:, 1] > tallies[:, 0] * most * (1 + 1e-9)).any():
         raise ValueError("its tallies are not numbers of rows, or what they cost")
-    if block is not None and fresh.draws.kind != "blocks":
-        raise ValueError("its open block belongs to another promise")
     return Watch(
         constraint,
         fresh.draws,
-        wealth,
+        _wealth(fresh.wealth, data),
         tallies,
-        None if block is None else _block(block, len(fresh.draws.parts)),
+        {stratum: _waiting(fresh.draws, rows) for stratum, rows in data["waiting"].items()},
         None if alarm is None else _alarm(constraint, alarm),
         None if data["kept"] is None else whole(data["kept"], "kept"),
     )
 
 
 def _wealth(fresh: Wealth, data: dict[str, Any]) -> Wealth:
-    grid = SHARES if fresh.given.two_sets else fresh.shares
-    start, stop = (whole(end, "shares") for end in data["shares"])
-    if not 0 <= start < stop <= len(grid):
-        raise ValueError(f"its shares are from {start} to {stop}, of {len(grid)}")
-    rows, inside = whole(data["rows"], "rows"), whole(data["inside"], "inside")
     squares, reserve = real(data["squares"], "squares"), real(data["reserve"], "reserve")
-    if inside > rows or squares <= 0 or not 0 < reserve < 1:
+    if squares <= 0 or not 0 < reserve < 1:
         raise ValueError("its numbers do not belong together")
-    return Wealth(
-        given=fresh.given,
-        rows=rows,
-        inside=inside,
-        centre=real(data["centre"], "centre"),
-        squares=squares,
-        shares=grid[start:stop],
-        logs=_array(data["logs"], (2, len(EFFECTS), stop - start), "logs"),
-        reserve=reserve,
-    )
+    logs = _array(data["logs"], fresh.logs.shape, "logs")
+    return Wealth(fresh.given, whole(data["draws"], "draws"), squares, logs, reserve)
 
 
-def _block(data: list[Any], sets: int) -> Block:
-    if not isinstance(data, list) or len(data) != sets:
-        raise ValueError("its open block has other sets than the promise")
-    return tuple(None if each is None else real(each, "block") for each in data)
+def _waiting(draws: Draws, data: list[Any]) -> Open:
+    """The rows of an open window, of four numbers each, or of an open block, of one each or none."""
+    pairs, sets = draws.kind == "pairs", len(draws.parts)
+    fits = len(data) < WINDOW if pairs else len(data) == sets
+    if draws.kind == "one set" or not isinstance(data, list) or not fits:
+        raise ValueError("the rows that wait in it belong to another promise")
+    found = [
+        None if each is None and not pairs else tuple(real(value, "waiting row") for value in each)
+        for each in data
+    ]
+    if any(each is not None and len(each) != (4 if pairs else 1) for each in found):
+        raise ValueError("the rows that wait in it belong to another promise")
+    return tuple(found)
 
 
-def _alarm(constraint: Constraint, data: dict[str, Any]) -> Alarm:
+def _alarm(constraint: Constraint | Parity, data: dict[str, Any]) -> Alarm:
     value, bound = (None if data[n] is None else real(data[n], n) for n in ("value", "bound"))
     return Alarm(constraint, whole(data["row"], "row"), real(data["evidence"], "evidence"), value, bound)
 
@@ -102,6 +94,12 @@ def whole(value: Any, name: str) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"its {name} is {str(value)[:50]!r}, not a number of rows")
     return value
+
+
+def read_clock(data: dict[str, Any]) -> Clock:
+    """The clock of a population."""
+    closed, until = (None if data[n] is None else real(data[n], n) for n in ("closed", "until"))
+    return Clock(closed, until, *(whole(data[n], n) for n in ("early", "late", "unlabelled")))
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:

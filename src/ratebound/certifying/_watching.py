@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from ratebound.auditing.decided import over_of
 from ratebound.auditing.wording import number
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Batch, Block, Draws, counted, draws_of, numbers
+from ratebound.certifying._draws import Batch, Draws, Open, counted, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
 from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
 from ratebound.rates.kinds import Classes, atoms, is_count
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 
 Verdict = Literal["broken", "kept", "not known yet"]
@@ -26,7 +27,7 @@ class Alarm:
 
     Parameters
     ----------
-    constraint : Constraint
+    constraint : Constraint or Parity
         The promise.
     row : int
         After how many rows of its population.
@@ -50,7 +51,7 @@ class Alarm:
     recall() >= 0.9 is broken: after 24 rows the left side is 0.5000 and the right side 0.9000, ...
     """
 
-    constraint: Constraint
+    constraint: Constraint | Parity
     row: int
     evidence: float
     value: float | None
@@ -73,19 +74,23 @@ class Alarm:
 class Watch:
     """What is remembered of a promise; its size does not grow with the rows."""
 
-    constraint: Constraint
+    constraint: Constraint | Parity
     draws: Draws
     wealth: Wealth
     tallies: Array  # (rates, 2): rows that each rate is a share of, and rows it counts
-    block: Block | None = None  # left open
+    waiting: dict[str, Open] = field(default_factory=dict)  # rows that wait for others, by stratum
     alarm: Alarm | None = None
     kept: int | None = None  # after how many rows it was found to be kept
 
     @property
     def rows(self) -> int:
         """Rows of the smallest set that a rate is a share of; of a ratio, those that count in it."""
+        if isinstance(self.constraint, Parity):
+            counts = dict(zip(rates_of(self.constraint), self.tallies[:, 1].tolist(), strict=True))
+            ratios = self.constraint.left, self.constraint.right
+            return int(min(sum(c * counts[rate] for rate, c in r.denominator.terms) for r in ratios))
         ratio = isinstance(self.constraint.left, Ratio) and self.draws.kind == "one set"
-        return self.wealth.rows if ratio else int(self.tallies[:, 0].min())
+        return self.wealth.draws if ratio else int(self.tallies[:, 0].min())
 
     @property
     def evidence(self) -> tuple[float, float]:
@@ -105,27 +110,28 @@ class Watch:
         return _sides(self.constraint, self.tallies)
 
 
-def first_watch(constraint: Constraint, classes: Classes) -> Watch:
+def first_watch(constraint: Constraint | Parity, classes: Classes) -> Watch:
     """A promise before any row."""
     draws = draws_of(constraint, classes)
     return Watch(constraint, draws, opening(draws.range), np.zeros((len(rates_of(constraint)), 2)))
 
 
-def rates_of(constraint: Constraint) -> tuple[Rate, ...]:
+def rates_of(constraint: Constraint | Parity) -> tuple[Rate, ...]:
     """The shares and counts that both sides are made of."""
-    left = constraint.left
-    sums = [left.numerator, left.denominator] if isinstance(left, Ratio) else [left]
-    return tuple(dict.fromkeys(rate for each in [*sums, constraint.right] for rate in each.rates))
+    sums: list[Metric] = []
+    for side in (constraint.left, constraint.right):
+        sums += [side.numerator, side.denominator] if isinstance(side, Ratio) else [side]
+    return tuple(dict.fromkeys(rate for each in sums for rate in each.rates))
 
 
 def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
     """The watch after a batch of decisions; `seen` rows came before it."""
-    at, rows, block = numbers(watch.draws, batch, watch.block)
-    wealth, found = played(watch.wealth, rows, error)
+    at, drawn, waiting = numbers(watch.draws, batch, watch.waiting)
+    wealth, found = played(watch.wealth, drawn)
     adding = np.stack(
         [_tallied(rate, batch, watch.draws.classes) for rate in rates_of(watch.constraint)]
     )
-    after = replace(watch, wealth=wealth, block=block, tallies=watch.tallies + adding.sum(axis=2))
+    after = replace(watch, wealth=wealth, waiting=waiting, tallies=watch.tallies + adding.sum(axis=2))
     broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
     if len(kept) and watch.kept is None:
         after = replace(after, kept=seen + int(at[kept[0]]) + 1)
@@ -152,7 +158,7 @@ def evidence_text(money: float) -> str:
     return f"{money:,.0f}" if 10 <= money < 1e6 else f"{money:.2g}"
 
 
-def _sides(constraint: Constraint, tallies: Array) -> tuple[float | None, float | None]:
+def _sides(constraint: Constraint | Parity, tallies: Array) -> tuple[float | None, float | None]:
     shares = {
         rate: None if not over else count / over * (_size(rate, over) if is_count(rate) else 1.0)
         for rate, (over, count) in zip(rates_of(constraint), tallies.tolist(), strict=True)

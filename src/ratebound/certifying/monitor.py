@@ -17,17 +17,18 @@ from ratebound.auditing.report import plain
 from ratebound.base.checks import check_number
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import alone_in, write_whole
-from ratebound.certifying._batches import read_batch
+from ratebound.certifying._batches import Clock, in_time, read_batch
 from ratebound.certifying._draws import Unwatchable
 from ratebound.certifying._monitor_words import as_html, as_text, summary, watch_to_dict
-from ratebound.certifying._stored import FORMAT, VERSION, restored, stored, texts, whole
+from ratebound.certifying._stored import FORMAT, VERSION, read_clock, restored, stored, texts, whole
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.certifying._watching import Watch, first_watch, watched
-from ratebound.problem.frames import length
+from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import TWO, Classes
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value, plain_value
 
@@ -37,6 +38,12 @@ class Monitor:
 
     With probability `confidence` at least, no promise that is kept is ever called broken, over all
     promises and all time, however often you look; and likewise none that is broken is called kept.
+
+    Kept means kept at every row: given all rows before it, the expected rates keep the promise. For a
+    promise that compares groups, six adjacent rows of a stratum are taken to be alike, that is, to come
+    independently from one distribution; from one window of six to the next, rates and shares of groups
+    may change. Rows must come in the order of decision, and which rows come must not depend on
+    their labels.
 
     Parameters
     ----------
@@ -49,6 +56,15 @@ class Monitor:
         `classes`.
     classes : list of labels, default=(False, True)
         All that labels and decisions may be.
+    strata : str or list of str, default=()
+        Columns whose values tell apart rows that are compared with their like only, such as a site.
+        Promises that compare groups are then watched within each. By default all rows are of one kind.
+    decided : str, default=None
+        The column that says when rows were decided, as dates or numbers. Rows are then taken in that
+        order, once they are older than `wait`. By default they are taken as they are given.
+    wait : float, default=0.0
+        After how long labels are known, in days if `decided` holds dates. A row without one by then is
+        left out for good, and counted.
 
     Attributes
     ----------
@@ -82,17 +98,26 @@ class Monitor:
         *,
         positive: Any = None,
         classes: Sequence[Value] = TWO,
+        strata: str | Sequence[str] = (),
+        decided: str | None = None,
+        wait: float = 0.0,
     ) -> None:
         if not isinstance(problem, Problem):
             raise TypeError(f"Monitor takes a rb.Problem first, got {type(problem).__name__}")
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
-        if not problem.constraints:
+        if not (promises := _promises(problem)):
             raise ValueError("the problem makes no promises, so there is nothing to watch")
         self.problem = problem
+        self.strata = (strata,) if isinstance(strata, str) else tuple(strata)
+        check_number("wait, how long labels take,", wait, least=0)
+        if wait and decided is None:
+            raise ValueError("wait= needs decided=, the column that says when rows were decided")
+        self.decided, self.wait = decided, float(wait)
         self.confidence = float(confidence)
         self.positive, self.classes = _checked(positive, classes)
-        self.watches: tuple[Watch, ...] = tuple(_watch(c, self.classes) for c in problem.constraints)
+        self.watches: tuple[Watch, ...] = tuple(_watch(each, self.classes) for each in promises)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
+        self.clocks: dict[str, Clock] = dict.fromkeys(self.rows, Clock())
         self.batches: dict[str, tuple[str, ...]] = dict.fromkeys(self.rows, ())
         self._files: dict[
             str, str
@@ -122,6 +147,7 @@ class Monitor:
         *,
         on: str | None = None,
         batch: str | None = None,
+        now: Any = None,
     ) -> list[Alarm]:
         """Take in more rows, in the order in which they came.
 
@@ -141,6 +167,9 @@ class Monitor:
         batch : str, default=None
             A name that these rows go by, such as a date or a digest, so that they are not counted
             twice. By default they have none, and equal rows count again.
+        now : date, str or float, default=None
+            The moment of the call, if the monitor knows when rows were `decided`. Rows that are too
+            young are passed over, to be given again later; so are those of earlier moments.
 
         Returns
         -------
@@ -162,8 +191,17 @@ class Monitor:
         if not length(decisions, "decisions"):
             self.batches = named
             return []
+        clock = self.clocks[name]
+        if self.decided is not None:
+            given = decisions, labels, columns_by_name(columns)
+            (decisions, labels, columns), clock = in_time(given, self.decided, self.wait, now, clock)
+            if not len(decisions):
+                self.batches, self.clocks = named, self.clocks | {name: clock}
+                return []
+        elif now is not None:
+            raise ValueError("now= needs rb.Monitor(..., decided=), which says when rows were decided")
         existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
-        how = (self.classes, self.positive, sorted(existing))
+        how = (self.classes, self.positive, sorted(existing), self.strata)
         rows, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
         for watch in self.watches:
             if watch.draws.population != name:
@@ -175,6 +213,7 @@ class Monitor:
                 raise ValueError(f"the promise {watch.constraint}: {error}") from None
         before, self.watches = self.alarms, tuple(after)
         self.rows, self.batches = self.rows | {name: seen + rows.size}, named
+        self.clocks = self.clocks | {name: clock}
         return [alarm for alarm in self.alarms if alarm not in before]
 
     @property
@@ -186,8 +225,12 @@ class Monitor:
             "confidence": self.confidence,
             "positive": self.positive,
             "classes": list(self.classes),
+            "strata": list(self.strata),
+            "decided": self.decided,
+            "wait": self.wait,
             "problem": to_plain(self.problem),
             "rows": self.rows,
+            "clocks": {name: vars(clock) for name, clock in self.clocks.items()},
             "batches": {name: list(batches) for name, batches in self.batches.items()},
             "promises": [stored(watch) for watch in self.watches],
         }
@@ -203,6 +246,10 @@ class Monitor:
         return {
             "confidence": self.confidence,
             "rows": self.rows,
+            "left_out": {
+                name: {"unlabelled": clock.unlabelled, "early": clock.early, "late": clock.late}
+                for name, clock in self.clocks.items()
+            },
             "kept": self.kept,
             "alarms": [plain({**vars(alarm), "words": alarm.words}) for alarm in self.alarms],
             "promises": [watch_to_dict(watch) for watch in self.watches],
@@ -252,7 +299,7 @@ class Monitor:
                 raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
-            how = {name: data[name] for name in ("positive", "classes")}
+            how = {name: data[name] for name in ("positive", "classes", "strata", "decided", "wait")}
             found = cls(from_plain(data["problem"]), data["confidence"], **how)
             found._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
@@ -260,10 +307,10 @@ class Monitor:
             raise ValueError(f"the monitor's state is not as it was written: {said}") from None
         except ValueError as error:
             raise ValueError(f"the monitor's state cannot be read: {error}") from None
-        if problem is not None and found.problem.constraints != problem.constraints:
+        if problem is not None and _promises(found.problem) != _promises(problem):
             raise ValueError(
                 "the monitor's state is of another problem; it watches "
-                f"{'; '.join(map(str, found.problem.constraints))}. Start a new one for these promises"
+                f"{'; '.join(map(str, _promises(found.problem)))}. Start a new one for these promises"
             )
         return found
 
@@ -337,8 +384,9 @@ class Monitor:
         if len(data["promises"]) != len(self.watches) or data["rows"].keys() != self.rows.keys():
             raise ValueError("it has other promises or populations than its problem")
         self.rows = {name: whole(rows, "rows") for name, rows in data["rows"].items()}
+        self.clocks = {name: read_clock(data["clocks"][name]) for name in self.rows}
         self.batches = {name: texts(data["batches"][name], "batches") for name in self.rows}
-        pairs = zip(self.problem.constraints, data["promises"], strict=True)
+        pairs = zip(_promises(self.problem), data["promises"], strict=True)
         self.watches = tuple(
             restored(constraint, self.classes, promise) for constraint, promise in pairs
         )
@@ -353,7 +401,14 @@ class Monitor:
         return as_html(self)
 
 
-def _watch(constraint: Constraint, classes: Classes) -> Watch:
+def _promises(problem: Problem) -> tuple[Constraint | Parity, ...]:
+    """What is promised; a comparison of two ratios as it was asked for, and not at a level."""
+    asked = problem.asked
+    asked.at_levels(dict.fromkeys(asked.leveled)).constraints  # noqa: B018  # goals have no groups yet
+    return tuple(each for each in asked.subject_to if isinstance(each, Constraint | Parity))
+
+
+def _watch(constraint: Constraint | Parity, classes: Classes) -> Watch:
     try:
         return first_watch(constraint, classes)
     except Unwatchable:  # which says all

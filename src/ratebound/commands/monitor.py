@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +18,12 @@ from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.commands.uses import Use
-from ratebound.problem.frames import columns_by_name
+from ratebound.problem.frames import columns_by_name, is_missing
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.contents import STANDARD_INPUT, digests_of
 from ratebound.tables.table import Table
-
-CONFIDENCE = 0.95
 
 
 def monitor(use: Use) -> int:
@@ -34,7 +34,7 @@ def monitor(use: Use) -> int:
     for promise in mixture.problem.constraints:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
             raise ValueError(f"{promise} cannot be watched without labels: give --label COLUMN")
-    watching = _watching(mixture, use.state, use.confidence)
+    watching = _watching(mixture, use.state, use)
     with one_notice(), working("watching", use.quiet):
         _take_in(watching, mixture, use.data, use, FIRST)
         for name, path in use.population.items():
@@ -44,33 +44,52 @@ def monitor(use: Use) -> int:
     return 1 if watching.alarms else 0
 
 
-def _watching(mixture: Mixture, state: Path, confidence: float | None) -> Monitor:
-    """The monitor in the file, or a new one where there is none."""
+def _watching(mixture: Mixture, state: Path, use: Use) -> Monitor:
+    """The monitor in the file, or a new one if there is none."""
+    asked: dict[str, Any] = {"confidence": use.confidence, "strata": tuple(use.strata)}
+    asked |= {"decided": use.decided, "wait": use.wait}
+    asked = {name: value for name, value in asked.items() if value not in (None, ())}
     if not state.exists():
-        several = {"classes": mixture.classes} if len(mixture.classes) > 2 else {}
-        return Monitor(mixture.problem, CONFIDENCE if confidence is None else confidence, **several)
+        asked |= {"classes": mixture.classes} if len(mixture.classes) > 2 else {}
+        return Monitor(mixture.problem, **asked)
     found = Monitor.load(state, mixture.problem)
-    if confidence not in (None, found.confidence):
-        raise ValueError(
-            f"{state} was begun with --confidence {found.confidence:g}, which cannot change: begin a "
-            "new state file"
-        )
+    for name, value in asked.items():
+        if value != getattr(found, name):
+            raise ValueError(
+                f"{state} was begun with {name} {getattr(found, name) or 'left out'}, which cannot "
+                "change: begin a new state file"
+            )
     return found
 
 
 def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:
-    """Take in files that were not before, each known again by a digest of what it holds."""
+    """Take in files that were not before, each known again by a digest of what it holds.
+
+    If it is known when rows were decided, more of a file's rows may count at another moment.
+    """
+    moment = _moment(use.now) if watching.decided is not None else use.now
     stored = on_disk(paths, use.on_disk and name == FIRST)
     for path in files_of(paths):
         once = path == STANDARD_INPUT or (Path(path).exists() and not Path(path).is_file())
-        digests = {} if once else digests_of([path])
-        for file, digest in (digests or {path: None}).items():
-            if digest in watching.batches.get(name, ()):
+        digests = [(path, None)] if once else list(digests_of([path]).items())
+        for file, digest in digests:
+            batch = digest if digest is None or moment is None else f"{digest} at {moment}"
+            if batch in watching.batches.get(name, ()):
                 note(f"{file} was taken in before and is passed over: its rows would count twice")
                 continue
             for table in _tables(mixture, file, use, stored):
-                _take_in_table(watching, mixture, table, use, name)
-            watching.update([], on=name, batch=digest)
+                _take_in_table(watching, mixture, table, use, name, moment)
+            watching.update([], on=name, batch=batch)
+
+
+def _moment(now: str | None) -> str | float:
+    """What --now says: a number, or a date, today by default."""
+    if now is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return float(now)
+    except ValueError:
+        return now
 
 
 def _tables(mixture: Mixture, file: str, use: Use, stored: bool) -> Iterable[Table]:
@@ -81,7 +100,15 @@ def _tables(mixture: Mixture, file: str, use: Use, stored: bool) -> Iterable[Tab
     return tables_of(rows, rows.groups.names)
 
 
-def _take_in_table(watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str) -> None:
+def _take_in_table(
+    watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str, moment: str | float | None
+) -> None:
+    lacking = np.zeros(len(table), dtype=bool)
+    if watching.decided is not None and use.label in table.columns:  # such rows may wait for a label
+        lacking = is_missing(table[str(use.label)])
+        filled = table[str(use.label)].copy()
+        filled[lacking] = mixture.classes[0]
+        table = Table(table.values | {str(use.label): filled}, table.name)
     people = labelled(
         table,
         use.label or "",
@@ -97,4 +124,7 @@ def _take_in_table(watching: Monitor, mixture: Mixture, table: Table, use: Use, 
         said = said == mixture.classes[1]
     elif labels is not None:
         labels = np.asarray(mixture.classes)[labels]
-    watching.update(said, labels, columns_by_name(table) | people.columns, on=name)
+    if lacking.any() and labels is not None:
+        labels = labels.astype(object)
+        labels[lacking] = None
+    watching.update(said, labels, columns_by_name(table) | people.columns, on=name, now=moment)

@@ -30,6 +30,10 @@ class Use:
     in_expectation: bool = False
     save: bool = False  # the certificate with the model
     state: Path | None = None  # of a monitor
+    strata: tuple[str, ...] = ()  # columns within whose values groups are compared
+    decided: str | None = None  # the column that says when a row was
+    wait: float | None = None  # until labels are known, in days
+    now: str | None = None  # today by default
     probability: bool = False  # of the label
     decision_probability: bool = False
     safe_csv: bool = True

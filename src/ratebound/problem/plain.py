@@ -17,13 +17,20 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     >>> to_plain(Problem("error_rate()", ["precision() >= 0.8"]))["subject_to"]
     [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
     """
-    promises = [constraint_to_plain(constraint) for constraint in problem.constraints]
+    promises = [
+        _ratios(each) if isinstance(each, Parity) else constraint_to_plain(each)
+        for each in (problem.subject_to if problem.leveled else problem.constraints)
+        if isinstance(each, Constraint | Parity)
+    ]
     return {problem.sense: _side(problem.objective), "subject_to": promises}
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
     """The problem that `to_plain` wrote."""
-    promises = [constraint_from_plain(promise) for promise in data["subject_to"]]
+    promises = [
+        constraint_from_plain(promise) if "name" in promise else _parity(promise)
+        for promise in data["subject_to"]
+    ]
     sense = "maximize" if "maximize" in data else "minimize"
     objective: dict[str, Any] = {sense: _read(data[sense])}
     return Problem(subject_to=promises, **objective)
