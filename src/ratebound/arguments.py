@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from ratebound import __version__
 from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.layout import printable
 
 BAD_INPUT = 2
 EXAMPLE = """example:
@@ -34,7 +35,7 @@ exit status:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(BAD_INPUT, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
 
 class _NamedFile(argparse.Action):

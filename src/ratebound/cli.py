@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from ratebound.arguments import BAD_INPUT, parser
+from ratebound.base.layout import printable
 
 FAILED, INTERRUPTED, CLOSED, TERMINATED = 3, 130, 141, 143
 BAD_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -131,7 +132,7 @@ def _note(message: Warning | str, *_: Any) -> None:
 
 def _say(words: str) -> None:
     with suppress(OSError):  # where it cannot be said, the exit status still is
-        print(f"ratebound: {words}", file=sys.stderr, flush=True)
+        print(f"ratebound: {printable(words)}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: BaseException) -> str:

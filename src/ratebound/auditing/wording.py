@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ratebound.auditing._confusions import ALL, Confusion, cells
 from ratebound.auditing._groups import Group, heads
-from ratebound.base.layout import aligned
+from ratebound.base.layout import aligned, printable
 
 if TYPE_CHECKING:  # the report prints itself with these functions
     from ratebound.auditing.report import Audit, Objective, Promise
@@ -36,7 +36,7 @@ def as_text(report: Audit) -> str:
     if len(report.groups) > len(shown):
         lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
     lines += _confusion_tables(report)
-    return "\n".join([*lines, "", summary(report) + "."])
+    return printable("\n".join([*lines, "", summary(report) + "."]))
 
 
 def heading(report: Audit) -> str:

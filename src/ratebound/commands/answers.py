@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ratebound.base.layout import printable
 from ratebound.base.writing import write_whole
 from ratebound.commands.folders import OUTPUT
 
@@ -23,16 +24,21 @@ def tell(words: str, document: Any, json: str | None) -> None:
     if json is not None:
         write_json(document, json)
     if json != OUTPUT:
-        print(words)
+        print(printable(words))
 
 
 def write_json(document: Any, target: str) -> None:
     """Write a document as JSON to a file or to the standard output."""
     text = json_text.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     if target == OUTPUT:
-        sys.stdout.write(text)
+        write_data(text)
     else:
         write_whole(target, text.encode())
+
+
+def write_data(text: str) -> None:
+    """Write data to the standard output: as it is to a program, and as words to a terminal."""
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def note(words: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import operator
 import re
-import sys
 import warnings
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file, write_whole
-from ratebound.commands.answers import one_notice, write_json
+from ratebound.commands.answers import one_notice, write_data, write_json
 from ratebound.commands.folders import OUTPUT, check_files
 from ratebound.commands.on_disk import on_disk, opened, seen_by, tables_of
 from ratebound.commands.progress import working
@@ -49,7 +48,7 @@ def predict(use: Use) -> int:
     if use.out is not None:
         write_whole(use.out, text.encode())
     elif use.json != OUTPUT:
-        sys.stdout.write(text)
+        write_data(text)
     if use.json is not None:
         write_json(_document(columns), use.json)
     return 0
@@ -67,7 +66,7 @@ def _predict_on_disk(mixture: Mixture, use: Use) -> int:
             columns = _decided(mixture, table, use)
             text = _as_csv(_defused(columns) if use.safe_csv else columns, headed=place == 0)
             if file is None:
-                sys.stdout.write(text)
+                write_data(text)
             else:
                 file.write(text.encode())
     return 0

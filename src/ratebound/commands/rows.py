@@ -17,7 +17,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.subsets import value_text
+from ratebound.rates.subsets import column_text, value_text
 from ratebound.tables.features import Features
 from ratebound.tables.fields import MISSING_MARKS
 from ratebound.tables.fitting import planned_columns, tallied
@@ -109,8 +109,8 @@ def _tell_classes(run: Run, classes: tuple[Any, ...]) -> None:
 def told_classes(label: str, classes: Sequence[Any]) -> str:
     """Which label is yes, or which classes there are, in words."""
     if len(classes) > 2:
-        return f"{label} has {len(classes)} classes, {some(list(classes))}"
-    return f"yes is {label} == {classes[1]!r}, and no {classes[0]!r}"
+        return f"{column_text(label)} has {len(classes)} classes, {some(list(classes))}"
+    return f"yes is {column_text(label)} == {classes[1]!r}, and no {classes[0]!r}"
 
 
 def called(classes: Sequence[Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.layout import printable
 from ratebound.base.spelling import closest
 from ratebound.base.types import Array
 from ratebound.problem._digest import digest_of
@@ -168,7 +169,7 @@ class Population:
         labels = "no labels" if self.y is None else f"{len(self.classes or ()):,} classes"
         if self.y is not None and self.y.dtype == bool:
             labels = f"{int(self.y.sum()):,} positive"
-        columns = ", ".join(map(str, self.column_names))
+        columns = printable(", ".join(map(str, self.column_names)), "")
         return f"Population({self.size:,} rows, {labels}, columns {columns})"
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
-from ratebound.base.layout import aligned
+from ratebound.base.layout import aligned, printable
 from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
 from ratebound.rates.expressions import Constraint
 
@@ -121,7 +121,7 @@ class Certificate:
             lines += [f"Not tested: {each.constraint}: {each.why}" for each in self.promises if each.why]
             tests = dict.fromkeys(each.method for each in self.promises if not each.why)
             lines += ["By " + "; ".join(tests) + "."] if tests else []
-        return "\n".join([*lines, "", self.summary])
+        return printable("\n".join([*lines, "", self.summary]))
 
     def __repr__(self) -> str:
         return f"Certificate({self.summary})"

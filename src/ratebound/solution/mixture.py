@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ratebound.base.layout import printable
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
@@ -94,7 +95,7 @@ class Mixture:
         for name, objective in self.objectives.items():
             worst = worst_of(self.violations[name][None])[0]
             lines.append(f"  {name}: objective {objective:.4f}, worst violation {worst:+.4f}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     @property
     def weights(self) -> Array:

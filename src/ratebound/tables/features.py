@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ratebound.base.layout import printable
 from ratebound.base.parameters import Adjustable
 from ratebound.tables.columns import Name
 
@@ -68,7 +69,7 @@ class Features(Adjustable):
         """
         for name in (*(self.only or ()), *self.exclude, *self.categorical):
             if name not in columns:
-                there = ", ".join(map(str, columns))
+                there = printable(", ".join(map(str, columns)), "")
                 raise ValueError(f"features: there is no column {name!r}; there are {there}")
         excluded = list(self.exclude)
         both = [name for name in self.only or () if name in excluded]

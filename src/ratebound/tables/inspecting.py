@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.layout import aligned
+from ratebound.base.layout import aligned, printable
 from ratebound.base.markup import Markup, document, tag
 from ratebound.base.writing import write_whole
 from ratebound.problem.frames import as_array, frame_columns
@@ -64,7 +64,8 @@ class Inspection:
 
     def __str__(self) -> str:
         lines = aligned([HEADS, *self._cells()], right=[2, 3])
-        return "\n".join([f"{self.name}: {self.rows:,} rows", *self.notices, "", *lines])
+        words = [f"{self.name}: {self.rows:,} rows", *self.notices]
+        return "\n".join([*(printable(each, "") for each in words), "", *lines])
 
     def __repr__(self) -> str:
         return f"Inspection({self.rows:,} rows, {len(self.treatments)} columns)"
@@ -184,7 +185,8 @@ def _inspected(
 ) -> Inspection:
     """What is done with columns of which so much is known."""
     if label is not None and label not in tallies:
-        raise ValueError(f"there is no label column {label!r}; there are {', '.join(map(str, tallies))}")
+        there = printable(", ".join(map(str, tallies)), "")
+        raise ValueError(f"there is no label column {label!r}; there are {there}")
     seen = [each for each in wanted.chosen(list(tallies)) if each != label]
     treatments = []
     for each, known in tallies.items():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+from ratebound.base.layout import printable
 from ratebound.tables.arrow_fields import arrow_fields_of
 from ratebound.tables.chunks import PLAIN, chunks_of
 from ratebound.tables.contents import Content, as_stream
@@ -133,7 +134,7 @@ def as_text(content: Content, reading: Reading) -> Text:
         )
     if reading.header is None and _is_row(first, others):
         raise ValueError(
-            f"{content.name}: the first line looks like a row, {', '.join(first[:5])}"
+            f"{content.name}: the first line looks like a row, {printable(', '.join(first[:5]))}"
             f"{', ...' if len(first) > 5 else ''}, and should name the columns: --no-header names them "
             "column1, column2 and so on; --header says that these are names"
         )
