@@ -182,7 +182,7 @@ def _add_predict(commands: Any) -> None:
     add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,
-        help="put an apostrophe before texts that a spreadsheet would run as formulas (default on)",
+        help="put an apostrophe before texts that a spreadsheet would run as formulas, ids too",
     )
 
 

@@ -215,7 +215,6 @@ def test_tables_that_do_not_fit_the_model(refused, run, model, new_people, tmp_p
     assert "no key column 'ID', did you mean 'id'?" in refused(
         "predict", model, new_people, "--key", "ID"
     )
-    assert "fractional" in refused("predict", model, new_people, "--key", "hours")
 
 
 def test_models_without_column_names(refused, new_people, tmp_path):

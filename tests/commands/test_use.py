@@ -110,15 +110,14 @@ def test_texts_that_a_spreadsheet_would_run_are_defused(run, model, tmp_path, to
         names, *rows = csv.reader(io.StringIO(text, newline=""))
         return names[0], [row[0] for row in rows], answer.err
 
-    name, found, note = cells()
+    assert cells() == cells("--no-safe-csv") == ("=id", list(FORMULAS), "")
+    name, found, note = cells("--safe-csv")
     assert name == "'=id"
     assert found == list(FORMULAS.values())
     changed = sum(given != written for given, written in FORMULAS.items()) + 1
     assert note.startswith(
         f"ratebound: note: {changed} texts that a spreadsheet would take for formulas"
     )
-    assert cells("--safe-csv") == (name, found, note)
-    assert cells("--no-safe-csv") == ("=id", list(FORMULAS), "")
 
 
 def test_labels_are_defused_and_numbers_are_not(run, tmp_path):
@@ -127,9 +126,43 @@ def test_labels_are_defused_and_numbers_are_not(run, tmp_path):
     ids = list(range(-150, 150))
     table = write_csv(tmp_path / "t.csv", {"age": columns["age"], "id": ids, "y": labels})
     run("train", table, "--label", "y", "--exclude", "id", "--epochs", "2", "--out", tmp_path / "model")
-    rows = read(run("predict", tmp_path / "model", table, "--key", "id").out)
-    assert [int(row["id"]) for row in rows] == ids
-    assert {row["prediction"] for row in rows} == {"'-no", "+"}
+    for flags, said in (([], "-no"), (["--safe-csv"], "'-no")):
+        rows = read(run("predict", tmp_path / "model", table, "--key", "id", *flags).out)
+        assert [int(row["id"]) for row in rows] == ids
+        assert {row["prediction"] for row in rows} == {said, "+"}
+
+
+CENSUS = ("- 50000.", "50000+.")  # as the census spells its labels
+
+
+@pytest.mark.parametrize("ids", ["whole", "odd", "exponents", "signs", "amounts"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_decisions_can_be_joined_with_their_table(run, model, tmp_path, ids, kind):
+    """Ids and labels come back as they were given, whatever they look like."""
+    given = {
+        "whole": [str(i) for i in range(-20, 40)],
+        "odd": [*FORMULAS, *(f"- {i}000." for i in range(60))][:60],
+        "exponents": [f"{i}e3" for i in range(60)],
+        "signs": [f"+{i}" for i in range(30)] + [f"{i}.50" for i in range(30)],
+        "amounts": [f"${i},000" for i in range(60)],
+    }[ids]
+    given = [text.strip() for text in given]
+    columns = make_people(60)
+    labels = [CENSUS[label == ">50K"] for label in columns["income"]]
+    table = {"age": columns["age"], "id": given, "y": labels}
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        write_csv(path, table)
+    else:
+        pytest.importorskip("pyarrow.parquet").write_table(pytest.importorskip("pyarrow").table(table), path)
+    out = tmp_path / "model"
+    run("train", path, "--label", "y", "--exclude", "id", "--epochs", "2", "--quiet", "--out", out)
+    rows = read(run("predict", out, path, "--key", "id").out)
+    assert [row["id"] for row in rows] == given
+    assert {row["prediction"] for row in rows} <= set(CENSUS)
+    found = json.loads(run("predict", out, path, "--key", "id", "--json", "-").out)
+    assert list(map(str, found["id"])) == given
+    assert {type(each) for each in found["id"]} == {int if ids == "whole" else str}
 
 
 def test_columns_are_read_as_the_model_knows_them(run, tmp_path):

@@ -95,7 +95,7 @@ def _moment(now: str | None) -> str | float:
 def _tables(mixture: Mixture, file: str, use: Use, stored: bool) -> Iterable[Table]:
     """The rows of a file, all at once or some at a time."""
     if not stored:
-        return [table_for(mixture, [file], use.reading, use.label, promises=True)]
+        return [table_for(mixture, [file], use.reading, use.label, key=use.key, promises=True)]
     rows = opened([file], use.on_disk)
     return tables_of(rows, rows.groups.names)
 

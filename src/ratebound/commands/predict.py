@@ -1,8 +1,9 @@
 """``ratebound predict``: a saved model's decisions on new rows, the same ones every time.
 
-A spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. An apostrophe
-before such a text makes it plain text there. Texts that already have apostrophes before a formula get
-one more, so that removing one apostrophe always restores the original.
+Ids and labels are written as they were given, so that a table can be joined with its decisions. But a
+spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. If that is asked
+for, an apostrophe before such a text makes it plain text there. Texts that already have apostrophes before
+a formula get one more, so that removing one apostrophe always restores the original.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ratebound.tables.table import Table
 
 # Columns of the label and of the decision; with more than two classes one for each, probability_cat.
 PROBABILITIES = ("probability", "decision_probability")
-WHOLE = re.compile(r"-?[0-9]+")
+WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as a number is written, so that it can be written back
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
 
@@ -43,7 +44,7 @@ def predict(use: Use) -> int:
     if on_disk(use.data, use.on_disk):
         return _predict_on_disk(mixture, use)
     with one_notice(), working("deciding", use.quiet):
-        columns = _decided(mixture, table_for(mixture, use.data, use.reading), use)
+        columns = _decided(mixture, table_for(mixture, use.data, use.reading, key=use.key), use)
         text = _as_csv(_defused(columns) if use.safe_csv else columns)
     if use.out is not None:
         write_whole(use.out, text.encode())
@@ -74,7 +75,7 @@ def _predict_on_disk(mixture: Mixture, use: Use) -> int:
 
 def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[Any]]]:
     """What is written of each row, by column."""
-    columns = [] if use.key is None else [(use.key, table.column(use.key, "key").tolist())]
+    columns = [] if use.key is None else [(use.key, _as_given(table.column(use.key, "key")))]
     columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
     rows = rows_for(mixture, table)
     of_label, of_decision = PROBABILITIES
@@ -84,6 +85,14 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
         shares = mixture.decision_proba(rows, columns=truths(mixture, table))
         columns += _chances(mixture, of_decision, shares)
     return columns
+
+
+def _as_given(ids: Array) -> list[Any]:
+    """Ids as they are written: numbers if all of them are whole ones, or else texts."""
+    found = ids.tolist()
+    if ids.dtype.kind == "O" and all(map(WHOLE.fullmatch, map(str, found))):
+        return list(map(int, found))
+    return found
 
 
 def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
@@ -139,7 +148,7 @@ def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]
     if count:
         warnings.warn(
             f"{count:,} texts that a spreadsheet would take for formulas are written with an apostrophe "
-            "before them; --no-safe-csv writes them as they are",
+            "before them: remove it before you match them with a table",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -47,11 +47,13 @@ def table_for(
     reading: Reading,
     label: str | None = None,
     *,
+    key: str | None = None,
     promises: bool = False,
 ) -> Table:
     """The table in files, with columns of the kind that the model was trained on.
 
-    Columns that only `promises` speak of are read as these have them, as they are beside a label.
+    Columns that only `promises` speak of are read as these have them, as they are beside a label. A
+    `key` is read as it is written, since 1e3 and 1000 are two ids.
     """
     assert model.encoding is not None
     known = model.decider.known
@@ -69,6 +71,8 @@ def table_for(
             kinds[name] = "number"
     if label is not None:
         kinds[label] = "text" if isinstance(model.classes[1], str) else "number"
+    if key is not None:
+        kinds.setdefault(key, "text")
     table = read_noted(paths, kinds, reading)
     for name in known:
         table.check(name, "known")

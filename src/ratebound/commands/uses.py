@@ -36,7 +36,7 @@ class Use:
     now: str | None = None  # today by default
     probability: bool = False  # of the label
     decision_probability: bool = False
-    safe_csv: bool = True
+    safe_csv: bool = False
     fail_on: str = "broken"
     out: Path | None = None
     json: str | None = None  # a path, or "-"
