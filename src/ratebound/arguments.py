@@ -94,6 +94,7 @@ def _add_train(commands: Any) -> None:
     add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
     add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
+    add("--force", action="store_true", help="replace the model in that folder, if there is one")
     add("--resume", action="store_true", help="go on with an interrupted run of the same words")
     add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
     add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
@@ -236,7 +237,7 @@ TABLES = (
     "CSV, Parquet or Arrow files, packed or not; a pattern in quotes; a folder of Parquet files; or - "
     "for the standard input"
 )
-COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
+COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}  # a b, or a,b
 POPULATION: Any = {
     "action": _NamedFile,
     "metavar": "NAME=FILE",

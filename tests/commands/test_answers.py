@@ -76,7 +76,8 @@ def test_every_command_answers_in_json(unplanned, run, asked, tmp_path, command)
     found = json.loads(to_output.out)
     assert KEYS[command] <= set(found)
     if command not in ("monitor", "explain"):  # the one has seen the rows by now, the other takes long
-        to_file = run(*asked[command], "--json", tmp_path / "answer.json")
+        again = ["--force"] if command == "train" else []
+        to_file = run(*asked[command], *again, "--json", tmp_path / "answer.json")
         assert json.loads((tmp_path / "answer.json").read_text("utf-8")) == found
         assert to_file.status == to_output.status
         assert to_file.out not in ("", to_output.out)
@@ -173,7 +174,7 @@ def test_training_that_cannot_keep_its_promises_fails(run, flags, tmp_path):
     flags[flags.index("--require") + 1] = "recall() - positive_rate() >= 0.9"
     quick = ["--epochs", "1", "--confidence", "none", "--quiet", "--out", tmp_path / "model"]
     for kind in ("broken", "training"):
-        assert run(*flags, *quick, "--fail-on", kind).status == 1
+        assert run(*flags, *quick, "--force", "--fail-on", kind).status == 1
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_which_label_is_yes_is_said(run, tmp_path, no, yes, said):
     answer = run(*ask, "--out", tmp_path / "model")
     assert answer.status == 0
     assert answer.err == (f"ratebound: note: {said}; --positive says otherwise\n" if said else "")
-    assert run(*ask, "--positive", no, "--out", tmp_path / "model").err == ""
+    assert run(*ask, "--positive", no, "--force", "--out", tmp_path / "model").err == ""
     assert str(rb.load(tmp_path / "model").classes[1]) == no
 
 

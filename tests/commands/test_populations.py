@@ -100,7 +100,9 @@ def test_columns_are_those_of_the_table(refused, people, tmp_path):
         *asked(people, POOL), "--population", f"pool={without}"
     )
     other = write_csv(tmp_path / "b.csv", columns | {"age": ["young"] * 20})
-    assert "column 'age'" in refused(*asked(people, POOL), "--population", f"pool={other}")
+    assert "column 'age' holds texts such as 'young'" in refused(
+        *asked(people, POOL), "--population", f"pool={other}"
+    )
     labels = write_csv(tmp_path / "c.csv", columns | {"income": ["much"] * 20})
     assert "label column 'income' holds 'much'" in refused(
         *asked(people, POOL), "--population", f"pool={labels}"

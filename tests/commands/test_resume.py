@@ -67,7 +67,7 @@ def test_what_another_run_has_kept_is_left_alone(run, flags, tmp_path, failing_a
     (left,) = (out / "unfinished").iterdir()
     kept = {file: file.read_bytes() for file in left.iterdir()}
     failing_after(None)
-    for words in (["--epochs", "2", "--resume"], ["--epochs", "2"]):
+    for words in (["--epochs", "2", "--resume"], ["--epochs", "2", "--force"]):
         found = run(*flags, "--out", out, *words)
         told = f"{out}/unfinished keeps is of other words or rows" in found.err
         assert (found.status in (0, 1), told) == (True, "--resume" in words)

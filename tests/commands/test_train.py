@@ -14,6 +14,8 @@ import ratebound as rb
 from ratebound.problem.holding_out import held_out
 from ratebound.tables.table import read_table
 
+from .conftest import make_people, write_csv
+
 FILES = ["audit.json", "model.safetensors", "report.html"]
 
 
@@ -277,14 +279,54 @@ def test_nothing_is_half_written(run, flags, tmp_path, monkeypatch, existing):
 
     with monkeypatch.context() as patch:
         patch.setattr(rb.Audit, "save_html", full)
-        answer = run(*flags, "--seed", "9", "--out", tmp_path / "model")
+        answer = run(*flags, "--seed", "9", "--force", "--out", tmp_path / "model")
     assert (answer.status, answer.err) == (3, "ratebound: report.html: No space left on device\n")
     assert {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()} == before
     assert names(tmp_path) == (["model"] if existing else [])
     if existing:
-        run(*flags, "--seed", "9", "--out", tmp_path / "model")
+        run(*flags, "--seed", "9", "--force", "--out", tmp_path / "model")
         assert names(tmp_path / "model") == sorted([*FILES, "notes.txt"])
         assert (tmp_path / "model" / FILES[1]).read_bytes() != before[tmp_path / "model" / FILES[1]]
+
+
+def test_another_model_is_not_replaced_unasked(run, refused, flags, tmp_path):
+    out = tmp_path / "model"
+    run(*flags, "--out", out)
+    before = {name: (out / name).read_bytes() for name in FILES}
+    message = refused(*flags, "--seed", "9", "--out", out)
+    assert "model.safetensors, report.html, audit.json is there already: give another folder" in message
+    assert "--force to replace it" in message
+    assert {name: (out / name).read_bytes() for name in FILES} == before
+    assert run(*flags, "--seed", "9", "--out", out, "--force").status in (0, 1)
+    assert (out / "audit.json").read_bytes() != before["audit.json"]
+    (out / "model.safetensors").unlink()
+    assert "report.html, audit.json is there already" in refused(*flags, "--out", out)
+
+
+def test_columns_may_be_parted_by_commas(run, refused, tmp_path):
+    columns = make_people(60)
+    given = {"age": columns["age"], "hours": columns["hours"], "sex": columns["sex"]}
+    given |= {"age,sex": columns["hours"], "y": columns["income"]}
+    table = write_csv(tmp_path / "t.csv", given)
+    quick = ["--label", "y", "--epochs", "1", "--confidence", "none", "--quiet"]
+
+    def seen(name, *flags):
+        assert run("train", table, *quick, "--out", tmp_path / name, *flags).status in (0, 1)
+        return [column.name for column in rb.load(tmp_path / name).encoding.columns]
+
+    assert seen("a", "--features", "age,hours") == ["age", "hours"]
+    assert seen("b", "--features", "age,", "sex") == ["age", "sex"]
+    assert seen("c", "--features", "age,sex") == ["age,sex"]  # as one column is called
+    assert seen("d", "--exclude", "hours,sex") == ["age", "age,sex"]
+    assert seen("e", "--features", "age,hours", "--known", "sex,") == ["age", "hours"]
+    coded = ["--features", "hours,age", "--categorical", "age,hours"]
+    assert seen("f", *coded) == ["hours", "age"]
+    assert {type(c).__name__ for c in rb.load(tmp_path / "f").encoding.columns} == {"Category"}
+    said = run("inspect", table, "--label", "y", "--features", "age,hours").out
+    assert said.count("left out: not among the features") == 2
+    assert "no feature column 'agee', did you mean 'age'?" in refused(
+        "train", table, *quick, "--out", tmp_path / "g", "--features", "agee,hours"
+    )
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.73])

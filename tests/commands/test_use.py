@@ -154,7 +154,8 @@ def test_decisions_can_be_joined_with_their_table(run, model, tmp_path, ids, kin
     if kind == "csv":
         write_csv(path, table)
     else:
-        pytest.importorskip("pyarrow.parquet").write_table(pytest.importorskip("pyarrow").table(table), path)
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table(table), path)
     out = tmp_path / "model"
     run("train", path, "--label", "y", "--exclude", "id", "--epochs", "2", "--quiet", "--out", out)
     rows = read(run("predict", out, path, "--key", "id").out)

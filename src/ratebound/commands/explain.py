@@ -10,6 +10,7 @@ from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import called, read_given, tell_columns, told_classes
 from ratebound.commands.runs import Run
+from ratebound.rates.subsets import column_text
 
 
 def explain(run: Run) -> int:
@@ -24,6 +25,7 @@ def explain(run: Run) -> int:
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
     with one_notice():
         given = read_given(run, problem, sample=True)
+        run = given.run
         tell_columns(given.people.X, given.features)
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
@@ -47,4 +49,4 @@ def explain(run: Run) -> int:
 def _told(label: str, classes: tuple[Any, ...]) -> str:
     if len(classes) > 2:
         return told_classes(label, classes)
-    return f"positive is {label} == {classes[1]!r}, negative {classes[0]!r}"
+    return f"positive is {column_text(label)} == {classes[1]!r}, negative {classes[0]!r}"

@@ -10,13 +10,20 @@ from ratebound.commands.answers import tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import header, labels_in, on_disk
 from ratebound.commands.progress import working
-from ratebound.commands.rows import classes_among, classes_of, told_classes, visible, with_labels
+from ratebound.commands.rows import (
+    classes_among,
+    classes_of,
+    coded,
+    naming,
+    told_classes,
+    visible,
+    with_labels,
+)
 from ratebound.commands.runs import Run
 from ratebound.tables.features import Features
 from ratebound.tables.inspecting import Inspection
 from ratebound.tables.inspecting import inspect as inspect_table
 from ratebound.tables.parquet import Parquet
-from ratebound.tables.reading import Kind
 from ratebound.tables.table import Table, read_table
 
 
@@ -32,8 +39,7 @@ def inspect(run: Run) -> int:
 
 
 def _inspected(run: Run) -> Inspection:
-    codes: dict[str, Kind] = dict.fromkeys(run.categorical, "text")
-    table = read_table(run.data, codes, run.reading)
+    table = read_table(run.data, coded(run), run.reading)
     found = inspect_table(table, _seen(table, run), run.label)
     told = _label_words(run, lambda label: _classes(table, label, run))
     return replace(found, name=table.name, notices=(*table.notices, *told))
@@ -55,7 +61,7 @@ def _seen(table: Table, run: Run) -> Features:
     """What the model may see, where the label is one of the columns."""
     if run.label is not None:
         table.check(run.label, "label")
-    return visible(table, run)
+    return visible(table, naming(run, table.columns))
 
 
 def _classes(table: Table, label: str, run: Run) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
 """``ratebound predict``: a saved model's decisions on new rows, the same ones every time.
 
 Ids and labels are written as they were given, so that a table can be joined with its decisions. But a
-spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. If that is asked
-for, an apostrophe before such a text makes it plain text there. Texts that already have apostrophes before
-a formula get one more, so that removing one apostrophe always restores the original.
+spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. If asked for,
+an apostrophe before such a text makes it plain text there. Texts that already have apostrophes before a
+formula get one more, so that removing one apostrophe always restores the original.
 """
 
 from __future__ import annotations

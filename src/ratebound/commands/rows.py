@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Given:
     classes: tuple[Any, ...]  # what decisions are called; of two, no and then yes
     features: Features  # what the model may see
     name: str  # of the table, as errors call it
+    run: Run  # which names the table's columns
 
 
 def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
@@ -50,7 +51,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     if run.label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     compared = compared_columns(problem)  # a code that is compared with numbers is read as one
-    codes: dict[str, Kind] = {n: "text" for n in run.categorical if compared.get(n) != "number"}
+    codes = {n: kind for n, kind in coded(run).items() if compared.get(n) != "number"}
     stored = on_disk(run.data, run.on_disk)
     if stored and not sample:
         return _given_on_disk(run, problem, codes)
@@ -59,6 +60,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     else:
         table = read_noted(run.data, codes, run.reading)
     table = with_labels(table, run.label, run.drop_unlabelled)
+    run = naming(run, table.columns)
     classes, features = classes_of(table, run.label, run.positive), visible(table, run)
     _tell_classes(run, classes)
     people = labelled(table, run.label, classes, problem, run.weight)
@@ -66,8 +68,9 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     others = {}
     for name, path in run.population.items():
         other = read_noted([path], table.kinds | codes, run.reading)
+        _check_alike(other, table, features.chosen(table.columns))
         others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
-    return Given(people, others, classes, features, table.name)
+    return Given(people, others, classes, features, table.name, run)
 
 
 def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Given:
@@ -75,6 +78,7 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
     assert run.label is not None
     whole = opened(run.data, run.on_disk)
     table = header(whole)
+    run = naming(run, table.columns)
     table.check(run.label, "label")
     labels = labels_in(whole, run.label, run.drop_unlabelled)
     classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
@@ -94,7 +98,39 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
             other = read_noted([path], codes, run.reading)
             others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
     features = Features(run.features, (), [name for name in run.categorical if name in seen])
-    return Given(people, others, classes, features, table.name)
+    return Given(people, others, classes, features, table.name, run)
+
+
+def _check_alike(other: Table, table: Table, seen: Sequence[str]) -> None:
+    """Raise where another table has texts in a column that a model sees as numbers."""
+    for name in seen:
+        if name in other.columns and (table.kinds[name], other.kinds[name]) == ("number", "text"):
+            texts = other[name][~is_missing(other[name])]
+            if len(texts):
+                raise ValueError(
+                    f"{other.name}: column {name!r} holds texts such as {str(texts[0])!r}, where "
+                    f"{table.name} holds numbers: write it alike in both"
+                )
+
+
+def naming(run: Run, columns: Sequence[str]) -> Run:
+    """The run with lists such as a,b parted at their commas, unless a column is called so."""
+    lists = {key: getattr(run, key) for key in ("features", "exclude", "categorical", "known")}
+    parted = {
+        key: tuple(part for name in names for part in ([name] if name in columns else _parts(name)))
+        for key, names in lists.items()
+        if names is not None
+    }
+    return replace(run, **parted)
+
+
+def _parts(name: str) -> list[str]:
+    return [part.strip() for part in name.split(",") if part.strip()] or [name]
+
+
+def coded(run: Run) -> dict[str, Kind]:
+    """The columns that hold codes of categories, as far as that is known before their names are."""
+    return {part: "text" for name in run.categorical for part in (name, *_parts(name))}
 
 
 def _tell_classes(run: Run, classes: tuple[Any, ...]) -> None:

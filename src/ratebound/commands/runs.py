@@ -45,6 +45,7 @@ class Run:
     seed: int = 0
     epochs: int | None = None
     max_time: float | None = None
+    force: bool = False  # replace a model that is in `out` already
     resume: bool = False  # go on with what an interrupted run has left in `out`
     player: str = "auto"
     solution: str = "shrink"
@@ -122,6 +123,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
+    "force": ("true or false", _is_truth),
     "resume": ("true or false", _is_truth),
     "player": _one_of(PLAYERS),
     "solution": _one_of(SOLUTIONS),

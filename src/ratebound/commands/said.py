@@ -10,7 +10,7 @@ from typing import Any
 from ratebound.commands.runs import Run
 from ratebound.commands.uses import Use
 
-WHERE = ("out", "json", "html", "quiet", "resume")  # which change nothing about the answer
+WHERE = ("out", "json", "html", "quiet", "resume", "force")  # which change nothing about the answer
 
 
 def as_command(name: str, asked: Run | Use) -> str:

@@ -55,8 +55,10 @@ def _trained(run: Run) -> int:
     check_folder(run.out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
     problem = stated(run)
+    _check_new(run.out, run)
     with one_notice():
         given = dealt_out(read_given(run, problem))
+        run = given.run
         measurable = problem.at_levels(dict.fromkeys(problem.leveled))
         fitting, aside = _parted(compile(measurable, given.people, **given.others), run)
         # Ratios that are compared with ratios are compiled at levels, which training searches for.
@@ -71,6 +73,16 @@ def _trained(run: Run) -> int:
         if not run.resume:
             forget(games)
         return _written(run, run.out, given, fitting, aside, promised, games)
+
+
+def _check_new(out: Path, run: Run) -> None:
+    """Refuse to take the place of another model, unless that is asked for."""
+    there = [name for name in FILES if (out / name).exists()]
+    if there and not run.force and not run.resume:
+        raise ValueError(
+            f"--out {out}: {', '.join(there)} is there already: give another folder, --force to replace "
+            "it, or --resume to go on with an interrupted run"
+        )
 
 
 def _written(

@@ -14,10 +14,11 @@ from pathlib import Path
 from ratebound.base import processes
 from ratebound.commands.answers import note
 from ratebound.commands.runs import Run
+from ratebound.commands.said import WHERE
 from ratebound.problem.compiled import Compiled
 
 GAMES = "unfinished"  # the folder of all runs, under --out
-NOT_TOLD = ("data", "population", "out", "json", "html", "quiet", "resume", "max_time", "fail_on")
+NOT_TOLD = ("data", "population", "max_time", "fail_on", *WHERE)
 TAKEN = -1  # in place of a handle
 
 
