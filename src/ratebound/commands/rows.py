@@ -48,7 +48,8 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
 
     With `sample`, rows that stay on disk are given as a sample in memory.
     """
-    if run.label is None:
+    label = run.label
+    if label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     compared = compared_columns(problem)  # a code that is compared with numbers is read as one
     codes = {n: kind for n, kind in coded(run).items() if compared.get(n) != "number"}
@@ -59,26 +60,26 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
         table = sampled(Parquet(list(run.data)), run.seed)
     else:
         table = read_noted(run.data, codes, run.reading)
-    table = with_labels(table, run.label, run.drop_unlabelled)
+    table = with_labels(table, label, run.drop_unlabelled)
     run = naming(run, table.columns)
-    classes, features = classes_of(table, run.label, run.positive), visible(table, run)
+    classes, features = classes_of(table, label, run.positive), visible(table, run)
     _tell_classes(run, classes)
-    people = labelled(table, run.label, classes, problem, run.weight)
+    people = labelled(table, label, classes, problem, run.weight)
     check_known(table, run)
     others = {}
     for name, path in run.population.items():
         other = read_noted([path], table.kinds | codes, run.reading)
         _check_alike(other, table, features.chosen(table.columns))
-        others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
+        others[name] = labelled(other, label, classes, problem, run.weight, other=True)
     return Given(people, others, classes, features, table.name, run)
 
 
 def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Given:
     """The same of rows that stay on disk; other tables may be in memory."""
-    assert run.label is not None
     whole = opened(run.data, run.on_disk)
     table = header(whole)
     run = naming(run, table.columns)
+    assert run.label is not None
     table.check(run.label, "label")
     labels = labels_in(whole, run.label, run.drop_unlabelled)
     classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
@@ -116,7 +117,7 @@ def _check_alike(other: Table, table: Table, seen: Sequence[str]) -> None:
 def naming(run: Run, columns: Sequence[str]) -> Run:
     """The run with lists such as a,b parted at their commas, unless a column is called so."""
     lists = {key: getattr(run, key) for key in ("features", "exclude", "categorical", "known")}
-    parted = {
+    parted: dict[str, Any] = {
         key: tuple(part for name in names for part in ([name] if name in columns else _parts(name)))
         for key, names in lists.items()
         if names is not None

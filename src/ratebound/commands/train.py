@@ -52,10 +52,11 @@ def train(run: Run) -> int:
 def _trained(run: Run) -> int:
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
-    check_folder(run.out, FILES)
+    out = run.out
+    check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
     problem = stated(run)
-    _check_new(run.out, run)
+    _check_new(out, run)
     with one_notice():
         given = dealt_out(read_given(run, problem))
         run = given.run
@@ -66,13 +67,13 @@ def _trained(run: Run) -> int:
         promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
         if not fitting.stored:
             tell_columns(fitting.first.X, given.features)
-        games = games_of(run, run.out, fitting)
+        games = games_of(run, out, fitting)
         if run.resume:
             tell_of_others(games)
-    with alone_in(run.out):
+    with alone_in(out):
         if not run.resume:
             forget(games)
-        return _written(run, run.out, given, fitting, aside, promised, games)
+        return _written(run, out, given, fitting, aside, promised, games)
 
 
 def _check_new(out: Path, run: Run) -> None:
