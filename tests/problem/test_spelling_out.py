@@ -123,3 +123,44 @@ def test_problems_list_their_rates_goals_included():
         'accuracy_of(versus="live", on="pool")',
         'precision(sex == "F")',
     ]
+
+
+def few_of_one_race():
+    """Twelve rows of one race among 300, some of which have a positive label."""
+    random = np.random.default_rng(0)
+    race = np.repeat(["White", "Black", "Other"], [200, 88, 12])
+    y = random.random(300) < 0.5
+    X = random.normal(size=(300, 2)) + y[:, None]
+    return X, y.astype(int), race
+
+
+def test_groups_that_min_rows_leaves_out_are_named_wherever_promises_are_reported(tmp_path):
+    X, y, race = few_of_one_race()
+    people = rb.Population(X, y, columns={"race": race})
+    problem = rb.Problem("error_rate()", "statistical_parity(race, slack=0.2, min_rows=30)")
+    with pytest.warns(UserWarning, match="left out"):
+        compiled = rb.compile(problem, people)
+    (group,) = compiled.problem.left_out
+    assert (group.group, group.rows) == ('race == "Other"', 12)
+    named = 'left out by min_rows=: race == "Other" (12 rows).'
+    with pytest.warns(UserWarning, match="left out"):
+        model = rb.RateConstrainedClassifier(problem.subject_to, random_state=0).fit(
+            X, y, columns={"race": race}
+        )
+    with pytest.warns(UserWarning, match="left out"):
+        assert named in str(rb.explain(problem, people))
+    loaded = rb.load(model.save(tmp_path / "model"))
+    for each in (model, loaded):
+        report = each.audit(X, y, columns={"race": race})
+        assert named in str(report)
+        assert any(named in limit for limit in report.limits)
+        assert report.to_dict()["left_out"][0]["rows"] == 12
+    assert named in str(model.status_)
+    assert named in str(loaded.status)
+
+
+def test_without_min_rows_nothing_is_left_out():
+    X, y, race = few_of_one_race()
+    problem = rb.Problem("error_rate()", "statistical_parity(race, slack=0.2)")
+    compiled = rb.compile(problem, rb.Population(X, y, columns={"race": race}))
+    assert compiled.problem.left_out == ()

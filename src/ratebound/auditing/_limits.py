@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ratebound.auditing.wording import percent
+from ratebound.problem.problem import left_out_words
 
 if TYPE_CHECKING:  # the report says its limits with these functions
     from ratebound.auditing.report import Audit
@@ -61,6 +62,8 @@ def _of_promises(report: Audit) -> list[str]:
     found += [
         f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
     ]
+    if report.left_out:
+        found.append(left_out_words(report.left_out))
     missing = [p.words for p in report.promises if p.verdict == "not measured"]
     if missing:
         found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")

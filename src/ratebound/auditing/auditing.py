@@ -136,6 +136,7 @@ def audit(
         populations={called(name): decided.size(name) for name in people},
         level=level,
         clusters=_clusters(decided),
+        left_out=asked.left_out,
         model=decided.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),

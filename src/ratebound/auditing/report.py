@@ -15,6 +15,7 @@ from ratebound.auditing._limits import limits
 from ratebound.auditing.provenance import Card, Provenance
 from ratebound.auditing.wording import as_text, summary
 from ratebound.base.writing import write_whole
+from ratebound.problem.problem import LeftOut
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
 from ratebound.solution.mixture import Mixture
@@ -102,6 +103,9 @@ class Audit:
     clusters : tuple of (str, int), default=None
         The column whose values tell which rows were drawn together, and how many it has, where intervals
         take that into account.
+    left_out : tuple of LeftOut, default=()
+        The groups of which nothing is promised, as ``min_rows=`` asked, each with its rows: of the rows
+        audited where goals are spelled out on these, otherwise of those trained on.
     provenance : Provenance, default=None
         Where it comes from: dates, versions, digests, and the command that made it.
     card : Card, default=None
@@ -135,6 +139,7 @@ class Audit:
     positive: Any = None
     confusions: tuple[Confusion, ...] = ()
     clusters: tuple[str, int] | None = None
+    left_out: tuple[LeftOut, ...] = ()
     provenance: Provenance | None = field(default=None, compare=False)
     card: Card | None = field(default=None, repr=False, compare=False)
 

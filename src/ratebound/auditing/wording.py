@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ratebound.auditing._confusions import ALL, Confusion, cells
 from ratebound.auditing._groups import Group, heads
 from ratebound.base.layout import aligned, printable
+from ratebound.problem.problem import left_out_words
 
 if TYPE_CHECKING:  # the report prints itself with these functions
     from ratebound.auditing.report import Audit, Objective, Promise
@@ -30,6 +31,7 @@ def as_text(report: Audit) -> str:
         rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
         lines += [_reason(p) for p in report.promises if p.why]
+    lines += [left_out_words(report.left_out)] if report.left_out else []
     shown = report.groups[:GROUPS_SHOWN]
     rows = [group_heads(report), *(group_row(group, report) for group in shown)]
     lines += ["", *aligned(rows, right=range(1, 8))]

@@ -10,7 +10,7 @@ from ratebound.auditing.report import Promise, plain
 from ratebound.auditing.wording import number
 from ratebound.base.layout import aligned
 from ratebound.certifying.rows_needed import RowsNeeded
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.subsets import Value
 from ratebound.solution.advice import broken_by
@@ -118,6 +118,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [_rows_text(self)]
+        if self.problem.left_out:
+            lines.append(left_out_words(self.problem.left_out))
         for index, promise in enumerate(self.promises):
             lines += ["", f"{index + 1}. {promise.constraint}"]
             lines += _indented(_rates_table(promise.rates, several=len(self.classes) > 2))
@@ -145,6 +147,7 @@ class Explanation:
         """
         own = {name: value for name, value in vars(self).items() if name != "problem"}
         own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
+        own["left_out"] = self.problem.left_out
         found: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})
         return found
 

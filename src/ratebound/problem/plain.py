@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import LeftOut, Problem
 from ratebound.rates.expressions import FLIPPED, Constraint, Expression, Metric, Ratio, SingleMetric
 from ratebound.rates.numbers import as_number
 from ratebound.rates.parities import Parity
@@ -22,7 +22,9 @@ def to_plain(problem: Problem) -> dict[str, Any]:
         for each in (problem.subject_to if problem.leveled else problem.constraints)
         if isinstance(each, Constraint | Parity)
     ]
-    return {problem.sense: _side(problem.objective), "subject_to": promises}
+    found = {problem.sense: _side(problem.objective), "subject_to": promises}
+    left_out = [vars(group) for group in problem.left_out]
+    return found | ({"left_out": left_out} if left_out else {})
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
@@ -33,7 +35,15 @@ def from_plain(data: dict[str, Any]) -> Problem:
     ]
     sense = "maximize" if "maximize" in data else "minimize"
     objective: dict[str, Any] = {sense: _read(data[sense])}
-    return Problem(subject_to=promises, **objective)
+    return Problem(subject_to=promises, **objective).leaving_out(
+        map(_left_out, data.get("left_out", ()))
+    )
+
+
+def _left_out(data: dict[str, Any]) -> LeftOut:
+    if type(data["rows"]) is not int or not all(isinstance(data[k], str) for k in ("goal", "group")):
+        raise ValueError(f"a group left out is not written as ours are: {str(data)[:200]}")
+    return LeftOut(data["goal"], data["group"], data["rows"])
 
 
 def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,11 +21,34 @@ from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_objective
 
 Promises = Iterable["Promise | Range | str | Promises"]
-
+NAMED = 10  # groups left out that a sentence names
 
 SENSES: dict[str, Sense] = {
     "minimize": "minimize", "minimise": "minimize", "maximize": "maximize", "maximise": "maximize"
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A group that a goal's ``min_rows=`` leaves out, so that nothing is promised of it."""
+
+    goal: str
+    group: str
+    rows: int  # to count on
+
+    def __str__(self) -> str:
+        return f"{self.group} ({self.rows:,} rows)"
+
+
+def left_out_words(groups: Sequence[LeftOut]) -> str:
+    """A sentence that names the first groups that are left out.
+
+    >>> left_out_words([LeftOut("equal_accuracy(race, slack=0.1, min_rows=30)", 'race == "Other"', 12)])
+    'Nothing is promised of groups left out by min_rows=: race == "Other" (12 rows).'
+    """
+    named = ", ".join(map(str, groups[:NAMED]))
+    more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
+    return f"Nothing is promised of groups left out by min_rows=: {named}{more}."
 
 
 @dataclass(frozen=True, init=False)
@@ -56,6 +79,8 @@ class Problem:
         Which of the two.
     subject_to : tuple of Constraint, Goal or Parity
         The promises, one by one.
+    left_out : tuple of LeftOut
+        The groups that goals leave out by ``min_rows=``, once they are spelled out on rows.
 
     Raises
     ------
@@ -81,6 +106,7 @@ class Problem:
     objective: Metric
     sense: Sense
     subject_to: tuple[Promise, ...]
+    left_out: tuple[LeftOut, ...] = field(default=(), compare=False, repr=False)
 
     def __init__(
         self,
@@ -96,6 +122,7 @@ class Problem:
 
     def _state(self, sense: Sense, objective: Metric, subject_to: Promises) -> None:
         object.__setattr__(self, "sense", sense)
+        object.__setattr__(self, "left_out", ())
         object.__setattr__(self, "objective", objective)
         try:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
@@ -160,6 +187,23 @@ class Problem:
         """
         return self.derived(self.objective, subject_to)
 
+    def leaving_out(self, groups: Iterable[LeftOut]) -> Problem:
+        """The same problem, with groups of which its goals promise nothing.
+
+        Parameters
+        ----------
+        groups : iterable of LeftOut
+            The groups, beside those that are left out already.
+
+        Returns
+        -------
+        Problem
+            The new problem.
+        """
+        found = self.promising(self.subject_to)
+        object.__setattr__(found, "left_out", tuple(dict.fromkeys([*self.left_out, *groups])))
+        return found
+
     def derived(
         self, objective: Metric, subject_to: Promises = (), sense: Sense | None = None
     ) -> Problem:
@@ -182,6 +226,7 @@ class Problem:
         """
         found = Problem.__new__(Problem)
         found._state(self.sense if sense is None else sense, objective, subject_to)
+        object.__setattr__(found, "left_out", self.left_out)
         return found
 
     @staticmethod

@@ -14,7 +14,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_shared, of_all
 from ratebound.problem.values import Values
 from ratebound.rates.every_class import of_every_class, rates_of_every_class
@@ -55,6 +55,7 @@ def spelled_out(
         return problem
     found: list[Promise] = []
     notices: list[str] = []
+    left_out: list[LeftOut] = []
     for promise in each_class:
         if not isinstance(promise, Goal):
             found.append(promise)
@@ -67,14 +68,15 @@ def spelled_out(
                 f"{name}=..., beside the first population"
             )
         try:
-            values, left_out = _values(promise, populations[name], countable)
+            values, small, told = _values(promise, populations[name], countable)
             found += [each for c in promise.constraints(values) for each in of_every_class(c, classes)]
         except (TypeError, ValueError) as error:
             raise ValueError(f"{promise}: population {promise.on or first!r}: {error}") from None
-        notices += [f"{promise}: {notice}" for notice in left_out]
+        notices += [f"{promise}: {notice}" for notice in told]
+        left_out += [LeftOut(str(promise), group, rows) for group, rows in small]
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
-    return problem.promising(found)
+    return problem.promising(found).leaving_out(left_out)
 
 
 def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
@@ -111,9 +113,12 @@ class _Combinations:
 
 def _values(
     goal: Goal, population: Population, countable: bool
-) -> tuple[dict[tuple[Name, ...], list[tuple[Value | None, ...]]], list[str]]:
-    """The values that are groups, for each set of columns the goal crosses; and what is left out."""
-    values, notices = {}, []
+) -> tuple[dict[tuple[Name, ...], list[tuple[Value | None, ...]]], list[tuple[str, int]], list[str]]:
+    """The values that are groups, for each set of columns the goal crosses.
+
+    Then the groups that are too small, with their rows; and what is left out, in sentences.
+    """
+    values, too_small, notices = {}, list[tuple[str, int]](), []
     for names in goal.crossed:
         found = _combinations(goal, population, names)
         sizes = found.sizes
@@ -132,13 +137,14 @@ def _values(
                 "out, and a larger number small ones too"
             )
         if small := sorted(set(range(len(sizes))) - set(kept.tolist())):
+            too_small += [(str(group_of(names, found.values[i])), int(sizes[i])) for i in small]
             few = f"fewer than {goal.min_rows:,} rows to count on"
             notices.append(f"{len(small):,} groups with {few} are left out: {found.words(small)}")
         if absent := found.possible - len(sizes):
             share = f"{absent:,} of {found.possible:,} combinations"
             notices.append(f"{share} have no row and are left out: {found.absent_words()}")
         values[names] = [found.values[index] for index in kept]
-    return values, notices
+    return values, too_small, notices
 
 
 def _too_many(names: tuple[Name, ...], count: int) -> str:

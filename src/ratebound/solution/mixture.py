@@ -17,7 +17,7 @@ from ratebound.problem.deciding import decided, decision_count, decision_shares,
 from ratebound.problem.frames import as_array, frame_columns, some
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import error_rate
 from ratebound.solution._choosing import choose, warn_of_shared_keys
@@ -130,7 +130,9 @@ class Mixture:
     @property
     def status(self) -> Status:
         """Whether it keeps the constraints on the training rows, and if not, what conflicts."""
-        return self.record.status
+        if not self.problem.left_out:
+            return self.record.status
+        return replace(self.record.status, left_out=left_out_words(self.problem.left_out))
 
     @property
     def objectives(self) -> dict[str, float]:

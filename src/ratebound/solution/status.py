@@ -38,6 +38,8 @@ class Status:
         The probability that all hold on new rows, about; None where that was not asked.
     reached : str, default=""
         What is reached of a goal that is no sum of rates, and how far from the best.
+    left_out : str, default=""
+        The groups of which nothing is promised, as ``min_rows=`` asked.
 
     Examples
     --------
@@ -56,9 +58,11 @@ class Status:
     message: str
     confidence: float | None = None
     reached: str = ""
+    left_out: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message.removesuffix('.')}. {self.reached}" if self.reached else self.message
+        more = " ".join(each for each in (self.reached, self.left_out) if each)
+        return f"{self.message.removesuffix('.')}. {more}" if more else self.message
 
 
 ITERATES = Search(
