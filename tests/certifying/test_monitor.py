@@ -320,10 +320,55 @@ def test_rows_of_one_moment_may_come_in_parts_and_without_labels():
     assert monitor.clocks["train"].early == 1
 
 
+@pytest.mark.parametrize("frame", [pd, pl], ids=["pandas", "polars"])
+def test_moments_and_strata_of_a_data_frame(frame):
+    decisions, labels, columns = stream(300)
+    how = {"decided": "day", "wait": 10, "strata": ["site", "age"]}
+    lacking = [None if i % 9 == 0 else label for i, label in enumerate(labels.tolist())]
+    states = []
+    for read in (lambda values: values, frame.Series):
+        monitor = rb.Monitor(problem(), **how)
+        listed = {name: values.tolist() for name, values in columns.items()}
+        listed["day"] = DAYS[:300].astype(object).tolist()
+        given = listed if read is not frame.Series else frame.DataFrame(listed)
+        monitor.update(read(decisions.tolist()), read(lacking), given, now="2024-09-30")
+        states.append(monitor.state)
+    assert states[0] == states[1]
+    assert 0 < states[0]["clocks"]["train"]["unlabelled"] < 40
+
+
+def test_strata_are_few_and_have_one_name_in_any_table():
+    monitor = rb.Monitor(problem(PROMISES[0]), strata="age")
+    decisions, labels, columns = stream(2000)
+    monitor.update(decisions, labels, columns | {"age": columns["age"].astype(float)})
+    monitor.update(decisions, labels, columns)
+    assert sorted(monitor.watches[0].waiting) == [f"[{age}]" for age in range(5)]
+    with pytest.raises(ValueError, match=r"0\.9 \* recall\(\): there are more than 1,000 strata"):
+        monitor.update(decisions, labels, columns | {"age": np.arange(2000)})
+
+
+def test_a_comparison_of_two_ratios_is_watched_as_it_was_asked_for():
+    asked = problem(PROMISES[-3])
+    leveled = asked.at_levels({asked.leveled[0]: 0.6})
+    monitor = rb.Monitor(leveled)
+    assert [str(watch.constraint) for watch in monitor.watches] == [PROMISES[-3]]
+    decisions, labels, columns = stream(3000)
+    wrong = decisions & (columns["sex"] == "F")  # told yes, and not so
+    monitor.update(decisions, labels & ~wrong, columns)
+    (alarm,) = monitor.alarms
+    assert alarm.value < alarm.bound
+    assert monitor.to_dict()["alarms"][0]["words"].startswith(f"{PROMISES[-3]} is broken: after ")
+    assert monitor.watches[0].rows == int(wrong.sum())
+    assert rb.Monitor.from_json(monitor.to_json(), asked).alarms == [alarm]
+    with pytest.raises(ValueError, match="does not count the same rows above and below"):
+        rb.Monitor(problem("recall() / positive_rate() >= 0.9 * precision()"))
+
+
 @pytest.mark.parametrize(
     ("how", "given", "reason"),
     [
         ({}, {"day": [1, 2], "now": 5}, r"now= needs rb\.Monitor"),
+        ({"decided": "day"}, {"day": [1, 2, 3], "now": 5}, "column 'day' has 3 rows"),
         ({"decided": "day"}, {"day": [1, 2]}, "say which moment it is by now="),
         ({"decided": "date"}, {"day": [1, 2], "now": 5}, "no column 'date' is given"),
         ({"decided": "day"}, {"day": [1, None], "now": 5}, "column 'day' does not say of 1 rows when"),

@@ -33,7 +33,7 @@ def read_batch(
 
     >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, (False, True), "yes", (), ["at"])
     >>> batch.said(None), batch.strata
-    (array([False,  True]), array(['[1]', '[2]'], dtype=object))
+    (array([False,  True]), (('[1]', array([0])), ('[2]', array([1]))))
     """
     several = len(classes) > 2
 
@@ -45,11 +45,7 @@ def read_batch(
     for name in existing:
         if name in named:
             named[name] = read(named[name], f"column {name!r}")
-    for what, part in {"labels": labels, **{f"column {n!r}": v for n, v in named.items()}}.items():
-        if part is not None and length(part, what) != len(decided):
-            raise ValueError(
-                f"{what} has {length(part, what):,} rows, and there are {len(decided):,} decisions"
-            )
+    _check_lengths(len(decided), labels, named)
     truth = None if labels is None else read(labels, "labels")
     how: dict[str, Any] = {"classes": classes} if several else {}
     rows = Population(np.zeros((len(decided), 1)), truth, columns=named, **how)
@@ -61,18 +57,32 @@ def read_batch(
     )
 
 
-def _strata(rows: Population, names: Sequence[str]) -> Array:
-    """The name of each row's stratum, (n,): the values of all columns that tell them apart.
+def _check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:
+    """Raise unless there is a label, if any, and a value of each column for each decision."""
+    for what, part in {"labels": labels, **{f"column {n!r}": v for n, v in columns.items()}}.items():
+        if part is not None and length(part, what) != count:
+            raise ValueError(
+                f"{what} has {length(part, what):,} rows, and there are {count:,} decisions"
+            )
+
+
+def _strata(rows: Population, names: Sequence[str]) -> tuple[tuple[str, Array], ...]:
+    """The name of each stratum, which is the values of all columns that tell them apart, and its rows.
 
     A whole number has one name, however a table holds it, and so has a missing value.
     """
+    if not names:
+        return (("[]", np.arange(len(rows))),)
     columns = [np.array(rows.column(name), dtype=object) for name in names]
     for column in columns:
         column[is_missing(column)] = None
-    listed = zip(*(column.tolist() for column in columns), strict=True)
-    keys = list(listed) if names else [()] * len(rows)
-    said = {key: json.dumps([_plain(value) for value in key]) for key in dict.fromkeys(keys)}
-    return np.array([said[key] for key in keys], dtype=object)
+    found: dict[str, list[int]] = {}
+    said: dict[tuple[Any, ...], str] = {}
+    for row, key in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        if key not in said:
+            said[key] = json.dumps([_plain(value) for value in key])
+        found.setdefault(said[key], []).append(row)
+    return tuple((name, np.array(own)) for name, own in found.items())
 
 
 def _plain(value: Any) -> Any:
@@ -173,9 +183,8 @@ def in_time(
     decisions, labels, columns = rows
     if decided not in columns:
         raise ValueError(f"no column {decided!r} is given, which says when rows were decided")
+    _check_lengths(length(decisions, "decisions"), labels, columns)
     moments, moment = _moments(columns[decided], decided, now)
-    if len(moments) != length(decisions, "decisions"):
-        raise ValueError(f"column {decided!r} and the decisions have different numbers of rows")
     clock = clock.moved(moment - wait)
     early = moments > clock.until
     late = moments <= (-math.inf if clock.closed is None else clock.closed)
@@ -183,10 +192,12 @@ def in_time(
     chosen = chosen[~(early | late)[chosen]]
     clock = replace(clock, early=clock.early + int(early.sum()), late=clock.late + int(late.sum()))
     if labels is not None:
-        lacking = is_missing(as_array(labels)[chosen])
+        labels = as_array(labels)
+        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        lacking = is_missing(labels[chosen])
         clock = replace(clock, unlabelled=clock.unlabelled + int(lacking.sum()))
         chosen = chosen[~lacking]
-        labels = as_array(labels)[chosen]
+        labels = labels[chosen]
         if labels.dtype == object:  # numbers or truth values, beside which some were missing
             labels = np.array(labels.tolist()) if len(labels) else labels
     part = {name: as_array(values)[chosen] for name, values in columns.items()}

@@ -30,6 +30,7 @@ from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset, Value
 
+MOST_STRATA = 1000  # more are ids, of which none has a window of rows
 Kind = Literal["one set", "pairs", "blocks"]
 Terms = tuple[tuple[Rate, float], ...]
 Open = tuple[tuple[float, ...] | None, ...]  # the rows of a window, or of a block, that wait for others
@@ -46,7 +47,7 @@ class Batch:
     size: int
     mask: Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
     said: Callable[[Value | None], Array]  # from a class to the rows decided so; of two, None is yes
-    strata: Array  # (n,) the name of each row's stratum
+    strata: tuple[tuple[str, Array], ...]  # the name of each, and its rows
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,16 @@ def numbers(
         at = np.flatnonzero(totals != 0)
         return at, totals[at, None], {}
     after, found = dict(waiting), []
-    for stratum, rows in _by_stratum(batch.strata):
+    for stratum, rows in batch.strata:
         own = [(above[rows], below[rows]) for above, below in values]
         gathered = _windows if draws.kind == "pairs" else _blocks
         at, drawn, after[stratum] = gathered(own, draws.constant, after.get(stratum, ()))
         found.append((rows[at], drawn))
+    if len(after) > MOST_STRATA:
+        raise ValueError(
+            f"there are more than {MOST_STRATA:,} strata, and each compares its own rows only: choose "
+            "columns with few values"
+        )
     at, drawn = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(at, kind="stable")
     return at[order], drawn[order], after
@@ -237,13 +243,6 @@ def _ends(terms: Terms) -> tuple[float, float]:
     """The least and the most that a row can add, whatever kind of row it is."""
     signed = [coefficient * (largest_cost(rate) or 1.0) for rate, coefficient in terms]
     return sum(min(c, 0.0) for c in signed), sum(max(c, 0.0) for c in signed)
-
-
-def _by_stratum(strata: Array) -> list[tuple[str, Array]]:
-    """The rows of each stratum, in the order of its first row."""
-    names, first, code = np.unique(strata, return_index=True, return_inverse=True)
-    rows = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
-    return [(str(names[i]), rows[i]) for i in np.argsort(first)]
 
 
 def _windows(
