@@ -90,10 +90,8 @@ def _of_model(report: Audit) -> list[str]:
     if card.randomised:
         found.append(
             "One of several members decides each row, drawn by a hash of it. Rates, counts and "
-            "intervals "
-            "are expectations over that draw. Two people who differ a little may be decided "
-            "differently by "
-            "chance."
+            "intervals are expectations over that draw, but rows whose features many share are counted "
+            "as they are decided. Two people who differ a little may be decided differently by chance."
         )
     if card.mixture.decider.known:
         by = ", ".join(map(str, card.mixture.decider.known))

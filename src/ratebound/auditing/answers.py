@@ -5,6 +5,8 @@ A `Mixture` has a few choices, each with its probability and its scores; every o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from ratebound.base.types import Array
 from ratebound.problem.deciding import decided_at
 from ratebound.problem.population import Population
 from ratebound.rates.kinds import TWO
-from ratebound.rates.rate import FIRST
+from ratebound.rates.rate import FIRST, Rate
 from ratebound.solution.deciders import Decider, Draw
+from ratebound.solution.mixture import Mixture
 
 MANY = 16  # choices, beyond which rows are told apart by how many of them decide alike
 SHARE = 2.0**-40  # by which shares that differ by rounding are the same
@@ -63,6 +66,44 @@ def chances(model: Any) -> Array:
     weights, classes = _read_weights(model), _classes(model)
     none = np.zeros((len(weights), 1) if classes == 2 else (len(weights), classes, 1))
     return decider_of(model).choices(weights, none)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A mixture whose rows are counted as they are decided where many share their features."""
+
+    mixture: Mixture
+
+    @property
+    def weights(self) -> Array:
+        return self.mixture.weights
+
+    @property
+    def thresholds(self) -> dict[str, Array]:
+        return self.mixture.thresholds
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return self.mixture.classes
+
+    @property
+    def decider(self) -> Decider:
+        return self.mixture.decider
+
+    def member_scores(self, X: Any, *, columns: Any = None) -> Array:
+        """Scores (n, M) or (n, D, M)."""
+        return self.mixture.counted_scores(X, columns=columns)
+
+
+def as_counted(model: Any, rates: Iterable[Rate]) -> Any:
+    """A model as an audit counts its decisions; that is itself, unless it is a mixture that draws.
+
+    Learned thresholds are each member's own, and so are areas: both are expectations over the members.
+    """
+    mixture = getattr(model, "solution_", model)
+    if not isinstance(mixture, Mixture) or mixture.decider.draw is None or mixture.thresholds:
+        return model
+    return model if any(rate.bins is not None for rate in rates) else Counted(mixture)
 
 
 def thresholds_of(model: Any) -> dict[str, Array]:

@@ -19,7 +19,7 @@ from ratebound.auditing._parities import around, measured_parity, verdict_of
 from ratebound.auditing._planned import rows_to_certify
 from ratebound.auditing._ratios import measured_ratio
 from ratebound.auditing._sums import no_interval, sum_interval
-from ratebound.auditing.answers import called, is_mixture
+from ratebound.auditing.answers import as_counted, called, is_mixture
 from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.measure import counted, rows_behind, scale, total
@@ -55,10 +55,11 @@ def audit(
 ) -> Audit:
     """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
 
-    Every value is the expectation over the mixture. `roc_auc` is the area under the curve itself, ties
-    counting half; of a mixture, the mean of its members' areas. A count that does not say out of how
-    many rows speaks of as many as `model` was trained on, where that is known, and otherwise of the rows
-    audited; what is counted on these is scaled to that number.
+    Every value is the expectation over the mixture, but rows whose features 16 or more share are counted
+    as `predict` decides them: they all get the same member. `roc_auc` is the area under the curve
+    itself, ties counting half; of a mixture, the mean of its members' areas. A count that does not say
+    out of how many rows speaks of as many as `model` was trained on, where that is known, and otherwise
+    of the rows audited; what is counted on these is scaled to that number.
 
     Each promise has an interval of its room, for that promise alone: exact for one rate or ratio of one
     model against a number, otherwise by a score test. Populations are taken to be drawn independently.
@@ -113,9 +114,10 @@ def audit(
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
-    people = folded(model, people, (*asked.rates, *problem.rates))
+    counted_on = as_counted(model, asked.rates)
+    people = folded(counted_on, people, (*asked.rates, *problem.rates))
     compiled, missing = _measurable(asked, problem, people, known)
-    decided = decide(model, compiled.populations, clusters)
+    decided = decide(counted_on, compiled.populations, clusters)
     objective, found = measured(compiled, decided, level)
     left, places = iter(found), spoken_of(asked, decided)
     compared = partial(measured_parity, decided=decided, level=level)

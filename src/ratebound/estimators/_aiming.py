@@ -11,19 +11,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ratebound.auditing.measure import smallest_behind
-from ratebound.base.linear_program import TOLERANCE, kept
+from ratebound.base.linear_program import TOLERANCE, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators._candidates import Candidates
 from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_of
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.subsets import EVERYONE
+from ratebound.solution.determinize import evaluate_as_they_fall
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.status import KEPT, Status
+from ratebound.solution.status import KEPT, Status, status_there
 
 FOLLOWED = 2  # times that margins follow a solution
 CLOSE = 0.05  # relative change of margins that is not worth another solution
 HALVINGS = 5  # of the share of the margins that can be kept
 NEAR = 0.02  # how much less than asked for is near enough
+SALTS = 32  # draws among which the best is taken, if rows share their features
+MOST_SALTS = 512  # the same until one keeps the promises, as far as
+TRIED = 2**22  # rows in all are decided for it
 SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
 LEFT = 0.05  # share of a margin below which there is no room to speak of
 
@@ -51,6 +55,64 @@ def as_sure(
     aim = _Aim(everyone, solution, errors, confidence, room, candidates.caveat)
     status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
     return solution.recorded(status=status), share * asked
+
+
+def as_they_fall(solution: Mixture, everyone: Compiled, margins: Array, seed: int) -> Mixture:
+    """A solution with the draw whose decisions keep the promises best; `everyone` are the training rows.
+
+    In a table with few distinct rows, each of many rows gets the same member, and what is kept in
+    expectation may be broken. Any salt of the hash is as good as another, so the one is taken whose
+    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none does,
+    the status says so. Rows on disk are not read again for every salt.
+    """
+    first = replace(solution, decider=solution.decider.salted(seed))
+    if first.decider.draw is None or len(first) == 1 or everyone.learnable:
+        return first
+    expected = solution.record.objectives["train"], *solution.violations["train"]
+    outcomes, scale = {seed: evaluate_as_they_fall(first, everyone)}, everyone.scale[1:]
+
+    def rank(salt: int) -> tuple[float, float, float]:
+        own = outcomes[salt]
+        lacking = [worst_violation(own.violations + room, scale) for room in (0.0, margins)]
+        broken, short = (max(float(each) - TOLERANCE, 0.0) for each in lacking)
+        return broken, short, own.objective
+
+    found = outcomes[seed]
+    if np.allclose((found.objective, *found.violations), expected, rtol=0.0, atol=TOLERANCE):
+        return first
+    best, most = seed, int(np.clip(TRIED // len(everyone.cells), SALTS, MOST_SALTS))
+    for salt in range(seed + 1, seed + (1 if everyone.elsewhere else most)):
+        if salt >= seed + SALTS and not rank(best)[0]:
+            break
+        salted = replace(first, decider=first.decider.salted(salt))
+        outcomes[salt] = evaluate_as_they_fall(salted, everyone)
+        best = min(best, salt, key=rank)
+    found, chosen = outcomes[best], replace(first, decider=first.decider.salted(best))
+    status = _fallen(solution.status, status_there(everyone.constraints, found.violations, scale, KEPT))
+    if status.confidence is not None and rank(best)[1] > 0:
+        reached = min(status.confidence, errors_of(chosen, everyone).confidence(found.violations))
+        said = f"As decisions fall on rows with equal features, it is {_about(reached)}."
+        status = replace(status, confidence=reached, message=f"{status.message} {said}")
+    values = solution.record
+    return chosen.recorded(
+        status=status,
+        objectives=values.objectives | {"train": found.objective},
+        violations=values.violations | {"train": found.violations},
+    )
+
+
+def _fallen(expected: Status, fallen: Status) -> Status:
+    """The status of decisions as they fall, after that of what is expected of them."""
+    if fallen.feasible:
+        kept_both = replace(expected, reached="") if expected.feasible else fallen
+        return replace(kept_both, confidence=expected.confidence)
+    words = (
+        f"{fallen.message}, as decisions fall on these rows: many have equal features, and those get "
+        "the same member. Pass key=, an id for each row, to predict, or let the model see more columns"
+    )
+    if not expected.feasible:
+        words = f"{expected.message.removesuffix('.')}. {words}"
+    return replace(fallen, message=words, conflict=expected.conflict, confidence=expected.confidence)
 
 
 def from_safest(candidates: Candidates, margins: Array) -> tuple[tuple[Mixture, Array], ...]:

@@ -16,6 +16,7 @@ from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.processes import of_first
 from ratebound.base.types import Array
+from ratebound.estimators._aiming import as_they_fall
 from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
 from ratebound.estimators._games import Search
 from ratebound.estimators._given import given_rows
@@ -287,18 +288,17 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             "course": course_of(result.trace),
         }
 
-        def finished(solution: Mixture) -> Mixture:
-            decider = solution.decider.salted(seed)
-            whole = replace(solution, encoding=encoding, classes=classes, decider=decider)
-            return whole.recorded(
+        def finished(solution: Mixture, margins: Array) -> Mixture:
+            drawn = as_they_fall(solution, everyone, margins, seed)
+            return replace(drawn, encoding=encoding, classes=classes).recorded(
                 setting=result.own.settings[0], seed=seed, data=everyone.digest, **told
             )
 
-        solution, margins = finished(result.solution), result.margins
+        solution, margins = finished(result.solution, result.margins), result.margins
         self.__dict__.pop("certificate_", None)  # of an earlier fit
         if aside is not None:
             assert confidence is not None
-            safer = [finished(one) for one, _ in result.safer]
+            safer = [finished(*each) for each in result.safer]
             place, self.certificate_ = cheapest_certified(safer, solution, aside, confidence)
             if place is not None:
                 solution, margins = safer[place], result.safer[place][1]

@@ -16,12 +16,13 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-from ratebound.problem.deciding import decision_shares
+from ratebound.problem.deciding import decided, decision_shares
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import length
 from ratebound.rates.subsets import Value
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._choosing import (
+    choose,
     tied_shares,
     uniform_from_features,
     uniform_from_key,
@@ -30,6 +31,7 @@ from ratebound.solution._choosing import (
 )
 from ratebound.solution._deciding_graph import Said, chosen_member, hashed_keys, voted
 
+SHARED = 16  # rows with the same features, from which on one draw is not taken for its expectation
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
 
 
@@ -82,6 +84,25 @@ class Decider(ABC):
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
         return np.zeros(length(features, "X"))
+
+    def as_they_fall(self, weights: Array, scores: Array, features: Any) -> Array:
+        """The choices' scores, where rows that many share have that of the choice which decides them.
+
+        A draw for each of many rows comes to its expectation. One draw for all rows with the same
+        features does not, in these rows or in new ones. So rows with a number that `SHARED` rows or more
+        have are counted as they are decided.
+        """
+        differing = (decided(scores) != decided(scores[:1])).any(axis=0)
+        if self.draw is None or not differing.any():
+            return scores
+        uniform = self.uniform(features, None, None)
+        _, place, rows = np.unique(uniform, return_inverse=True, return_counts=True)
+        shared = np.flatnonzero(differing & (rows[place.reshape(-1)] >= SHARED))
+        if not len(shared):
+            return scores
+        found, chosen = scores.copy(), choose(weights, uniform[shared])
+        found[..., shared] = scores[chosen, ..., shared].T
+        return found
 
     def alone(self, member: int) -> tuple[Decider, Array]:
         """The decider of a mixture of this member alone, and the models that it needs."""

@@ -163,6 +163,16 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     return Outcome(float(objectives[0]), violations[0])
 
 
+def evaluate_as_they_fall(mixture: Mixture, compiled: Compiled) -> Outcome:
+    """The same of the decisions as they fall, on rows whose features many share."""
+    pieces = (
+        mixture.counted_scores(rows.X, columns=rows.columns).T
+        for population in compiled.populations.values()
+        for rows in population.pieces(mixture.decider.known, inputs=True)
+    )
+    return Outcome(*compiled.expected(mixture.weights, pieces))
+
+
 def _members(mixture: Mixture, compiled: Compiled) -> tuple[Iterator[Array], dict[str, Array]]:
     """Scores of the members, and the thresholds they have learned."""
     learned = {n: values for n, values in mixture.thresholds.items() if n not in compiled.budgets}

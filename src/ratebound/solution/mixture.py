@@ -218,6 +218,29 @@ class Mixture:
         """
         return self._scores(X, self.features(X), columns).T
 
+    def counted_scores(self, X: Any, *, columns: Any = None) -> Array:
+        """Scores by which rates are counted: the members', or of rows that many share, the deciding one.
+
+        Rows with equal features get the same member in `predict`. Where there are many such rows, their
+        decisions do not come to the members' expectation, so every member is given the score that
+        decides them.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows, all that are counted together.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        array of shape (n, M) or (n, D, M)
+            As `member_scores` has them; of a vote there is one.
+        """
+        features = self.features(X)
+        weights, scores = self._choices(X, features, columns)
+        return self.decider.as_they_fall(weights, scores, features).T
+
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score, or for a vote their median, for ranking.
 
