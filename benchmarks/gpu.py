@@ -22,8 +22,8 @@ from _common import Aim, machine, markdown, options, tell
 from torch import nn
 
 import ratebound as rb
-from ratebound.game._batches import batches as draws
-from ratebound.game._turns import taking
+from ratebound.game.turns import batches as draws
+from ratebound.game.turns import taking
 
 FEATURES = 122
 PRECISIONS = ("float32", "tf32", "bf16")
@@ -93,7 +93,7 @@ def constrained(compiled: rb.Compiled, learner: rb.Torch, batch: int) -> Step:
     fit = learner.start(compiled, 1, 0)
     game = rb.Game(compiled, rb.ExternalRegret(), device=fit.device)
     state = game.start(fit.all_scores())
-    return taking(game, fit, state, zip(draws(compiled, game, batch, 0)), 0).take
+    return taking(game, fit, state, zip(draws(compiled, game, batch, 0)), 0).step
 
 
 def unconstrained(compiled: rb.Compiled, learner: rb.Torch, batch: int, device: str) -> Step:

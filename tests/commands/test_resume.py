@@ -7,13 +7,13 @@ import signal
 import pytest
 
 from ratebound.game import _resuming
-from ratebound.game._turns import Taken
+from ratebound.game.turns import Taken
 
 
 @pytest.fixture
 def failing_after(monkeypatch):
     """Let training fail after so many rounds in all, or not at all for None; how many were played."""
-    take, played = Taken.take, []
+    take, played = Taken.step, []
 
     def after(rounds):
         played.clear()
@@ -24,7 +24,7 @@ def failing_after(monkeypatch):
             played.append(1)
             take(turns)
 
-        monkeypatch.setattr(Taken, "take", taken)
+        monkeypatch.setattr(Taken, "step", taken)
         return played
 
     monkeypatch.setattr(_resuming, "SECONDS", 0.0)
@@ -76,7 +76,7 @@ def test_what_another_run_has_kept_is_left_alone(run, flags, tmp_path, failing_a
 
 
 def test_an_interrupt_from_the_keyboard_says_how_to_go_on(run, flags, tmp_path, monkeypatch):
-    out, whole, take, played = tmp_path / "model", tmp_path / "whole", Taken.take, []
+    out, whole, take, played = tmp_path / "model", tmp_path / "whole", Taken.step, []
     run(*flags, "--out", whole, "--epochs", "5")
 
     def pressing(turns):
@@ -85,7 +85,7 @@ def test_an_interrupt_from_the_keyboard_says_how_to_go_on(run, flags, tmp_path, 
             signal.raise_signal(signal.SIGINT)
         take(turns)
 
-    monkeypatch.setattr(Taken, "take", pressing)
+    monkeypatch.setattr(Taken, "step", pressing)
     found = run(*flags, "--out", out, "--epochs", "5")
     assert found.status == 130
     assert "the model so far; the same words and --resume go on from there." in found.out
@@ -106,7 +106,7 @@ def test_out_of_time(run, flags, tmp_path, model, goes_on):
 
 def test_two_trainings_into_one_folder_are_one_too_many(run, refused, flags, tmp_path, monkeypatch):
     pytest.importorskip("fcntl")
-    out, take, said = tmp_path / "model", Taken.take, []
+    out, take, said = tmp_path / "model", Taken.step, []
 
     def beginning_another(turns):
         if not said:
@@ -114,7 +114,7 @@ def test_two_trainings_into_one_folder_are_one_too_many(run, refused, flags, tmp
             said.append(refused(*flags, "--out", out, "--epochs", "2"))
         take(turns)
 
-    monkeypatch.setattr(Taken, "take", beginning_another)
+    monkeypatch.setattr(Taken, "step", beginning_another)
     assert run(*flags, "--out", out, "--epochs", "2").status in (0, 1)
     assert "another process trains into this folder now: wait for it, or give another" in said[1]
     assert sorted(os.listdir(out)) == ["audit.json", "model.safetensors", "report.html"]

@@ -15,10 +15,10 @@ TRAIN = """
 import os, signal, sys
 from ratebound.cli import main
 from ratebound.game import _resuming
-from ratebound.game._turns import Taken
+from ratebound.game.turns import Taken
 
 _resuming.SECONDS = 0.0
-dies_after, take, taken = int(sys.argv[1]), Taken.take, []
+dies_after, take, taken = int(sys.argv[1]), Taken.step, []
 
 def mortal(turns):
     taken.append(1)
@@ -26,7 +26,7 @@ def mortal(turns):
         os.kill(os.getpid(), signal.SIGKILL)
     take(turns)
 
-Taken.take = mortal
+Taken.step = mortal
 sys.exit(main(sys.argv[2:]))
 """
 

@@ -158,7 +158,7 @@ def test_shares_of_several_populations_are_found_without_waiting():
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_rounds_of_play_are_replayed_with_the_model_in_them(precision, settings, monkeypatch):
     torch = pytest.importorskip("torch")
-    from ratebound.game._turns import Recorded, Taken
+    from ratebound.game.turns import Recorded, Taken
 
     from .taping import tape_rounds
 
@@ -170,7 +170,7 @@ def test_rounds_of_play_are_replayed_with_the_model_in_them(precision, settings,
         draws = iter([((torch.as_tensor(rows), 6.0),) for rows, _ in batches([100] * 12)])
         turns = turns_of(game, fit, game.start(fit.all_scores()), draws, 0)
         for _ in range(12):
-            turns.take()
+            turns.step()
         ends.append((fit.parameters(), turns.weighed()[0]))
     assert len(tapes) == 1
     for one, other in zip(*ends, strict=True):

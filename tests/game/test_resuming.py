@@ -7,7 +7,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.game import _resuming
-from ratebound.game._turns import Taken
+from ratebound.game.turns import Taken
 
 torch = pytest.importorskip("torch")
 
@@ -97,7 +97,7 @@ def test_an_interrupted_game_goes_on(learner, player, rows, compiled, others, tm
 @pytest.mark.parametrize("learner", ["linear", "dropout"])
 def test_an_interrupt_from_the_keyboard_loses_nothing(learner, at, compiled, tmp_path, monkeypatch):
     monkeypatch.setattr(_resuming, "SECONDS", 1e9)  # so nothing but the interrupt writes
-    how, model, take, taken = {"rounds": 40, "batch_size": 100}, LEARNERS[learner](), Taken.take, []
+    how, model, take, taken = {"rounds": 40, "batch_size": 100}, LEARNERS[learner](), Taken.step, []
     keep = rb.Keep(every=7, folder=tmp_path)
     whole = rb.play(compiled, model, keep=rb.Keep(every=7), **how)
 
@@ -107,7 +107,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(learner, at, compiled, tmp
             signal.raise_signal(signal.SIGINT)  # in the midst of a round
         take(turns)
 
-    monkeypatch.setattr(Taken, "take", pressing)
+    monkeypatch.setattr(Taken, "step", pressing)
     part = rb.play(compiled, model, keep=keep, **how)
     assert (part.ended, part.round[-1], len(taken)) == ("interrupted", at, at)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -206,7 +206,7 @@ def test_a_game_on_disk_goes_on_without_evaluating_what_it_kept(tmp_path, monkey
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(sex="M") <= 0.3]), people)
     how = {"rounds": 40, "batch_size": 100}
     whole = rb.play(compiled, rb.Linear(0.1), keep=rb.Keep(every=7), **how)
-    keep, take, taken = rb.Keep(every=7, folder=tmp_path / "games"), Taken.take, []
+    keep, take, taken = rb.Keep(every=7, folder=tmp_path / "games"), Taken.step, []
 
     def failing(turns):
         taken.append(1)
@@ -215,7 +215,7 @@ def test_a_game_on_disk_goes_on_without_evaluating_what_it_kept(tmp_path, monkey
         take(turns)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Taken, "take", failing)
+        patch.setattr(Taken, "step", failing)
         with pytest.raises(Interrupted):
             rb.play(compiled, rb.Linear(0.1), keep=keep, **how)
     assert_same(rb.play(compiled, rb.Linear(0.1), keep=keep, **how), whole)

@@ -312,7 +312,7 @@ class Keeper:
                 f"settings {sorted(self.diverged)} diverged and have no later iterates: their learning "
                 "rates are too high",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return replace(self.trace(), ended=ended)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -22,13 +23,13 @@ from ratebound.base import processes
 from ratebound.base.arrays import Array
 from ratebound.base.tensors import read_tensors
 from ratebound.base.writing import write_whole
-from ratebound.game._held import PLAIN, put_together, taken_apart
 from ratebound.game._keeping import Iterate, Keeper
-from ratebound.game._turns import Turns
+from ratebound.game._state import PLAIN, put_together, taken_apart
 from ratebound.game.learner import Fit, Taking
 from ratebound.game.rules import Stop
 from ratebound.game.scorer import Saved, read_scorer
 from ratebound.game.trace import BY_CANDIDATE, Trace, joined
+from ratebound.game.turns import Turns
 from ratebound.problem.compiled import Compiled
 
 SECONDS = 10.0  # between two writings, at least
@@ -60,6 +61,18 @@ class GameFile:
             header = {"format": FORMAT, "game": json.dumps(document)}
             write_whole(self.path, save(arrays, metadata=header))
         self.latest = time.monotonic()
+
+
+@contextmanager
+def naming(file: GameFile | None) -> Iterator[None]:
+    """Where another process is lost, say where the game is that can go on."""
+    try:
+        yield
+    except processes.ProcessLost as error:
+        if file is None or not file.path.parent.exists():  # nothing was long enough to be written
+            raise
+        where = f"what was kept so far is in {file.path.parent}, to go on from there train again "
+        raise processes.ProcessLost(f"{error}; {where}with that folder (--resume)") from None
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:

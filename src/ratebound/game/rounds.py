@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -15,18 +16,24 @@ from ratebound.base.checks import check_whole
 from ratebound.base.interrupts import put_off
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.game._answering import Asking
-from ratebound.game._batches import batches
 from ratebound.game._folding import Folded, FoldedGame, folded
 from ratebound.game._keeping import JUDGE, Keeper
-from ratebound.game._resuming import GameFile, finished, game_file, save_finished, save_game, take_up
-from ratebound.game._turns import Turns, taking
+from ratebound.game._resuming import (
+    GameFile,
+    finished,
+    game_file,
+    naming,
+    save_finished,
+    save_game,
+    take_up,
+)
 from ratebound.game.game import Game
 from ratebound.game.learner import ANSWERS, Answering, Fit, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.staging import in_stages
 from ratebound.game.trace import Trace, score_pieces
+from ratebound.game.turns import Asking, Turns, batches, taking
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.rate import FIRST
 
@@ -143,7 +150,92 @@ def play(
         own |= {"rules": rules, "batch_size": batch_size, "every": stride}
         how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.dtype}
         turns = _turns(fit, *_games(compiled, others, folds, player, how), total, batch_size, seed)
-    return _played(turns, keeper, total, stride, stop, progress, _file(keep, keeper, total, own))
+    game = Play(turns, keeper, total, stride, stop.when)
+    return _run(game, stop, progress, _file(keep, keeper, total, own))
+
+
+@dataclass
+class Play:
+    """A game while it is played: `step` plays a round, and `ended` says why there is no next one.
+
+    The clock, the keyboard, the bar and the file are not known here, but to `_run` around it.
+    """
+
+    turns: Turns
+    keeper: Keeper
+    rounds: int
+    keep_every: int
+    stop: Callable[[Trace], bool] | None
+    done: int = 0  # rounds
+    ended: str | None = None  # before the last round, and why
+    note: str = ""  # on the iterates kept last, for a progress bar
+
+    def step(self) -> None:
+        """Play a round, and keep its iterates if that is due."""
+        self.turns.step()
+        self.done += 1
+        if self.due:
+            self.keep()
+
+    @property
+    def due(self) -> bool:
+        """Whether the iterates of the round just played are kept."""
+        return self.done % self.keep_every == 0 or self.done == self.rounds
+
+    def keep(self) -> None:
+        """Keep the present iterates, and see whether they end the game."""
+        turns, keeper = self.turns, self.keeper
+        keeper.keep(*turns.weighed(), self.done)
+        self.note = keeper.summary() + turns.noted(keeper.latest)
+        if turns.over:
+            self.ended = "gap"
+        elif self.stop and keeper.kept and self.stop(turns.settled(keeper.trace())):
+            self.ended = "stopped"
+
+    def trace(self) -> Trace:
+        """What is left of the game."""
+        return self.turns.settled(self.keeper.finished(self.ended or "rounds"))
+
+
+def _run(play: Play, stop: Stop, progress: bool | None, file: GameFile | None) -> Trace:
+    """Play a game to its end: under a clock, the keyboard and a bar, and from and to its file."""
+    turns, keeper = play.turns, play.keeper
+    if file is not None and (whole := finished(file, keeper)) is not None:
+        return whole
+    deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
+    resumable = file is not None and processes.count() == 1 and turns.held() is not None
+    with bar(play.rounds, "round", progress) as shown, turns.playing(), naming(file):
+        try:
+            if file is not None:
+                play.done = take_up(file, turns, keeper, stop)
+                shown.update(play.done)
+            with put_off(resumable) as interrupted:
+                while play.done < play.rounds and play.ended is None and not interrupted():
+                    play.step()
+                    shown.update()
+                    late = deadline is not None and processes.of_first(time.monotonic() > deadline)
+                    if not (late or play.due):
+                        continue
+                    goes_on = play.done < play.rounds and play.ended is None
+                    if file is not None and goes_on and (late or file.due):
+                        save_game(file, turns, keeper, play.done)
+                    if late and not play.due:  # what only this trace keeps is not written
+                        play.keep()
+                    if late:
+                        play.ended = play.ended or "time"
+                    shown.set_postfix_str(play.note, refresh=False)
+                if file is not None and interrupted():
+                    save_game(file, turns, keeper, play.done)
+                    raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            if processes.count() > 1:
+                raise  # the others may be in another round
+            play.ended = "interrupted"
+            turns.leave_off(keeper, play.done)
+    trace = play.trace()
+    if file is not None and trace.ended in ("rounds", "gap", "stopped") and file.due:
+        save_finished(file, trace, turns.held() is not None)
+    return trace
 
 
 def _length(
@@ -226,69 +318,6 @@ def _first_scores(fit: Taking, compiled: Compiled) -> Iterator[Array]:
                 which = f"column {names[feature]!r} holds"
             raise ValueError(f"{which} NaN or infinite values: fill or scale them first")
         yield scores
-
-
-def _played(
-    turns: Turns,
-    keeper: Keeper,
-    rounds: int,
-    keep_every: int,
-    stop: Stop,
-    progress: bool | None,
-    file: GameFile | None,
-) -> Trace:
-    """The trace of `rounds` rounds, or of fewer if something ended them early."""
-    if file is not None and (whole := finished(file, keeper)) is not None:
-        return whole
-    deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
-    shown = bar(rounds, "round", progress)
-    ended, done = "rounds", 0
-    resumable = file is not None and processes.count() == 1 and turns.held() is not None
-    with shown, turns.playing():
-        try:
-            if file is not None:
-                done = take_up(file, turns, keeper, stop)
-                shown.update(done)
-            with put_off(resumable) as interrupted:
-                while done < rounds and ended == "rounds" and not interrupted():
-                    turns.take()
-                    done += 1
-                    shown.update()
-                    late = deadline is not None and processes.of_first(time.monotonic() > deadline)
-                    due = done % keep_every == 0 or done == rounds
-                    if late and not due and file is not None:  # without what only this trace keeps
-                        save_game(file, turns, keeper, done)
-                    if not (late or due):
-                        continue
-                    keeper.keep(*turns.weighed(), done)
-                    note = turns.noted(keeper.latest)
-                    shown.set_postfix_str(keeper.summary() + note, refresh=False)
-                    if turns.over:
-                        ended = "gap"
-                    elif stop.when and keeper.kept and stop.when(turns.settled(keeper.trace())):
-                        ended = "stopped"
-                    elif late:
-                        ended = "time"
-                    goes_on = due and done < rounds and ended in ("rounds", "time")
-                    if file is not None and goes_on and (late or file.due):
-                        save_game(file, turns, keeper, done)
-                if file is not None and interrupted():
-                    save_game(file, turns, keeper, done)
-                    raise KeyboardInterrupt
-        except processes.ProcessLost as error:
-            if file is None or not file.path.parent.exists():  # nothing was long enough to be written
-                raise
-            where = f"what was kept so far is in {file.path.parent}, to go on from there train again "
-            raise processes.ProcessLost(f"{error}; {where}with that folder (--resume)") from None
-        except KeyboardInterrupt:
-            if processes.count() > 1:
-                raise  # the others may be in another round
-            ended = "interrupted"
-            turns.leave_off(keeper, done)
-    trace = turns.settled(keeper.finished(ended))
-    if file is not None and ended in ("rounds", "gap", "stopped") and file.due:
-        save_finished(file, trace, turns.held() is not None)
-    return trace
 
 
 def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) -> None:

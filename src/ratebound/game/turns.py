@@ -1,0 +1,363 @@
+"""The steps of a game: in each both players move, and what the next steps need can be written.
+
+With batches the model moves by the gradient of its scores, and the multipliers by its rates.
+
+With an oracle the model answers multipliers with a whole fit (Algorithms 1 and 2). At weights λ the
+Lagrangian, λ_0 · objective + Σ λ_i · constraint i, is a sum over the rows of what their decisions cost,
+seen from the first. Of two classes, to make it least is to classify rows whose label is yes where a yes
+costs less than nothing, and whose weight is the size of that cost: any classifier that takes weights can
+be asked, and no proxy is needed. Of more, each row has a cost for each decision.
+
+An oracle need not be exact, so what counts as the answer to λ is the best, by the Lagrangian at λ, of
+the new fit and the earlier ones of its setting. The multipliers move by the violations of the answer,
+and `rb.average` averages the answers; every fit is kept, as a candidate for the other solutions. With a
+judge the violations are those on its rows, and the gap says how far the best mixture of the fits made is
+from the best at the multipliers tried.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ratebound.base import processes
+from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.game._folding import Folded
+from ratebound.game._keeping import Keeper
+from ratebound.game._recording import Recorder
+from ratebound.game._state import Batch, Described, GameState, put_together
+from ratebound.game.answers import no_answers
+from ratebound.game.game import Game
+from ratebound.game.learner import Answering, Growing, Taking
+from ratebound.game.players import Player
+from ratebound.game.trace import Trace
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
+
+# --- which rows a step sees ---------------------------------------------------------------------
+# Every population is in a shuffle of its own. Of several processes each draws from its own share of the
+# rows, and their draws together are the batch.
+
+
+def batches(
+    compiled: Compiled, game: Game, batch_size: int | None, seed: int
+) -> Iterator[tuple[Any, Any]]:
+    """Rows of each round, None for all of them, with the share of its population each row stands for."""
+    sizes = list(compiled.sizes.values())
+    if batch_size is None or all(size <= batch_size for size in sizes):
+        while True:
+            yield None, 1.0
+    drawn = [min(size, batch_size) for size in sizes]
+    here = [len(population) for population in compiled.populations.values()]
+    shares = zip(*processes.gathered(here), strict=True)
+    parts = [dealt_out(batch, each) for batch, each in zip(drawn, shares, strict=True)]
+    own = [part[processes.rank()] for part in parts]
+    share: Any = sizes[0] / drawn[0]
+    if len(sizes) > 1:
+        share = as_like(np.repeat(np.array(sizes) / drawn, own), game.example)
+    random = np.random.default_rng([seed, processes.rank()] if processes.count() > 1 else seed)
+    starts = [where.start for where in compiled.rows.values()]
+    in_a_pass = [size // batch for size, batch in zip(sizes, drawn, strict=True)]
+    orders = [partial(_orders, population, random, game) for population in compiled.populations.values()]
+    streams = [_drawn(*each, game) for each in zip(orders, own, starts, in_a_pass, strict=True)]
+    while True:
+        rows = [next(stream) for stream in streams]
+        yield rows[0] if len(rows) == 1 else namespace(rows[0]).concatenate(rows), share
+
+
+def dealt_out(batch: int, shares: Sequence[int]) -> list[int]:
+    """How many rows of a batch each process draws, in proportion to the rows that it has.
+
+    >>> dealt_out(10, [500, 500, 500])
+    [4, 3, 3]
+    >>> dealt_out(10, [900, 100])
+    [9, 1]
+    """
+    quotas = batch * np.array(shares) / sum(shares)
+    found = np.floor(quotas + 1e-9).astype(int)
+    largest = np.argsort(found - quotas, kind="stable")
+    found[largest[: batch - found.sum()]] += 1
+    return found.tolist()
+
+
+def _orders(population: Population, random: np.random.Generator, game: Game) -> Iterator[Array]:
+    """The numbers of all rows of a population once, in a new order; of rows on disk some at a time."""
+    own = random if game.rules.shuffle else None
+    if population.stored:
+        yield from population.features.windows(own)
+    else:
+        yield np.arange(len(population)) if own is None else own.permutation(len(population))
+
+
+def _drawn(
+    orders: Callable[[], Iterator[Array]], batch: int, start: int, in_a_pass: int, game: Game
+) -> Iterator[Any]:
+    """Batches of one population; the rows a pass leaves over are left out until the next.
+
+    A process with few rows may begin its next pass before the others have ended theirs.
+    """
+    while True:
+        left, given = np.empty(0, dtype=np.int64), 0
+        for order in orders():
+            # Not moved to a GPU where rows are on disk: they are looked for here first.
+            rows = order + start
+            rows = np.concatenate([left, rows]) if len(left) else rows
+            whole = min(in_a_pass - given, len(rows) // max(batch, 1))
+            given += whole
+            placed = rows if game.compiled.stored else game.on_device(rows)
+            yield from (placed[place * batch : (place + 1) * batch] for place in range(whole))
+            left = rows[whole * batch :]
+
+
+# --- steps by batches ---------------------------------------------------------------------------
+
+
+Move = Callable[[Array, Array, Batch], None]  # of the model, in a round
+Draw = tuple[Any, Any]  # rows of a batch, None for all, and the share each stands for
+
+
+class Turns(ABC):
+    """One game: `step` plays a round, `over` says whether to end, `held` is all that stays between."""
+
+    over: bool = False  # whether nothing better can come
+
+    @abstractmethod
+    def step(self) -> None:
+        """Play one round: both players move."""
+
+    @abstractmethod
+    def weighed(self) -> tuple[Array, Array]:
+        """The weights (K, 1+m) and learned thresholds (K, L) that go with the present iterates."""
+
+    def playing(self) -> AbstractContextManager[Any]:
+        """Where the rounds are played."""
+        return nullcontext()
+
+    def noted(self, latest: Trace | None) -> str:
+        """Take note of iterates that were just kept; what it comes to is for the progress bar."""
+        return ""
+
+    def settled(self, trace: Trace) -> Trace:
+        """A trace so far as it is handed over."""
+        return trace
+
+    def held(self) -> dict[str, Any] | None:
+        """All that the next rounds depend on; None where that cannot be written."""
+        return None
+
+    def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
+        """Continue from what `held` gave after `done` rounds, taken apart."""
+        raise NotImplementedError(f"{type(self).__name__} writes nothing that could be taken up")
+
+    def leave_off(self, keeper: Keeper, done: int) -> None:
+        """Keep what there is after an interrupt."""
+        keeper.keep(*self.weighed(), done)
+
+
+class Taken(Turns):
+    """Rounds of batches: the model moves by the gradient of its scores, the multipliers by its rates."""
+
+    def __init__(
+        self,
+        game: Game,
+        fit: Taking,
+        state: GameState,
+        batches: Iterator[tuple[Draw, ...]],
+        seed: int,
+        judge: Game | None = None,
+    ) -> None:
+        self.game, self.fit, self.state, self.batches, self.seed = game, fit, state, batches, seed
+        self.judge = judge  # on the rows that the λ-player sees, where they are not the model's
+        self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
+
+    def step(self) -> None:
+        self.state = self._after(self.state, *next(self.batches))
+
+    def _after(self, state: GameState, own: Draw, shown: Draw | None = None) -> GameState:
+        """The state after a round, in which the model moves too."""
+        judged = None
+        if self.judge is not None and shown is not None:
+            seen = self.fit.judged_scores(self.judge.compiled, shown[0])
+            judged = self.judge.look(state, seen, self.judge.batch(*shown))
+        scores = self.fit.scores(own[0])
+        batch = self.game.batch(*own)
+        gradient, moved = self.game.round(state, scores, batch, judged)
+        self._move(gradient, scores, batch)
+        return moved
+
+    def _descending(self, fit: Any) -> Move:
+        return lambda gradient, scores, batch: fit.descend(gradient)
+
+    def _growing(self, fit: Growing) -> Move:
+        def move(gradient: Array, scores: Array, batch: Batch) -> None:
+            nats, curvature = self.game.nats, self.game.curvature(self.state, scores, batch)
+            fit.grow(nats * gradient, nats * curvature)
+
+        return move
+
+    def weighed(self) -> tuple[Array, Array]:
+        return _copied(self.state.multipliers.weights), _copied(self.state.thresholds)
+
+    def held(self) -> dict[str, Any] | None:
+        own = self.fit.held()
+        return None if own is None else {"fit": own, "state": self.state}
+
+    def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
+        fit, state = (described["names"][name] for name in ("fit", "state"))
+        self.fit.take_up(put_together(fit, arrays, None, np.empty(0)))
+        self.state = put_together(state, arrays, self.state, self.game.example)
+        for _ in range(done):  # the order of the rows is that of the seed
+            next(self.batches)
+
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        # Numbers that overflow are found where iterates are kept, and reported once.
+        with self.fit.randomness(self.seed), np.errstate(all="ignore"):
+            yield
+
+
+class Recorded(Taken):
+    """The same rounds on a GPU, all but the first replayed."""
+
+    def __init__(self, game: Game, fit: Taking, *rest: Any) -> None:
+        super().__init__(game, fit, *rest)
+        self.recorder = Recorder(game.example, fit.count_on_device)
+
+    def step(self) -> None:
+        rows, shares = zip(*next(self.batches), strict=True)
+
+        def play(state: GameState, *rows: Any) -> tuple[None, GameState]:
+            return None, self._after(state, *zip(rows, shares, strict=True))
+
+        _, self.state = self.recorder(play, self.state, rows)
+
+
+def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
+    """How rounds are taken: recorded where the fit can be."""
+    return (Recorded if fit.recordable else Taken)(game, fit, *rest)
+
+
+def _copied(array: Array) -> Array:
+    """What replays will not move."""
+    return array if namespace(array) is np else array.clone()
+
+
+# --- steps by whole fits ------------------------------------------------------------------------
+
+
+ROUNDING = 1e-10  # gaps up to this are those of linear programs
+
+
+class Asking(Turns):
+    """Rounds of whole fits: the model answers the multipliers, which then move by its answers."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        fit: Answering,
+        player: Player,
+        rounds: int,
+        *,
+        judge: Compiled | None = None,
+        folds: Folded | None = None,
+    ) -> None:
+        _check(compiled, player)
+        self.compiled, self.fit, self.player, self.folds = compiled, fit, player, folds
+        constraints = len(compiled.constraints)
+        self.answers = no_answers(constraints)
+        bound = Game(judge or compiled, player).bound() if player.needs_bound else None
+        self.multipliers = player.start(
+            constraints, settings=player.settings, rounds=rounds, bound=bound
+        )
+        self.best: list[Array] = []  # round by round, which fits were the answers (K,)
+
+    def step(self) -> None:
+        if len(self.answers):
+            self.multipliers = self.player.after(self.multipliers, self.answers)
+        costs = _costs(self.compiled, self.multipliers.weights)
+        counted = np.ones((1, 1)) if self.folds is None else self.folds.factors[:, self.folds.of]
+        self.fit.answer((each * factors).T for each in costs for factors in counted)
+
+    def weighed(self) -> tuple[Array, Array]:
+        """Weights whose product with the values of a trace is the Lagrangian."""
+        own = self.multipliers.weights * self.compiled.scale[0] / self.compiled.scale
+        return own, np.empty((len(own), 0))
+
+    def noted(self, latest: Trace | None) -> str:
+        assert latest is not None  # fits that give no numbers are refused
+        values = np.column_stack([latest.objectives, latest.violations]) / self.compiled.scale
+        self.answers = self.answers.and_also(values, self.multipliers.weights)
+        self.best.append(self.answers.best(self.multipliers.weights))
+        gap = self.answers.gap(self.player.reach)
+        self.over = gap <= max(self.fit.tolerance, ROUNDING)
+        return f", gap {gap:.2g}"
+
+    def settled(self, trace: Trace) -> Trace:
+        settled = replace(self.fit.settled(trace), answers=True)
+        if trace.frontier or trace.averaging == "all fits" or not self.best:
+            return settled
+        return replace(settled, answered=_answered(np.concatenate(self.best), trace.multipliers[:, 0]))
+
+    def leave_off(self, keeper: Keeper, done: int) -> None:
+        if not keeper.pieces:  # there is nothing to hand over
+            raise KeyboardInterrupt
+
+
+def _answered(best: Array, weights: Array) -> Array:
+    """For each fit (N, 2): in how many rounds it was the answer, and the objective's weight in them.
+
+    `best` are the answers round by round, `weights` (N,) the objective's as the fits were made. A game
+    that was interrupted may have kept a last fit without comparing it.
+    """
+    rounds = np.ones(len(best)), weights[: len(best)]
+    return np.column_stack([np.bincount(best, each, len(weights)) for each in rounds])
+
+
+def _costs(compiled: Compiled, weights: Array) -> Iterator[Array]:
+    """What a yes costs on each row, (n,) for each of K, when the rates have weights (K, 1+m).
+
+    With D > 2 classes (D, n): what each decision costs more than the first.
+    """
+    by_cell, counted = [], []
+    for block in compiled.at_zero:
+        costs = compiled.spread_each((block.net.T @ (weights / compiled.scale).T).T)
+        rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
+        by_cell.append(_decisions(compiled, np.where(np.abs(costs) <= rounding, 0.0, costs)))
+        own = compiled.weights_in(block)
+        counted.append(1.0 if own is None else own)
+    for setting in range(len(weights)):  # one at a time: there are far more rows than cells
+        each = [
+            costs[setting][..., compiled.cells] * own
+            for costs, own in zip(by_cell, counted, strict=True)
+        ]
+        yield each[0] if len(each) == 1 else np.sum(each, axis=0)
+
+
+def _decisions(compiled: Compiled, costs: Array) -> Array:
+    """Costs of yeses as they are (K, cells); of several classes (K, D, cells), with the first one's."""
+    if compiled.decisions == 2:
+        return costs
+    others = costs.reshape(len(costs), -1, compiled.cell_count)
+    return np.concatenate([np.zeros_like(others[:, :1]), others], axis=1)
+
+
+def _check(compiled: Compiled, player: Player) -> None:
+    if player.watches == "proxies":
+        raise ValueError(
+            f"{type(player).__name__} watches proxies, and an oracle has none: use rb.ExternalRegret()"
+        )
+    for block in compiled.blocks:
+        if block.at != 0:
+            row = int(np.flatnonzero(np.diff(block.net.indptr))[0])
+            what = compiled.constraints[row - 1] if row else compiled.problem.objective
+            raise ValueError(
+                f"{what}: decisions at the threshold {block.at!r} cannot be asked of a scikit-learn "
+                "classifier (rb.Oracle), which decides at 0 alone: use a linear model (rb.Linear), a "
+                "network (rb.Torch) or boosted trees (rb.Boosted)"
+            )
