@@ -87,8 +87,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What is made of the iterates; a function such as `rb.shrink` is called with the trace. "shrink"
         mixes as few models as keep the promises at the least cost; "best" is a single model. Both choose
         among the iterates, and the same model trained without promises, each at any threshold. So a
-        bound on a single rate can always be kept, and never costs more than the best threshold of the
-        plain model. "average" and "last" use the iterates as they were played.
+        bound on one rate that only rises or only falls with the threshold, such as recall, can be kept,
+        and costs no more than the best threshold of the plain model. "average" and "last" use the iterates as they were played.
     features : Features or list of str, default=None
         Columns of a table that the model may see; all by default. Constraints may use others.
         ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is
