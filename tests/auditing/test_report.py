@@ -272,3 +272,17 @@ def test_mistakes_are_named(name):
     mistake, kind, message = MISTAKES[name]
     with pytest.raises(kind, match=message):
         mistake(draw())
+
+
+def test_verdicts_show_the_digits_that_decide():
+    """A rate of 0.99999 beside a bound of 1 would read as 1.0000 and be called broken."""
+    n = 100_000
+    scores = np.where(np.arange(n) == 0, -1.0, 1.0)[:, None]
+    problem = rb.Problem("error_rate()", ["recall() >= 1.0", "recall() >= 0.99999"])
+    report = rb.audit(problem, mixture([1.0]), rb.Population(scores, np.ones(n, int)))
+    broken, kept = str(report).splitlines()[6:8]
+    assert broken.split()[3:7] == ["0.99999", ">=", "1.00000", "-0.00001"]
+    assert "kept" in kept
+    assert "0.99999<" in report.to_html()
+    certified = rb.certify(problem, mixture([1.0]), rb.Population(scores, np.ones(n, int)))
+    assert "0.99999  >= 1.00000" in str(certified)

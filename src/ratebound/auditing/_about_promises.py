@@ -5,7 +5,8 @@ from __future__ import annotations
 from ratebound.auditing._figures import STATES, whisker, whisker_range
 from ratebound.auditing._tables import Section, count, lines, note, table, value
 from ratebound.auditing.report import Audit, Promise
-from ratebound.auditing.wording import NOTHING, interval_text, percent
+from ratebound.auditing.wording import interval_text, percent
+from ratebound.base.layout import NOTHING
 from ratebound.base.markup import Markup, tag
 from ratebound.solution.certificate import Certificate, Certified
 
@@ -86,9 +87,9 @@ def _promise(p: Promise, at: str, axis: tuple[float, float]) -> list[object]:
     )
     return [
         said,
-        value(p.value, f"{at}/value"),
-        Markup(f"{SIGNS[p.relation]} {value(p.bound, f'{at}/bound')}"),
-        value(p.slack, f"{at}/slack", signed=True),
+        value(p.value, f"{at}/value", beside=p.bound),
+        Markup(f"{SIGNS[p.relation]} {value(p.bound, f'{at}/bound', beside=p.value)}"),
+        value(p.slack, f"{at}/slack", signed=True, beside=0.0),
         Markup("".join(drawn)),
         count(p.rows, f"{at}/rows"),
         _chip(here, here if p.kept is not None else "unmeasured"),
@@ -141,8 +142,10 @@ def _tested(each: Certified, at: str) -> list[object]:
     p_value = "< 0.0001" if each.p_value < 0.0001 else f"{each.p_value:.4f}"
     return [
         lines(tag("code", str(each.constraint)), tag("small", each.why) if each.why else ""),
-        value(each.value, f"{at}/value"),
-        Markup(f"{SIGNS[each.constraint.relation]} {value(each.bound, f'{at}/bound')}"),
+        value(each.value, f"{at}/value", beside=each.bound),
+        Markup(
+            f"{SIGNS[each.constraint.relation]} {value(each.bound, f'{at}/bound', beside=each.value)}"
+        ),
         value(each.p_value, f"{at}/p_value", text=p_value),
         count(each.rows, f"{at}/rows"),
         count(each.rows_needed, f"{at}/rows_needed"),

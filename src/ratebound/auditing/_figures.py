@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ratebound.auditing.report import Audit, Promise
-from ratebound.auditing.wording import interval_text, number
+from ratebound.auditing.wording import interval_text
+from ratebound.base.layout import number
 from ratebound.base.markup import Markup, tag
 from ratebound.base.types import Array
 from ratebound.solution.making import Course
@@ -67,7 +68,7 @@ def whisker(promise: Promise, axis: tuple[float, float], width: int = 190) -> Ma
     if promise.slack is not None:
         parts.append(tag("circle", cx=x(promise.slack), cy=y, r=4.5, class_="dot"))
     ends = interval_text(promise.slack_low, promise.slack_high)
-    label = f"{promise.words}: room {number(promise.slack, signed=True)}, interval {ends}, "
+    label = f"{promise.words}: room {number(promise.slack, signed=True, beside=0.0)}, interval {ends}, "
     label += f"on new rows {promise.verdict}"
     return svg(width, height, *parts, label=label, kind=STATES[promise.verdict], data_tip=label)
 

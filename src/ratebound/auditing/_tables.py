@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ratebound.auditing.wording import NOTHING, number
+from ratebound.base.layout import NOTHING, number
 from ratebound.base.markup import Markup, tag
 
 
@@ -27,11 +27,18 @@ class Section:
         return tag("section", tag("h2", self.title), *self.parts)
 
 
-def value(given: float | None, at: str, *, signed: bool = False, text: str | None = None) -> Markup:
+def value(
+    given: float | None,
+    at: str,
+    *,
+    signed: bool = False,
+    beside: float | None = None,
+    text: str | None = None,
+) -> Markup:
     """A number, with the place `at` which the report's JSON has it, and its exact value for sorting."""
     if given is None:
         return Markup(tag("span", NOTHING, class_="n"))
-    said = number(given, signed=signed) if text is None else text
+    said = number(given, signed=signed, beside=beside) if text is None else text
     return tag("data", said, value=repr(given), data_at=at, class_="n")
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from ratebound.auditing._confusions import ALL, Confusion, cells
 from ratebound.auditing._groups import Group, heads
-from ratebound.base.layout import aligned, printable
+from ratebound.base.layout import NOTHING, aligned, number, printable
 from ratebound.problem.problem import left_out_words
 
 if TYPE_CHECKING:  # the report prints itself with these functions
     from ratebound.auditing.report import Audit, Objective, Promise
 
-NOTHING = "–"
 MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
 GROUPS_SHOWN = 40
 CONFUSIONS_SHOWN = 12
@@ -114,32 +113,20 @@ def percent(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def number(value: float | None, *, signed: bool = False) -> str:
-    """A number as people write it: four digits after the point for rates, none for large counts.
-
-    >>> number(0.25), number(-1e-17, signed=True), number(1234.5), number(None)
-    ('0.2500', '+0.0000', '1,234.5', '–')
-    """
-    if value is None:
-        return NOTHING
-    digits = 4 if abs(value) < 10 else 1 if abs(value) < 1e5 else 0
-    value = round(value, digits) + 0.0  # adding zero takes the sign off a negative zero
-    return f"{value:{'+' if signed else ''},.{digits}f}"
-
-
 def interval_text(low: float | None, high: float | None, *, signed: bool = True) -> str:
     if low is None or high is None:
         return NOTHING
-    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+    beside = 0.0 if signed else None  # of room, the sign decides
+    return f"[{number(low, signed=signed, beside=beside)}, {number(high, signed=signed, beside=beside)}]"
 
 
 def promise_row(promise: Promise) -> list[str]:
     """The cells of a promise: words, value, bound, room, its interval, rows, and how it stands."""
     return [
         promise.words,
-        number(promise.value),
-        f"{promise.relation} {number(promise.bound)}",
-        number(promise.slack, signed=True),
+        number(promise.value, beside=promise.bound),
+        f"{promise.relation} {number(promise.bound, beside=promise.value)}",
+        number(promise.slack, signed=True, beside=0.0),
         interval_text(promise.slack_low, promise.slack_high),
         f"{promise.rows:,}",
         NOTHING if promise.kept is None else "kept" if promise.kept else "BROKEN",

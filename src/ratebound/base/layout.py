@@ -6,11 +6,14 @@ what was written, or turns its order around. So such characters are written as w
 
 from __future__ import annotations
 
+import math
 import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 WIDTH = 56  # of the words at the left
+NOTHING = "–"
+TOLD = 1e-9  # by which numbers differ that are not the same; what is smaller is rounding
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, invisible formats, halves of letters, line breaks
 JOINERS = (
     "\u200c\u200d"  # formats that Persian, Hindi and emoji are written with, which only shape letters
@@ -30,6 +33,28 @@ def printable(text: str, breaks: str = "\n") -> str:
         repr(each)[1:-1] if each not in allowed and unicodedata.category(each) in OBEYED else each
         for each in text
     )
+
+
+def number(value: float | None, *, signed: bool = False, beside: float | None = None) -> str:
+    """A number as people write it: four digits after the point for rates, none for large counts.
+
+    What is judged against a number `beside` it gets as many digits as tell the two apart, unless they
+    are equal but for rounding.
+
+    >>> number(0.25), number(-1e-17, signed=True), number(1234.5), number(None)
+    ('0.2500', '+0.0000', '1,234.5', '–')
+    >>> number(0.899997, beside=0.9), number(0.9, beside=0.899997), number(-3e-6, signed=True, beside=0)
+    ('0.899997', '0.900000', '-0.000003')
+    """
+    if value is None:
+        return NOTHING
+    digits = 4 if abs(value) < 10 else 1 if abs(value) < 1e5 else 0
+    if beside is not None and math.isfinite(value) and math.isfinite(beside):
+        apart = abs(value - beside)
+        while apart > TOLD * max(1.0, abs(beside)) and round(value, digits) == round(beside, digits):
+            digits += 1
+    value = round(value, digits) + 0.0  # adding zero takes the sign off a negative zero
+    return f"{value:{'+' if signed else ''},.{digits}f}"
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], ruled: bool = True) -> list[str]:

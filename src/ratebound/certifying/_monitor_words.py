@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ratebound.auditing.report import plain
-from ratebound.auditing.wording import number
-from ratebound.base.layout import aligned
+from ratebound.base.layout import aligned, number
 from ratebound.base.markup import Markup, tag
 from ratebound.certifying._watching import Watch, evidence_text
 from ratebound.rates.rate import FIRST
@@ -79,8 +78,8 @@ def cells(watch: Watch) -> list[str]:
     return [
         words,
         f"{watch.rows:,}",
-        number(value),
-        f"{relation} {number(bound)}",
+        number(value, beside=bound),
+        f"{relation} {number(bound, beside=value)}",
         broken,
         kept,
         verdict,

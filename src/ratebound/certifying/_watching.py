@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ratebound.auditing.decided import over_of
-from ratebound.auditing.wording import number
+from ratebound.base.layout import number
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Batch, Draws, Open, counted, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
@@ -60,7 +60,7 @@ class Alarm:
     @property
     def words(self) -> str:
         """The alarm in one sentence."""
-        value, bound = number(self.value), number(self.bound)
+        value, bound = number(self.value, beside=self.bound), number(self.bound, beside=self.value)
         return (
             f"{self.constraint} is broken: after {self.row:,} rows the left side is {value} and the "
             f"right side {bound}, and the evidence is {evidence_text(self.evidence)} to 1"

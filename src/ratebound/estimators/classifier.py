@@ -88,7 +88,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         mixes as few models as keep the promises at the least cost; "best" is a single model. Both choose
         among the iterates, and the same model trained without promises, each at any threshold. So a
         bound on one rate that only rises or only falls with the threshold, such as recall, can be kept,
-        and costs no more than the best threshold of the plain model. "average" and "last" use the iterates as they were played.
+        and costs no more than the best threshold of the plain model. "average" and "last" use the
+        iterates as they were played.
     features : Features or list of str, default=None
         Columns of a table that the model may see; all by default. Constraints may use others.
         ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is

@@ -7,8 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from ratebound.auditing.report import Promise, plain
-from ratebound.auditing.wording import number
-from ratebound.base.layout import aligned
+from ratebound.base.layout import aligned, number
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint, Expression
@@ -185,9 +184,10 @@ def _rates_table(rates: tuple[RateRows, ...], several: bool) -> list[str]:
 def _classifiers_table(promises: dict[str, Promise]) -> list[str]:
     table = [["classifier", "value", "bound", "room", ""]]
     for name, promise in promises.items():
-        bound = f"{promise.relation} {number(promise.bound)}"
-        room = number(promise.slack, signed=True)
-        table.append([name, number(promise.value), bound, room, "kept" if promise.kept else "BROKEN"])
+        value = number(promise.value, beside=promise.bound)
+        bound = f"{promise.relation} {number(promise.bound, beside=promise.value)}"
+        room = number(promise.slack, signed=True, beside=0.0)
+        table.append([name, value, bound, room, "kept" if promise.kept else "BROKEN"])
     return aligned(table, right=[1, 2, 3])
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
-from ratebound.base.layout import aligned, printable
+from ratebound.base.layout import NOTHING, aligned, number, printable
 from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
 from ratebound.rates.expressions import Constraint
 
 HEADS = ("promise", "value", "bound", "p-value", "rows", "rows needed", "")
-NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -230,19 +229,13 @@ def _row(promise: Certified) -> list[str]:
     needed = promise.rows_needed
     return [
         str(promise.constraint),
-        _shown(promise.value),
-        f"{promise.constraint.relation} {_shown(promise.bound)}",
+        number(promise.value, beside=promise.bound),
+        f"{promise.constraint.relation} {number(promise.bound, beside=promise.value)}",
         _p_shown(promise.p_value),
         f"{promise.rows:,}",
         NOTHING if needed is None else f"{needed:,}",
         "holds" if promise.holds else "not tested" if promise.why else "NOT SHOWN",
     ]
-
-
-def _shown(value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    return f"{value + 0.0:,.4f}" if abs(value) < 10 else f"{value:,.1f}"
 
 
 def _p_shown(p_value: float) -> str:
