@@ -13,6 +13,10 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from ratebound.tables import _row_groups  # noqa: E402
+from ratebound.tables.fitting import fit_encoding  # noqa: E402
+from ratebound.tables.table import read_table  # noqa: E402
+
+from ..extras import pd, pl  # noqa: E402
 
 ROWS = 1000
 
@@ -165,7 +169,7 @@ def test_what_is_in_columns_is_as_in_memory(tmp_path):
     people = rb.Parquet(tmp_path / "odd.parquet", "y", features=["price"], positive="yes")
     assert people.classes == ("no", "yes")
     assert people.plain_column("price") == [1.5, None, 2.5]
-    assert people.plain_column("word") == ["x", "", None]
+    assert people.plain_column("word") == ["x", None, None]  # as an empty cell of a CSV
     assert people.plain_column("coded") == ["u", "v", "u"]
     compiled = rb.compile(
         rb.Problem("error_rate()", ['positive_rate(day >= "1970-01-02") <= 0.5']), people
@@ -313,3 +317,78 @@ def test_texts_are_texts_whether_or_not_a_file_numbers_them(tmp_path):
 def test_nothing_is_no_file(paths):
     with pytest.raises(ValueError, match=r"no file is named|a path is empty"):
         rb.Parquet(paths)
+
+
+OBJECTS = {
+    "lists": lambda i: [i % 3],
+    "structs": lambda i: {"a": i % 3},
+    "bytes": lambda i: bytes([97 + i % 4]),
+    "gaps": lambda i: [i] if i % 2 else None,
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_are_left_out_in_memory_and_on_disk(tmp_path, kind):
+    """Lists, structs and bytes are no values; the same file gives the same model in either way."""
+    rows = [OBJECTS[kind](i) for i in range(60)]
+    x = np.random.default_rng(0).normal(size=60)
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": x, "odd": rows, "y": x > 0}), path)
+    frames = [
+        read_table(path),
+        pq.read_table(path),
+        pq.read_table(path).to_pandas(),
+        pl.read_parquet(path),
+    ]
+    said = "'odd': left out: it holds lists, bytes or other objects"
+    encodings = []
+    for table in frames:
+        with pytest.warns(UserWarning, match=said):
+            encodings.append(fit_encoding(table, features=rb.Features(exclude=["y"])))
+        assert "left out: it holds lists" in str(rb.inspect(table))
+    model = rb.RateConstrainedClassifier("positive_rate() <= 0.5", training=rb.Training(epochs=1))
+    with pytest.warns(UserWarning, match=said):
+        encodings.append(model.fit(rb.Parquet(path, label="y")).solution_.encoding)
+    assert {each.columns for each in encodings} == {encodings[0].columns}
+    trained = fit_encoding(pd.DataFrame({"odd": ["a", "b", "a"], "x": [1.0, 2.0, 4.0]}))
+    for table in (*frames, read_table(path, {"odd": "text"})):
+        with pytest.raises(ValueError, match="column 'odd' holds lists, bytes or other objects"):
+            trained.transform(table)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
+def test_texts_of_every_type_are_texts(tmp_path, kind):
+    city = np.random.default_rng(0).choice(["Rome", "Oslo", None], 90)
+    x = np.random.default_rng(1).normal(size=90)
+    texts = pa.array(city.tolist())
+    texts = texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
+    table = pa.table({"x": x, "city": texts, "y": (x > 0).astype(int)})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table, path, row_group_size=20)
+    promise = 'recall(city == "Rome") >= 0.5'
+    expected = pd.DataFrame({"x": x, "city": city})
+    decided = []
+    for rows, label in (
+        (rb.Parquet(path, label="y"), None),
+        (table.drop_columns("y"), table["y"].to_numpy()),
+        (expected, table["y"].to_numpy()),
+    ):
+        model = rb.RateConstrainedClassifier(
+            promise, confidence=None, random_state=0, training=rb.Training(epochs=1, batch_size=90)
+        )
+        model.fit(rows) if label is None else model.fit(rows, label)
+        assert [column.name for column in model.solution_.encoding.columns] == ["x", "city"]
+        decided.append(model.predict(table.drop_columns("y")))
+        np.testing.assert_array_equal(model.predict(expected), decided[-1])
+    assert read_table(path)["city"].tolist() == city.tolist()
+    part = rb.Parquet(path, label="y").only(np.arange(0, 90, 2))
+    assert part.plain_column("city") == city[::2].tolist()
+    np.testing.assert_array_equal(decided[1], decided[2])
+
+
+def test_binary_views_are_bytes(tmp_path):
+    rows = pa.table({"x": [1.0, 2.0, 4.0], "raw": pa.array([b"a", b"b", None], pa.binary_view())})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    for table in (rb.Parquet(tmp_path / "rows.parquet"), read_table(tmp_path / "rows.parquet"), rows):
+        assert "left out: it holds lists, bytes" in str(rb.inspect(table))
+    assert len(rb.Parquet(tmp_path / "rows.parquet").only(np.array([0, 2])).in_memory()) == 2

@@ -11,6 +11,8 @@ from ratebound.base.types import Array
 from ratebound.problem.matrices import as_csr, is_sparse
 from ratebound.rates.subsets import Name
 
+VIEWS = {"string_view": "string", "binary_view": "binary"}  # PyArrow's newer types, and those they were
+
 
 def frame_columns(X: Any) -> list[Any]:
     """The column names of a table (pandas, polars, PyArrow), and none for anything else."""
@@ -84,9 +86,24 @@ def rows_of(table: Any, rows: Array) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[rows]
     if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
-        return table.take(rows)
+        return without_views(table).take(rows)
     as_it_is = is_sparse(table) or frame_columns(table)
     return table[rows] if as_it_is else as_array(table)[rows]
+
+
+def without_views(values: Any) -> Any:
+    """A table or column of PyArrow whose texts are stored in the usual way, of which it can take rows.
+
+    >>> import pyarrow
+    >>> without_views(pyarrow.array(["a"], pyarrow.string_view())).type
+    DataType(string)
+    """
+    if hasattr(values, "column_names"):
+        for place, name in enumerate(values.column_names):
+            if str(values[name].type) in VIEWS:
+                values = values.set_column(place, name, without_views(values[name]))
+        return values
+    return values.cast(VIEWS[str(values.type)]) if str(values.type) in VIEWS else values
 
 
 def numbers(values: Array, name: str) -> Array:

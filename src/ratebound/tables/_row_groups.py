@@ -14,6 +14,7 @@ import numpy as np
 
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
+from ratebound.problem.frames import VIEWS
 from ratebound.tables.converting import as_parquet
 
 ENDINGS = (".parquet", ".pq")
@@ -101,7 +102,7 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
             files, format="parquet", partitioning=dataset.partitioning(flavor="hive")
         )
         fragments = list(whole.get_fragments())
-        schemas = [_undictionaried(arrow, fragment.physical_schema) for fragment in fragments]
+        schemas = [_as_plain_texts(arrow, fragment.physical_schema) for fragment in fragments]
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"{name} cannot be read as Parquet: {error}") from None
     _check_same([(Path(f.path).name, s.names) for f, s in zip(fragments, schemas, strict=True)])
@@ -164,14 +165,12 @@ def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
     return arrow.schema([*unified, *keys])
 
 
-def _undictionaried(arrow: Any, schema: Any) -> Any:
-    """The schema with texts as texts, whether or not a file numbers them."""
+def _as_plain_texts(arrow: Any, schema: Any) -> Any:
+    """The schema with texts as texts, whether or not a file numbers them or stores them as views."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
-    fields = [
-        field.with_type(field.type.value_type) if types.is_dictionary(field.type) else field
-        for field in schema
-    ]
-    return arrow.schema(fields)
+    held = [f.type.value_type if types.is_dictionary(f.type) else f.type for f in schema]
+    plain = [getattr(arrow, VIEWS[str(kind)])() if str(kind) in VIEWS else kind for kind in held]
+    return arrow.schema([field.with_type(kind) for field, kind in zip(schema, plain, strict=True)])
 
 
 def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:

@@ -11,6 +11,7 @@ from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing
 from ratebound.tables.contents import Content
+from ratebound.tables.kinds import NO_VALUES
 from ratebound.tables.reading import Kind
 
 STREAMED = (".arrow", ".feather", ".ipc")
@@ -51,13 +52,17 @@ def _values(column: Any) -> Array:
     if types.is_primitive(column.type) and not types.is_time(column.type):
         found: Array = column.to_numpy(zero_copy_only=False)
         return found
-    cells = [None if value is None else str(value) for value in column.to_pylist()]
-    return np.array(cells, dtype=object)
+    found = np.empty(len(column), dtype=object)  # lists would become a second axis
+    found[:] = [v if v is None or isinstance(v, NO_VALUES) else str(v) for v in column.to_pylist()]
+    return found
 
 
 def _as_texts(values: Array) -> Array:
-    """Values as texts, but for missing ones; times are read alike as texts and as what they are."""
-    if values.dtype.kind in "mM":
+    """Values as texts, but for missing ones; times are read alike as texts and as what they are.
+
+    Lists, bytes and other objects stay what they are: no model reads them, and an error says so.
+    """
+    if values.dtype.kind in "mM" or any(isinstance(value, NO_VALUES) for value in values):
         return values
     lacking = is_missing(values)
     if values.dtype.kind == "f" and (values[~lacking] % 1 == 0).all():  # gaps make them fractional

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.frames import without_views
 
 Factored = tuple[Array, list[str]]  # places among the texts (n,), -1 where one is missing; and the texts
 
@@ -53,7 +54,7 @@ def _of_polars(column: Any) -> Factored | None:
 
 
 def _of_pyarrow(column: Any) -> Factored | None:
-    types = sys.modules["pyarrow"].types
+    types, column = sys.modules["pyarrow"].types, without_views(column)
     if not types.is_dictionary(column.type):
         if not (types.is_string(column.type) or types.is_large_string(column.type)):
             return None
