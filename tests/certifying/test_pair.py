@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import barnard_exact, binom
 
+from ratebound.certifying._aim import Aim
+from ratebound.certifying._inside import Inside, _Grid, _Samples
 from ratebound.certifying._nested import Nested
 from ratebound.certifying._pair import Pair, Share, one_sided, pair_p_value
 from ratebound.certifying._region import FAR_OUT, Line, _window
@@ -167,29 +169,73 @@ def test_bounds_of_one_proportion():
 
 @pytest.mark.parametrize(("c", "slack", "above"), [(0.8, 0, True), (1.25, 0, False), (1.0, 0.1, True)])
 def test_a_group_inside_everyone_by_enumeration(c, slack, above):
-    """All samples of eight rows, each in the group or not and a success or not: size <= δ."""
-    from ratebound.certifying._aim import Aim
-
-    total, aim = 8, Aim(0.2)
+    """All samples of seven rows, each in the group or not and a success or not: P(p-value <= δ) <= δ."""
+    total, aim = 7, Aim(0.2)
     sign = 1.0 if above else -1.0  # recall(g) >= c recall() - slack, or <= c recall() + slack
-    rejected = {}
-    for n in range(1, total):
-        for k, j in product(range(n + 1), range(total - n + 1)):
-            whole = Nested(k, n, j, total - n, (0.0, sign), (0.0, -sign * c), (0.0, -sign * c))
-            rejected[n, k, j] = whole.tested(slack, aim).p_value <= aim.delta
-    for share, q in product((0.1, 0.3, 0.6, 0.9), np.linspace(0.05, 1, 20)):
+    samples = np.array(
+        [(n, k, j) for n in range(1, total)
+         for k, j in product(range(n + 1), range(total - n + 1))]
+    )  # fmt: skip
+    found = np.array(
+        [
+            Nested(k, n, j, total - n, (0.0, sign), (0.0, -sign * c), (0.0, -sign * c))
+            .tested(slack, aim)
+            .p_value
+            for n, k, j in samples
+        ]
+    )
+    order = np.argsort(found)
+    last = np.append(np.diff(found[order]) > 0, True)  # samples with one p-value come together
+    n, k, j = samples[order].T
+    for share, q in product((0.1, 0.3, 0.6, 0.9, 0.97), np.linspace(0.05, 1, 20)):
         p = (c * (1 - share) * q - sign * slack) / (1 - c * share)
         if 0 <= p <= 1:
-            wrong = sum(
-                binom.pmf(n, total, share) * binom.pmf(k, n, p) * binom.pmf(j, total - n, q)
-                for (n, k, j), yes in rejected.items()
-                if yes
-            )
-            assert wrong <= aim.delta, (share, q)
+            mass = binom.pmf(n, total, share) * binom.pmf(k, n, p) * binom.pmf(j, total - n, q)
+            assert (np.cumsum(mass)[last] <= found[order][last] + 1e-9).all(), (share, q)
+
+
+def drawn_inside(random, rows, share, p, q):
+    n = random.binomial(rows, share)
+    return random.binomial(n, p), n, random.binomial(rows - n, q), rows - n
+
+
+def test_the_probability_of_samples_inside_everyone_is_their_frequency():
+    """At a node, and never above the bound anywhere between nodes."""
+    rows, share, f, q = 600, 0.85, 0.9, 0.75
+    promise = Inside(rows, (1.0, -f), f, (0.0, 0.0))
+    seen = 510, 253, 67
+    intervals = [one_sided(*each, 1e-4) for each in ((510, rows), (253, 510), (67, 90))]
+    score = promise.score(510, 253, 67)
+    samples = _Samples.of(promise, score, seen, intervals)
+    grid = _Grid.of(promise, 510, intervals, 0.9)
+    bound, _ = samples.largest(grid)
+    random = np.random.default_rng(0)
+    p = float(promise.worst(np.asarray(share), np.asarray(q), False))
+    own = slice(0, len(samples.start))
+    (exact,) = samples.probability(own, share, np.array([p]), np.array([q]))
+    scores = []
+    for k, n, j, _ in (drawn_inside(random, rows, share, p, q) for _ in range(1000)):
+        scores.append(promise.score(n, k, j))
+    frequency = np.mean(np.array(scores) >= score)
+    assert frequency == pytest.approx(exact, abs=4 * np.sqrt(exact / 1000))
+    for _ in range(30):
+        s, rate = (random.uniform(*ends) for ends in intervals[::2])
+        p = float(promise.worst(np.asarray(s), np.asarray(rate), False))
+        if intervals[1][0] <= p <= intervals[1][1]:
+            assert samples.probability(own, s, np.array([p]), np.array([rate])) <= bound
+
+
+def test_a_large_group_is_tested_as_sharply_as_the_delta_method_would():
+    """With 2.49 deviations of room a normal test of the same level shows 80%."""
+    random, aim, shown = np.random.default_rng(1), Aim(0.05), 0
+    for _ in range(25):
+        k, n, j, rest = drawn_inside(random, 600, 0.85, 0.527, 0.75)
+        shown += (
+            Nested(k, n, j, rest, (0.0, 1.0), (0.0, -0.9), (0.0, -0.9)).tested(0.0, aim).p_value <= 0.05
+        )
+    assert 0.6 <= shown / 25 <= 0.95
 
 
 def test_planning_is_about_right():
-    from ratebound.certifying._aim import Aim
-
     pair = Pair(Share(365, 590, 1.0), Share(2019, 3256, -0.95), 0.0)
     assert pair.spread(Aim(0.05)) == pytest.approx(0.054, abs=0.002)  # as benchmarked

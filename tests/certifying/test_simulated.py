@@ -30,6 +30,13 @@ def a_group_in_everyone(random):
     return {"yes": random.random(80) < np.where(g, ratio * 0.7, 0.7), "g": g.astype(int)}
 
 
+@form(rb.recall(g=1) >= 0.9 * rb.recall())
+def a_large_group_in_everyone(random):
+    g = random.random(100) < 0.85
+    ratio = 0.9 * 0.15 / (1 - 0.9 * 0.85)
+    return {"yes": random.random(100) < np.where(g, ratio * 0.75, 0.75), "g": g.astype(int)}
+
+
 @form(rb.recall() <= 1.2 * rb.recall(g=1) + 0.05)
 def everyone_against_a_group(random):
     g = random.random(80) < 0.3
@@ -113,8 +120,8 @@ def test_showing_what_holds_is_likely_with_the_rows_needed():
     problem = rb.Problem(rb.positive_rate(), [promise])
     (needed,) = rb.rows_needed(problem, pilot, margin=0.1, rate=0.6).promises
     shown = 0
-    for _ in range(100):
+    for _ in range(50):
         g = random.random(needed.rows_in_all) < 0.2
         yes = random.random(len(g)) < np.where(g, 0.64, 0.59)  # .6 of everyone: .1 to spare
         shown += certified(promise, people(yes, g=g)).holds
-    assert 0.7 <= shown / 100 <= 0.95
+    assert 0.7 <= shown / 50 <= 0.95

@@ -1,21 +1,27 @@
 """A group inside everyone, as a group beside the rest.
 
-Everyone's rate is the group's and the rest's, mixed by the group's share π of everyone. For fixed rates
-the room is linear in π, so where the promise is broken for some π in an interval it is broken at one of
-its ends; and the lines on which the room is 0 all meet in one point, so that one end is enough unless
-that point lies among the possible rates.
+Everyone's rate is the group's and the rest's, mixed by the group's share π of everyone, which is not
+known either. `_inside.py` has the test. Of very many rows, or if π decides whether the group's rate
+speaks for the promise, the two rates are tested at the ends of an interval of π: for fixed rates the
+room is linear in π, so a promise that is broken for some π in an interval is broken at one of its ends;
+and the lines on which the room is 0 all meet in one point, so that one end is enough unless that point
+lies among the possible rates.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding, normal
+from ratebound.certifying._inside import MOST, Inside, window
 from ratebound.certifying._means import Mean, same_once
-from ratebound.certifying._pair import SCORE, Share, one_sided, pair_p_value, pair_spread
+from ratebound.certifying._pair import SCORE, Share, one_sided, pair_p_value
+
+TURNING = 0.02  # of the rest's part in the promise: the group's must be more, whatever its share
 
 
 @dataclass(frozen=True)
@@ -32,18 +38,46 @@ class Nested:
 
     def tested(self, constant: float, aim: Aim) -> Finding:
         """The test of ``constant + the group's mean + everyone's mean >= 0``."""
-        found = [
-            pair_p_value(*self.at(share, constant), aim.gamma / 2)
-            for share in self.ends(constant, aim.gamma / 2)
-        ]
-        return Finding(min(max(found) + aim.gamma / 2, 1.0), SCORE, self.spread(aim))
+        p_value = self._jointly(constant, aim)
+        if p_value is None:
+            found = [
+                pair_p_value(*self.at(share, constant), aim.gamma / 2)
+                for share in self.ends(constant, aim.gamma / 2)
+            ]
+            p_value = max(found) + aim.gamma / 2
+        return Finding(min(p_value, 1.0), SCORE, self.spread(aim))
+
+    def _jointly(self, constant: float, aim: Aim) -> float | None:
+        """The p-value with the share's variance in the score, as `Inside` has it.
+
+        None if it depends on the share whether a larger rate of the group speaks for the promise, or if
+        there are too many rows. Then the share is tested at the ends of its interval.
+        """
+        everyone = self.rows + self.rest_rows
+        tail = aim.gamma / 6  # both ends of three intervals
+        shares = one_sided(self.rows, everyone, tail)
+        start, slope = self.alone[1] - self.alone[0], self.among[1] - self.among[0]
+        rest, sign = self.rest[1] - self.rest[0], np.sign(start + slope * self.share)
+        times = sign * (start + slope * window(everyone, *shares) / everyone)
+        if not rest or everyone > MOST or times.min() <= TURNING * max(abs(start), abs(rest)):
+            return None
+        failed = int(sign < 0)  # whether failures of the group speak for the promise
+        offset = constant + self.alone[failed] + max(self.rest)
+        change = self.among[failed] - max(self.rest)
+        promise = Inside(everyone, (sign * start, sign * slope), abs(rest), (offset, change))
+        good = self.successes if sign > 0 else self.rows - self.successes
+        bad = self.rest_successes if rest < 0 else self.rest_rows - self.rest_successes
+        rates = [one_sided(*each, tail) for each in ((good, self.rows), (bad, self.rest_rows))]
+        enough = aim.delta - aim.gamma
+        return promise.p_value(self.rows, good, bad, (shares, rates[0], rates[1]), enough) + aim.gamma
 
     def spread(self, aim: Aim) -> float:
-        """The room that would be shown; some of it goes to the group's share of everyone."""
+        """The room that would be shown, with what the group's share may be off by."""
         group, rest, _ = self.at(self.share, 0.0)
         gain = self._gain(self.successes / self.rows, self.rest_successes / self.rest_rows)
-        share = self.share * (1 - self.share) / (self.rows + self.rest_rows)
-        return pair_spread(group, rest, aim) + normal(aim.gamma / 2) * float(np.sqrt(share)) * abs(gain)
+        share = math.sqrt(self.share * (1 - self.share) / (self.rows + self.rest_rows)) * gain
+        deviation = math.hypot(group.deviation, rest.deviation, share)
+        return (normal(aim.delta - aim.gamma) + aim.luck) * deviation
 
     def at_rate(self, rate: float) -> Nested:
         """The same, were the rate this one, in the group and in the rest alike."""
