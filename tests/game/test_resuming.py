@@ -1,6 +1,9 @@
 """A game that is interrupted and played again gives what it would have given, to the last bit."""
 
+import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -219,3 +222,147 @@ def test_a_game_on_disk_goes_on_without_evaluating_what_it_kept(tmp_path, monkey
         with pytest.raises(Interrupted):
             rb.play(compiled, rb.Linear(0.1), keep=keep, **how)
     assert_same(rb.play(compiled, rb.Linear(0.1), keep=keep, **how), whole)
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def chain(activation=torch.nn.ReLU, tied=False):
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    second.load_state_dict(first.state_dict())
+    if tied:
+        second.weight = first.weight
+    return torch.nn.Sequential(first, activation(), second, torch.nn.Linear(4, 1))
+
+
+class Steep(torch.nn.Module):
+    def __init__(self, slope=1.0):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner, self.slope = torch.nn.Linear(4, 1), slope
+
+    def forward(self, rows):
+        return self.slope * self.inner(rows)
+
+
+def penalty(strength):
+    return lambda module: strength * sum(p.abs().sum() for p in module.parameters())
+
+
+def steps(momentum):
+    return lambda parameters: torch.optim.SGD(parameters, 0.1, momentum=momentum)
+
+
+def estimators(name, values):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    kind = {"priors": GaussianNB}.get(name, LogisticRegression)
+    return [rb.Oracle(kind(**{name: value})) for value in values]
+
+
+ALIKE = {  # two learners that differ in a value alone
+    "float32": lambda: estimators("C", [np.float32(1e-4), np.float32(100)]),
+    "int64": lambda: estimators("max_iter", [np.int64(300), np.int64(500)]),
+    "array": lambda: estimators("priors", [np.array([0.01, 0.99]), np.array([0.99, 0.01])]),
+    "activation": lambda: [rb.Torch(chain(), 0.05), rb.Torch(chain(torch.nn.Tanh), 0.05)],
+    "tied": lambda: [rb.Torch(chain(), 0.05), rb.Torch(chain(tied=True), 0.05)],
+    "attribute": lambda: [rb.Torch(Steep(), 0.05), rb.Torch(Steep(2.0), 0.05)],
+    "factory": lambda: [rb.Torch(lambda: Steep(), 0.05), rb.Torch(lambda: Steep(2.0), 0.05)],
+    "closure": lambda: [rb.Torch(chain(), 0.05, regularizer=penalty(s)) for s in (0.0, 1.0)],
+    "optimizer": lambda: [rb.Torch(chain(), 0.05, optimizer=steps(m)) for m in (0.0, 0.9)],
+    "code": lambda: [
+        rb.Torch(chain(), 0.05, regularizer=lambda module: module[0].weight.abs().sum()),
+        rb.Torch(chain(), 0.05, regularizer=lambda module: module[0].weight.square().sum()),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_game_of_another_model_is_never_taken_up(name, compiled, tmp_path):
+    first, second = ALIKE[name]()
+    how = {"rounds": 3, "seed": 0}
+    alone = rb.play(compiled, second, **how)
+    keep = rb.Keep(folder=tmp_path)
+    rb.play(compiled, first, keep=keep, **how)
+    found = rb.play(compiled, second, keep=keep, **how)
+    np.testing.assert_array_equal(found.scores(compiled), alone.scores(compiled))
+    assert len(list(tmp_path.iterdir())) == 2
+    rb.play(compiled, ALIKE[name]()[1], keep=keep, **how)  # made again, it is the same
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+NAMED = """
+import numpy as np, torch, ratebound as rb
+from ratebound.game._contents import Contents
+torch.manual_seed(0)
+STRENGTH = 0.5
+class Own(torch.nn.Module):
+    kinds = {"a", "b", "c"}
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 1)
+        self.register_buffer("one", torch.ones(1), persistent=False)
+        self.register_buffer("two", torch.ones(1), persistent=False)
+    def forward(self, rows):
+        return self.inner(rows)
+def penalty(module):
+    return STRENGTH * sum(p.abs().sum() for p in module.parameters())
+learner = rb.Torch(Own(), np.float32(0.1), regularizer=penalty)
+print(Contents().of({"learner": learner, "chance": np.random.RandomState(3)}, "settings"))
+"""
+
+
+def test_a_name_is_the_same_in_another_process_and_another_where_a_number_is():
+    def said(code, seed):
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return ran.stdout
+
+    first = said(NAMED, "1")
+    assert said(NAMED, "2") == first
+    assert said(NAMED.replace("STRENGTH = 0.5", "STRENGTH = 0.6"), "1") != first
+
+
+def test_what_cannot_be_told_apart_is_refused(compiled, tmp_path):
+    import threading
+
+    lock = threading.Lock()
+
+    def waiting(module):
+        with lock:
+            return module[0].weight.abs().sum()
+
+    learner = rb.Torch(chain(), 0.05, regularizer=waiting)
+    rb.play(compiled, learner, rounds=2)
+    with pytest.raises(
+        ValueError, match=r"learner\.regularizer: lock holds a _thread\.lock, .* no folder"
+    ):
+        rb.play(compiled, learner, rounds=2, keep=rb.Keep(folder=tmp_path))
+
+
+def test_a_game_that_something_else_ended_is_played_on(compiled, tmp_path):
+    from ratebound.solution.stalling import Stalled
+
+    how = {"rounds": 60, "batch_size": 100}
+    keep, model = rb.Keep(every=2, folder=tmp_path), rb.Linear(0.1)
+    alone = rb.play(compiled, model, stop=rb.Stop(when=Stalled(9)), keep=rb.Keep(every=2), **how)
+    short = rb.play(compiled, model, stop=rb.Stop(when=Stalled(1)), keep=keep, **how)
+    assert short.ended == "stopped"
+    assert_same(rb.play(compiled, model, stop=rb.Stop(when=Stalled(1)), keep=keep, **how), short)
+    assert_same(rb.play(compiled, model, stop=rb.Stop(when=Stalled(9)), keep=keep, **how), alone)
+
+
+def test_a_finished_game_that_nobody_trusts_is_played_again(compiled, tmp_path):
+    from sklearn.tree import DecisionTreeClassifier
+
+    pytest.importorskip("skops")
+    model, keep = rb.Oracle(DecisionTreeClassifier(max_depth=2)), rb.Keep(folder=tmp_path)
+    whole = rb.play(compiled, model, rounds=3, keep=keep)
+    assert_same(rb.play(compiled, model, rounds=3, keep=keep), whole)

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from ratebound.base import processes
 from ratebound.base.arrays import Array
 from ratebound.base.tensors import read_tensors
 from ratebound.base.writing import write_whole
+from ratebound.game._contents import Contents
 from ratebound.game._keeping import Iterate, Keeper
-from ratebound.game._state import PLAIN, put_together, taken_apart
+from ratebound.game._state import put_together, taken_apart
 from ratebound.game.learner import Fit, Taking
 from ratebound.game.rules import Stop
 from ratebound.game.scorer import Saved, read_scorer
@@ -42,6 +43,7 @@ class GameFile:
     """The file of one game, which need not be there yet."""
 
     path: Path
+    until: str | None  # what ends the game early, by its content; None where that cannot be told
     latest: float = field(default_factory=time.monotonic)  # when it was last written
 
     @property
@@ -92,6 +94,7 @@ def game_file(
     fit: Fit,
     rows: Mapping[str, Compiled | None],
     settings: Mapping[str, Any],
+    stop: Stop,
 ) -> GameFile:
     """The file in `folder` of the game that a fit at its start plays on these rows, with `settings`."""
     digest = hashlib.sha256()
@@ -99,28 +102,17 @@ def game_file(
         if compiled is not None:
             words = [name, str(compiled.problem), *map(str, compiled.constraints), compiled.digest]
             digest.update(json.dumps(words).encode() + compiled.offset.tobytes())
-    plain = {name: _plain(value) for name, value in settings.items()}
+    contents = Contents()
+    plain = {name: contents.of(value, name) for name, value in settings.items()}
     digest.update(json.dumps({**plain, "processes": processes.count()}, sort_keys=True).encode())
     if isinstance(fit, Taking):
         start = fit.parameters()
         digest.update(f"{start.dtype} {start.shape}".encode() + start.tobytes())
-    return GameFile(Path(folder) / f"game-{digest.hexdigest()[:16]}.safetensors")
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say of a setting: numbers and words, and names of the types of all else."""
-    if isinstance(value, PLAIN):
-        return value
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        own = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-        return {"type": type(value).__qualname__, **own}
-    if hasattr(value, "get_params"):
-        return {"type": type(value).__qualname__, "parameters": _plain(value.get_params(deep=False))}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return type(value).__qualname__
+    try:
+        until = json.dumps(contents.of(stop.when, "stop.when"))
+    except ValueError:
+        until = None
+    return GameFile(Path(folder) / f"game-{digest.hexdigest()[:16]}.safetensors", until)
 
 
 def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
@@ -143,7 +135,7 @@ def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
 def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
     """Go on from what the file holds; after how many rounds that was, 0 where there is none."""
     found = file.read()
-    if found is None:
+    if found is None or "held" not in found[0]:  # or one that has ended, and was not to be read
         return 0
     document, arrays = found
     turns.take_up(document["held"], arrays, document["done"])
@@ -161,7 +153,8 @@ def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
 def save_finished(file: GameFile, trace: Trace, resumable: bool) -> None:
     """Write the trace of a game that has ended; where a model cannot be written, nothing."""
     arrays: dict[str, Array] = {}
-    document = {"trace": taken_apart(_parts(trace), arrays, "trace"), "scorer": None}
+    document: dict[str, Any] = {"trace": taken_apart(_parts(trace), arrays, "trace"), "scorer": None}
+    document["until"] = file.until
     if not resumable:
         try:
             words, own = trace.scorer.describe()
@@ -178,6 +171,9 @@ def finished(file: GameFile, keeper: Keeper) -> Trace | None:
     if found is None or "held" in found[0]:
         return None
     document, arrays = found
+    ended = document["trace"]["names"]["ended"]["plain"]
+    if ended == "stopped" and (file.until is None or document["until"] != file.until):
+        return None  # something else ended it
     own = {n.removeprefix("scorer "): a for n, a in arrays.items() if n.startswith("scorer ")}
     try:
         said, parameters = document["scorer"], arrays["trace/parameters"]

@@ -151,7 +151,7 @@ def play(
         how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.dtype}
         turns = _turns(fit, *_games(compiled, others, folds, player, how), total, batch_size, seed)
     game = Play(turns, keeper, total, stride, stop.when)
-    return _run(game, stop, progress, _file(keep, keeper, total, own))
+    return _run(game, stop, progress, _file(keep, keeper, total, own, stop))
 
 
 @dataclass
@@ -256,13 +256,13 @@ def _games(
     return game, None if judge is None else Game(judge, player, **how)
 
 
-def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any]) -> GameFile | None:
+def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any], stop: Stop) -> GameFile | None:
     """Where the game is written while it is played, named by all that decides how it goes."""
     if keep.folder is None:
         return None
     rows = {"": keeper.compiled, **keeper.others}
     settings = {"seed": keeper.seed, "keep": keep.frontier, "rounds": rounds, **own}
-    return game_file(keep.folder, keeper.fit, rows, settings)
+    return game_file(keep.folder, keeper.fit, rows, settings, stop)
 
 
 def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:

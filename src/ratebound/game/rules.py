@@ -95,7 +95,9 @@ class Keep(Adjustable):
     With a `folder`, a game that was interrupted and is played again, with the same rows and the same
     settings, goes on from its file, and gives what it would have given; a finished game is read, unless
     it was over within seconds. Linear models and networks go on; others, whose rounds are long, begin an
-    unfinished game anew.
+    unfinished game anew, and also a finished one of an estimator that `rb.load` asks to trust. Settings
+    are the same by their content: arrays by their numbers, functions and modules by their code too. One
+    that has no content to compare is refused.
 
     Parameters
     ----------
