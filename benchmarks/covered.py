@@ -1,9 +1,9 @@
 """How often the audit's intervals hold the truth, for every form of promise that can be written.
 
 Samples are drawn from a population whose rates are known, and each is audited for a promise whose bound
-is exactly the true value: the interval of its room should hold 0 in 95 of 100 samples, and "kept" is
-wrong, whether the promise is "at least" or "at most", in 2.5 of 100. `n` is the size of the smallest
-group, or the expected number of rows that a ratio counts.
+is exactly the true value, at a level of 97.5%: the interval of its room should hold 0 in 95 of 100
+samples, and "holds" is wrong, whether the promise is "at least" or "at most", in 2.5 of 100. `n` is the size
+of the smallest group, or the expected number of rows that a ratio counts.
 """
 
 import argparse
@@ -325,7 +325,7 @@ def population(X: Any, y: Any = None, columns: Any = None, weights: Any = None) 
     return rb.Population(X, labels, columns=columns or None, weights=weights)
 
 
-def simulate(name: str, n: int, samples: int, level: float = 0.95) -> tuple[float, float, float]:
+def simulate(name: str, n: int, samples: int, level: float = 0.975) -> tuple[float, float, float]:
     """How often the interval holds the truth, ends above it, and ends below it."""
     measured, truth, sample = FORMS[name]
     random = np.random.default_rng([n, *name.encode()])

@@ -29,7 +29,8 @@ def table(rows, copies, **more):
 
 
 def interval(promise, people, **more):
-    found = rb.audit(rb.Problem("error_rate()", promise), mixture([1.0]), people, **more).promises[0]
+    problem = rb.Problem("error_rate()", promise)
+    found = rb.audit(problem, mixture([1.0]), people, level=0.975, **more).promises[0]
     return np.array([found.slack_low, found.slack_high])
 
 

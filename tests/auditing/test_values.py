@@ -18,7 +18,8 @@ WEIGHTS = np.array([0.5, 0.2, 0.3])
 
 
 def audited(constraint, model, people, **others):
-    report = audit(rb.Problem(rb.error_rate(), [constraint]), model, people, **others)
+    problem = rb.Problem(rb.error_rate(), [constraint])
+    report = audit(problem, model, people, level=0.975, **others)
     return report.promises[0]
 
 

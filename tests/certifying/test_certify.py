@@ -423,3 +423,14 @@ def test_an_estimator_or_any_classifier():
     assert found.promises[0].p_value > plain.promises[0].p_value
     assert plain.holds
     assert found.promises[0].value == pytest.approx((fitted.predict(X) == "yes")[y == "yes"].mean())
+
+
+@pytest.mark.parametrize("hits", range(80, 101))
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+def test_one_promise_is_certified_where_the_audit_says_that_it_holds(hits, level):
+    """Both mean the same by 95%: a promise that does not hold is said to in at most 5 of 100 samples."""
+    says = type("Says", (), {"predict": lambda self, X: np.asarray(X)[:, 0].astype(int)})()
+    people = rb.Population((np.arange(100) < hits)[:, None].astype(float), np.ones(100, int))
+    problem = rb.Problem("error_rate()", "recall() >= 0.8")
+    audited = rb.audit(problem, says, people, level=level).promises[0].verdict == "holds"
+    assert audited == rb.certify(problem, says, people, confidence=level).holds

@@ -51,7 +51,7 @@ def promises(report: Audit) -> Section | None:
         for unit in {p.unit for p in report.promises}
     }
     level = percent(report.level)
-    heads = ["Promise", "Value", "Bound", "Room", f"{level} interval", "Rows", "On these rows",
+    heads = ["Promise", "Value", "Bound", "Room", f"{level} bounds", "Rows", "On these rows",
              f"On new rows ({level})"]  # fmt: skip
     rows = [_promise(p, f"promises/{i}", axes[p.unit]) for i, p in enumerate(report.promises)]
     scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own." * (

@@ -70,10 +70,10 @@ def _of_promises(report: Audit) -> list[str]:
     if len(report.promises) > 1:
         level = percent(report.level)
         found.append(
-            f"Each interval holds its promise’s truth in about {level} of samples like this one, each "
-            f"alone. Among {len(report.promises)} promises some may be wrong by chance; only a "
-            "certificate "
-            "speaks of all together."
+            f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
+            f"{percent(1 - report.level)} of samples like this one say that it holds. Among "
+            f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
+            "all together."
         )
     if report.card is None or report.card.mixture.certificate is None:
         found.append(

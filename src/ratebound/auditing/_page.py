@@ -104,7 +104,7 @@ def _figures(report: Audit) -> list[Markup]:
         _figure(
             f"{done}: {one.words}",
             value(one.value, "objective/value"),
-            f"{percent(report.level)} interval {ends}",
+            f"{percent(report.level)} bounds {ends}",
         ),
         _figure("Rows audited", count(rows, f"populations/{name}"), ""),
     ]

@@ -77,7 +77,10 @@ def audit(
     population : Population
         The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
     level : float, default=0.95
-        Of the intervals. The default is what is customary, no more.
+        How sure each verdict is: of a promise that does not hold, "holds" is said in at most about
+        1 - level of samples, as a certificate at this confidence would be. Each end of an interval is a
+        bound at this level, so that at 0.95 the two of them are a 90% interval. The default is what is
+        customary, no more.
     clusters : str or int, default=None
         The column whose values tell which rows were drawn together, such as the customer where one has
         several rows. Intervals then take its values to be drawn independently, and not the rows. By
@@ -106,7 +109,8 @@ def audit(
     (True, 1.0, 'may not hold')
     """
     check_given("audit", problem, model, population, others)
-    check_number("level, a probability such as 0.95,", level, above=0, below=1)
+    check_number("level, a probability such as 0.95,", level, above=0.5, below=1)
+    both = 2 * level - 1  # that neither end of an interval is wrong
     people = among_trained(model, {FIRST: population, **others})
     asked = spelled_out(problem, people, called(FIRST))
     problem = asked.at_levels(dict.fromkeys(asked.leveled))  # without comparisons of two ratios
@@ -118,9 +122,9 @@ def audit(
     people = folded(counted_on, people, (*asked.rates, *problem.rates))
     compiled, missing = _measurable(asked, problem, people, known)
     decided = decide(counted_on, compiled.populations, clusters)
-    objective, found = measured(compiled, decided, level)
+    objective, found = measured(compiled, decided, both)
     left, places = iter(found), spoken_of(asked, decided)
-    compared = partial(measured_parity, decided=decided, level=level)
+    compared = partial(measured_parity, decided=decided, level=both)
     return Audit(
         objective=objective,
         promises=tuple(
@@ -129,7 +133,7 @@ def audit(
                 or (compared(promise) if isinstance(promise, Parity) else next(left)),
                 promise,
                 decided,
-                level,
+                both,
             )
             for promise in _counted(asked, problem)
         ),
@@ -222,7 +226,7 @@ def unmeasurable(
 
 
 def measured(
-    compiled: Compiled, decided: Decided, level: float = 0.95
+    compiled: Compiled, decided: Decided, level: float = 0.9
 ) -> tuple[Objective, list[Promise]]:
     """What decisions on the rows of a compiled problem make of its objective and of its promises."""
     problem = compiled.problem

@@ -81,7 +81,7 @@ class Audit:
     Parameters
     ----------
     level : float
-        Of the intervals.
+        How sure each verdict is, and each end of an interval.
     model : str
         What was audited: one model, or a mixture of several.
     populations : dict of str to int

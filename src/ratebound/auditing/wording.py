@@ -26,7 +26,7 @@ def as_text(report: Audit) -> str:
     lines = [heading(report), "", f"{one.sense} {one.words}: {objective_text(one)}"]
     if report.promises:
         level = percent(report.level)
-        heads = ["promise", "value", "bound", "room", f"{level} interval", "rows"]
+        heads = ["promise", "value", "bound", "room", f"{level} bounds", "rows"]
         rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
         lines += [_reason(p) for p in report.promises if p.why]
