@@ -2,8 +2,8 @@
 
 Samples are drawn from a population whose rates are known, and each is audited for a promise whose bound
 is exactly the true value, at a level of 97.5%: the interval of its room should hold 0 in 95 of 100
-samples, and "holds" is wrong, whether the promise is "at least" or "at most", in 2.5 of 100. `n` is the size
-of the smallest group, or the expected number of rows that a ratio counts.
+samples, and "holds" is wrong, whether the promise is "at least" or "at most", in 2.5 of 100. `n` is the
+size of the smallest group, or the expected number of rows that a ratio counts.
 """
 
 import argparse
