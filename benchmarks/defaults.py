@@ -155,8 +155,8 @@ ASKS = (
 )
 PLAIN = {
     "linear": lambda: LogisticRegression(solver="liblinear"),
-    "lightgbm": lambda: LGBMClassifier(verbosity=-1, n_jobs=1),
-    "xgboost": lambda: XGBClassifier(n_jobs=1),
+    "lightgbm": lambda: rb.Boosted(LGBMClassifier(verbosity=-1, n_jobs=1)),
+    "xgboost": lambda: rb.Boosted(XGBClassifier(n_jobs=1)),
 }
 
 

@@ -131,13 +131,46 @@ def test_boosted_trees_by_name(library):
     assert model.fit(X, y).status_.feasible
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("promises", [(), PROMISE], ids=["plain", "promise"])
+def test_an_estimator_is_fitted_as_it_was_passed(library, promises, tmp_path):
+    X, y = table(2000)
+    rows = X[["score", "noise"]].to_numpy()
+    name, own = {
+        "lightgbm": ("LGBMClassifier", {"num_leaves": 5, "class_weight": "balanced", "verbose": -1}),
+        "xgboost": ("XGBClassifier", {"max_depth": 2, "scale_pos_weight": 2.0, "base_score": 0.5}),
+    }[library]
+    stock = boosted(library, name)(n_estimators=7, n_jobs=1, **own)
+    model = rb.RateConstrainedClassifier(promises, model=stock, random_state=0)
+    model.fit(rows, y, columns=X[["group"]])
+    ensembles = model.solution_.members.scorer.ensembles
+    assert {trees.count for trees in ensembles} == {7}
+    if not promises:
+        assert np.array_equal(model.predict(rows), stock.fit(rows, y).predict(rows))
+    again = rb.load(model.save(tmp_path))  # trees are checked, so nothing has to be trusted
+    assert np.array_equal(again.predict(rows), model.predict(rows))
+
+
+def test_refits_err_less_on_their_rows_than_one_ensemble_against_moving_multipliers():
+    X, y = table(3000)
+    rows, columns = X[["score", "noise"]].to_numpy(), X[["group"]]
+    kind = boosted("lightgbm", "LGBMClassifier")(n_estimators=30, verbose=-1, n_jobs=1)
+    errors = []
+    for model in (kind, rb.Boosted(kind)):
+        fitted = rb.RateConstrainedClassifier(PROMISE, model=model, random_state=0)
+        fitted.fit(rows, y, columns=columns)
+        assert fitted.status_.feasible
+        errors.append(np.abs(fitted.decision_proba(rows)[:, 1] - y).mean())
+    assert errors[0] < errors[1] - 0.002
+
+
 def test_early_stopping_is_the_models_own():
     X, y = table(3000)
     kind = boosted("lightgbm", "LGBMClassifier")
     stopping = kind(n_estimators=300, early_stopping_rounds=5, learning_rate=0.3, verbose=-1, n_jobs=1)
-    model = rb.RateConstrainedClassifier(PROMISE, model=stopping, features=VISIBLE, random_state=0).fit(
-        X, y
-    )
+    model = rb.RateConstrainedClassifier(
+        PROMISE, model=rb.Boosted(stopping), features=VISIBLE, random_state=0
+    ).fit(X, y)
     assert model.trace_.ended == "stopped"
     assert model.trace_.round.max() < 300
 
@@ -169,7 +202,7 @@ def test_models_that_cannot_be_asked():
         rb.RateConstrainedClassifier(PROMISE, model="forest", features=VISIBLE).fit(X, y)
 
 
-@pytest.mark.parametrize("known", [["town"], "group", ["score"]], ids=["lacking", "text", "many"])
+@pytest.mark.parametrize("known", [["town"], "town", ["score"]], ids=["lacking", "text", "many"])
 def test_what_cannot_be_known_is_said_before_the_training(known, monkeypatch):
     monkeypatch.setattr("ratebound.estimators._games.play", None)
     X, y = table(100)

@@ -122,7 +122,7 @@ def test_without_time_for_a_stand_in_it_is_the_training_rows(monkeypatch):
     for module in (_games, _searching):
         monkeypatch.setattr(module, "played_plainly", cut_short)
     X, Y = rows(2400)
-    trees = lightgbm.LGBMClassifier(n_estimators=12, n_jobs=1, verbosity=-1)
+    trees = rb.Boosted(lightgbm.LGBMClassifier(n_estimators=12, n_jobs=1, verbosity=-1))
     found = classifier(model=trees, training=None).fit(X, np.random.default_rng(2).permutation(Y))
     assert len(count) == 2
     assert found.solution_.calibration.on == "training rows"

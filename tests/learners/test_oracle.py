@@ -247,10 +247,42 @@ def test_constants_are_members_like_others(tmp_path):
     assert np.array_equal(again.member_scores(X), mixture.member_scores(X))
 
 
-def test_boosting_libraries_as_plain_estimators(tmp_path):
-    lightgbm = pytest.importorskip("lightgbm")
+BOOSTED = {
+    "lightgbm": lambda own: own.LGBMClassifier(n_estimators=5, n_jobs=1),
+    "xgboost": lambda own: own.XGBClassifier(n_estimators=5, n_jobs=1),
+    "forest": lambda own: own.LGBMClassifier(
+        n_estimators=5, n_jobs=1, boosting_type="rf", subsample=0.6, subsample_freq=1
+    ),
+}
+
+
+@pytest.mark.parametrize("as_table", [False, True], ids=["array", "table"])
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
+def test_boosting_libraries_are_deployed_as_their_trees(kind, as_table, tmp_path, capfd):
+    oracle = rb.Oracle(BOOSTED[kind](pytest.importorskip(kind)))
+    rows = table()[["x", "z"]] if as_table else table()[["x", "z"]].to_numpy()
+    trace = rb.play(compiled_on(rows), oracle, rounds=3)
+    assert trace.scorer.kind == "boosted"
+    mixture = rb.shrink(trace)
+    again = rb.load(mixture.save(tmp_path))  # they are checked, so nothing has to be trusted
+    assert np.array_equal(again.member_scores(rows), mixture.member_scores(rows))
+    assert capfd.readouterr().out == ""  # LightGBM is silent unless it is asked not to be
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
+def test_a_constant_among_trees_is_a_leaf(kind, tmp_path):
+    problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0])
+    rows = table()[["x", "z"]].to_numpy()
+    trace = rb.play(
+        compiled_on(rows, problem=problem), rb.Oracle(BOOSTED[kind](pytest.importorskip(kind)))
+    )
+    assert trace.scorer.kind == "boosted"
+    assert (rb.shrink(trace).predict(rows) == 0).all()
+
+
+def test_trees_that_are_not_summed_are_kept_as_estimators(tmp_path):
     pytest.importorskip("skops")
-    oracle = rb.Oracle(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1))
+    oracle = rb.Oracle(BOOSTED["forest"](pytest.importorskip("lightgbm")))
     rows = table()[["x", "z"]]
     mixture = rb.shrink(rb.play(compiled_on(rows), oracle, rounds=3))
     path = mixture.save(tmp_path)

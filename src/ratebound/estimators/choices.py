@@ -36,7 +36,6 @@ SOLUTIONS = {
     "average": solutions.average,
     "last": solutions.last_iterate,
 }
-BOOSTING = {"lightgbm", "xgboost"}
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,7 @@ def as_learner(model: Any) -> Learner:
     if isinstance(model, type) and (issubclass(model, Learner) or hasattr(model, "fit")):
         check_made("model", model)
     if all(hasattr(model, name) for name in ("fit", "predict", "get_params")):
-        families = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-        return Oracle(model) if families.isdisjoint(BOOSTING) else Boosted(model)
+        return Oracle(model)
     if callable(model) and not hasattr(model, "fit"):
         return Torch(model, learning_rate=SEVERAL)
     slip = nearest(model, MODELS).rstrip(".") if isinstance(model, str) else ""

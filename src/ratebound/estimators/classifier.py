@@ -68,8 +68,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
           learning rates to choose from;
         - a learner with your own settings, such as ``rb.Linear(...)``, ``rb.MLP(hidden=(64,))`` or
           ``rb.Lattice(monotone={"income": 1})``;
-        - an `LGBMClassifier` or `XGBClassifier`, or any scikit-learn classifier whose fit takes
-          sample_weight;
+        - any scikit-learn classifier whose fit takes sample_weight, also an `LGBMClassifier` or an
+          `XGBClassifier`: each answer to the multipliers is a whole fit with its own parameters, whereas
+          "lightgbm" and ``rb.Boosted(...)`` grow a single ensemble against them;
         - a `torch.nn.Module`, or a function from the number of features to one.
 
         Estimators are cloned, never changed. A Pipeline receives the table unchanged; other models

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.learners.boosted import own_margins
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.frames import frame_columns
 
@@ -60,6 +61,8 @@ def member_scores(member: Any, X: Any, decisions: int) -> Array:
         chosen = np.arange(decisions) == member
         each = np.where(chosen, 1.0, -1.0)[:, None].repeat(X.shape[0], axis=1)
         return each[1] if decisions == 2 else each
+    if (margins := own_margins(member, X, decisions)) is not None:
+        return margins
     if decisions > 2:
         return _each_class(member, X, decisions)
     if hasattr(member, "decision_function"):

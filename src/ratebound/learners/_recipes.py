@@ -7,7 +7,7 @@ model that is not the sum of its first trees is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -58,17 +58,24 @@ def lightgbm_recipe(model: Any) -> Recipe:
     categorical = _taken(params, "categorical_feature categorical_features categorical_column "
                          "cat_feature cat_column")  # fmt: skip
     params.pop("importance_type", None)
-    if not params.keys() & {"verbosity", "verbose"}:
-        params["verbosity"] = -1
-    if not params.keys() & {"force_col_wise", "force_row_wise"}:
-        # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
-        params["force_col_wise"] = True
+    params |= lightgbm_unsaid(params)
     return Recipe(
         params=params | {"objective": "none", "metric": "none"},
         rounds=100 if rounds is None else int(rounds),
         patience=_positive(patience),
         data={} if categorical is None else {"categorical_feature": categorical},
     )
+
+
+def lightgbm_unsaid(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What we say where an LGBMClassifier says nothing: to be silent, and to be the same every time."""
+    found: dict[str, Any] = {}
+    if not params.keys() & {"verbosity", "verbose"}:
+        found["verbosity"] = -1
+    if not params.keys() & {"force_col_wise", "force_row_wise"}:
+        # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
+        found["force_col_wise"] = True
+    return found
 
 
 def xgboost_recipe(model: Any) -> Recipe:

@@ -9,6 +9,7 @@ are (D, n) where they are (n,) for two; scores start at 0, whatever the shares o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -21,7 +22,12 @@ from ratebound.base.types import Array
 from ratebound.learners._checking_lightgbm import checked_lightgbm
 from ratebound.learners._checking_xgboost import checked_xgboost
 from ratebound.learners._flat_trees import flat_lightgbm, flat_xgboost
-from ratebound.learners._recipes import Recipe, lightgbm_recipe, xgboost_recipe
+from ratebound.learners._recipes import (
+    Recipe,
+    lightgbm_recipe,
+    lightgbm_unsaid,
+    xgboost_recipe,
+)
 from ratebound.problem.matrices import as_dense
 
 BUNDLING = {"enable_bundle", "is_enable_bundle", "bundle"}  # LightGBM's names for it
@@ -102,6 +108,23 @@ class LightGBM:
         if recipe.decisions > 2:
             params = params | {"num_class": recipe.decisions}
         return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
+
+    @staticmethod
+    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
+        """What we say where an estimator that the library fits says nothing."""
+        return lightgbm_unsaid(params)
+
+    @staticmethod
+    def within(fitted: Any, rows: Any) -> tuple[LightGBM, Array]:
+        """The ensemble in an estimator that the library has fitted, and the scores it gives to rows."""
+        return LightGBM(fitted.booster_), np.asarray(fitted.predict(rows, raw_score=True)).T
+
+    @staticmethod
+    def constant(yes: bool, rows: Any) -> LightGBM:
+        """One leaf, which says the same to everyone."""
+        library, same = LightGBM.library(), np.full(rows.shape[0], 1.0 if yes else -1.0)
+        silent = {"objective": "regression", "verbosity": -1}
+        return LightGBM(library.train(silent, library.Dataset(rows, same, params=silent), 1))
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -224,6 +247,30 @@ class XGBoost:
             kind = {"objective": "multi:softprob", "base_score": 0.0, "num_class": recipe.decisions}
         params = params | kind
         return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
+
+    @staticmethod
+    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
+        """What we say where an estimator that the library fits says nothing: scores start at 0."""
+        if params.get("base_score") is not None:
+            return {}
+        return {"base_score": 0.5 if decisions == 2 else 0.0}
+
+    @staticmethod
+    def within(fitted: Any, rows: Any) -> tuple[XGBoost, Array]:
+        """The ensemble in an estimator that the library has fitted, and the scores it gives to rows."""
+        return XGBoost(fitted.get_booster()), np.asarray(fitted.predict(rows, output_margin=True)).T
+
+    @staticmethod
+    def constant(yes: bool, rows: Any) -> XGBoost:
+        """One leaf, which says the same to everyone."""
+        library = XGBoost.library()
+        same = library.DMatrix(
+            rows, np.full(rows.shape[0], 1.0 if yes else -1.0), enable_categorical=True
+        )
+        plain = {"base_score": 0.0, "max_depth": 1, "eta": 1.0, "lambda": 0.0}
+        grown = library.train(plain | {"objective": "reg:squarederror"}, same, 1)
+        grown.set_param({"objective": "binary:logistic", "base_score": 0.5})  # as what is saved
+        return XGBoost(grown)
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:

@@ -257,19 +257,64 @@ class BoostedFit(Growing):
         return self.current
 
 
+def library_of(model: Any) -> str | None:
+    """The library that an estimator comes from; None if it is not one of ours."""
+    found = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    return next((name for name in LIBRARIES if name in found), None)
+
+
 def _library_of(model: Any) -> str:
     """The library that an estimator comes from, or the one named."""
-    if isinstance(model, str):
-        found = {model}
-    else:
-        found = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-    for name in LIBRARIES:
-        if name in found:
-            return name
+    found = model if isinstance(model, str) and model in LIBRARIES else library_of(model)
+    if found is not None:
+        return found
     names, slip = ", ".join(map(repr, LIBRARIES)), nearest(str(model), LIBRARIES).rstrip(".")
     raise ValueError(
         f"Boosted takes an LGBMClassifier, an XGBClassifier, or one of {names}; got {model!r}{slip}"
     )
+
+
+def own_margins(fitted: Any, X: Any, decisions: int) -> Array | None:
+    """What an estimator that one of the libraries fitted gives to rows before it is a probability.
+
+    (n,) of two classes, or (D, n). None for other estimators, and if it saw no row of some class.
+    """
+    if (library := library_of(fitted)) is None:
+        return None
+    trees, margins = LIBRARIES[library].within(fitted, _readable(X, LIBRARIES[library]))
+    return margins.astype(np.float64) if trees.outputs == _outputs(decisions) else None
+
+
+def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, Array] | None:
+    """The ensemble of a fitted estimator, or of the one decision it makes, and its scores on rows.
+
+    None where its scores are not the sums of its trees, so that it cannot be deployed as one.
+    """
+    kind = LIBRARIES[library]
+    rows = _readable(X, kind)
+    if isinstance(member, int):
+        if decisions > 2:
+            return None
+        trees, own = kind.constant(member == 1, rows), np.full(rows.shape[0], 2.0 * member - 1)
+    else:
+        trees, own = kind.within(member, rows)
+        if trees.outputs != _outputs(decisions) or not _is_storable(trees):
+            return None
+    scores = BoostedScorer([trees]).scores(np.array([[0, trees.count]]), X)[0]
+    return (trees, scores) if np.allclose(scores, own, rtol=1e-5, atol=1e-6) else None
+
+
+def _is_storable(trees: Trees) -> bool:
+    """Whether its text is one that is read back: not of a random forest, which averages its trees."""
+    try:
+        trees.checked(trees.cut(1).to_bytes())
+    except ValueError:
+        return False
+    return True
+
+
+def _outputs(decisions: int) -> tuple[int, ...]:
+    return () if decisions == 2 else (decisions,)
 
 
 def _readable(X: Any, kind: type[Trees]) -> Any:

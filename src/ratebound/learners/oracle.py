@@ -1,12 +1,13 @@
 """Any scikit-learn classifier that takes sample weights, as an oracle: each round is a whole fit.
 
-In a file, models whose score is w · x + b are written as numbers (see `OracleFit.settled`). All others
-are written with skops: a zip of JSON, which names the types of the objects, and of plain arrays. On
-loading, the names are first compared, without importing anything, with skops' list of trusted types,
-most of scikit-learn's, and with those the caller trusts; one unknown name, and nothing is built. Then
-the types are imported, and their own code restores the objects from what the file says. So no code comes
-from the file, but the types named are trusted with its content. Trees (``sklearn.tree._tree.Tree``) are
-not on the list: scikit-learn follows their nodes unchecked. Trust them in files you know the origin of.
+In a file, models whose score is w · x + b are written as numbers, and LightGBM's and XGBoost's as their
+trees (see `OracleFit.settled`). All others are written with skops: a zip of JSON, which names the types
+of the objects, and of plain arrays. On loading, the names are first compared, without importing
+anything, with skops' list of trusted types, most of scikit-learn's, and with those the caller trusts;
+one unknown name, and nothing is built. Then the types are imported, and their own code restores the
+objects from what the file says. So no code comes from the file, but the types named are trusted with its
+content. Trees (``sklearn.tree._tree.Tree``) are not on the list: scikit-learn follows their nodes
+unchecked. Trust them in files you know the origin of.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from ratebound.learners._members import (
     member_scores,
     weighted_rows,
 )
+from ratebound.learners._trees import LIBRARIES
+from ratebound.learners.boosted import BoostedScorer, as_trees, library_of
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 from ratebound.problem.matrices import is_sparse
 
@@ -50,7 +53,8 @@ class Oracle(Learner):
     ----------
     estimator : classifier
         Any whose fit takes `sample_weight`. It is cloned for each fit and reads rows as they were given,
-        so it may be a pipeline that reads tables.
+        so it may be a pipeline that reads tables. An `LGBMClassifier` is silent and an `XGBClassifier`
+        has ``base_score=0.5`` unless they say otherwise; both are deployed as their trees.
     tolerance : float, default=1e-4
         The rounds end once the duality gap is at most this. The default is a hundredth of a percentage
         point of the objective, less than most tables can tell.
@@ -102,6 +106,8 @@ class Oracle(Learner):
     def takes_sparse(self) -> bool:
         from sklearn.utils import get_tags
 
+        if (library := library_of(self.estimator)) is not None:
+            return LIBRARIES[library].takes_sparse
         return hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.sparse
 
     def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
@@ -164,6 +170,10 @@ class OracleFit(Answering):
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
         self.prototype = clone(spec.estimator)
         _fix_chance(self.prototype, seed)
+        self.library = library_of(self.prototype)
+        if self.library is not None:
+            given = {n: v for n, v in self.prototype.get_params().items() if v is not None}
+            self.prototype.set_params(**LIBRARIES[self.library].unsaid(given, self.decisions))
         if is_sparse(self.X) and not spec.takes_sparse:
             raise ValueError(
                 f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
@@ -171,7 +181,7 @@ class OracleFit(Answering):
             )
         self.weight_argument = _weight_argument(self.prototype)
         self.members: list[Any] = []
-        self.linear: list[Array | None] = []  # the members as weights and intercept, where they are that
+        self.forms: list[Any] = []  # each as weights and intercept, as trees, or None if it is neither
         self._scores = np.empty((0, self.X.shape[0]))
 
     def answer(self, costs: Iterable[Array]) -> None:
@@ -190,13 +200,12 @@ class OracleFit(Answering):
             )
             for before, cost in zip(earlier, costs, strict=True)
         )
-        found = [as_linear(fit, self.X, self.decisions) for fit in fits]
-        linear, scores = zip(*found, strict=True)
+        forms, scores = zip(*map(self._form, fits), strict=True)
         self._scores = np.stack(scores)
         if not np.isfinite(self._scores).all():
             raise ValueError(f"round {round}: {_name(self.prototype)} gives NaN or infinite scores")
         self.members += fits
-        self.linear += linear
+        self.forms += forms
         self.scorer = OracleScorer(tuple(self.members), self.decisions)
 
     def parameters(self) -> Array:
@@ -206,15 +215,26 @@ class OracleFit(Answering):
     def all_scores(self) -> Array:
         return self._scores
 
+    def _form(self, member: Any) -> tuple[Any, Array]:
+        """A member as it is deployed, where that needs no estimator; and its scores."""
+        if self.library is None:
+            return as_linear(member, self.X, self.decisions)
+        found = as_trees(member, self.library, self.X, self.decisions)
+        return (None, member_scores(member, self.X, self.decisions)) if found is None else found
+
     def settled(self, trace: Trace) -> Trace:
-        """The trace with its members in their final form: linear models as their numbers."""
-        flat = [each for each in self.linear if each is not None]
-        if len(flat) < len(self.members):
+        """The trace with its members in their final form: linear models as their numbers, and trees."""
+        scorer: Scorer
+        if any(form is None for form in self.forms):
             return replace(trace, scorer=self.scorer)
-        numbers, folds = np.stack(flat), trace.folds
+        if self.library is None:
+            scorer, numbers = linear_scorer(self.decisions), np.stack(self.forms)
+        else:
+            scorer = BoostedScorer(self.forms)
+            numbers = np.array([[i, trees.count] for i, trees in enumerate(self.forms)], dtype=float)
+        folds, parameters = trace.folds, numbers[trace.parameters[:, 0]]
         if folds is not None:
             folds = replace(folds, parameters=numbers[folds.parameters[..., 0]])
-        scorer, parameters = linear_scorer(self.decisions), numbers[trace.parameters[:, 0]]
         return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
 
 
