@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners._checking_lightgbm import checked_lightgbm
-from ratebound.learners._checking_xgboost import checked_xgboost
+from ratebound.learners._checking_trees import checked_lightgbm, checked_xgboost
 from ratebound.learners._trees import LIBRARIES
 
 from ..extras import pd

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners._descent import project_onto_norm_ball
+from ratebound.learners.linear import project_onto_norm_ball
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(50, 4))

@@ -9,7 +9,7 @@ import ratebound as rb
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
-from ratebound.learners import _on_device  # noqa: E402
+from ratebound.learners import _modules  # noqa: E402
 from ratebound.learners.torch import TorchFit  # noqa: E402
 
 
@@ -78,7 +78,7 @@ PROBLEM = rb.Problem(
     ids=["networks", "network", "own module", "linear"],
 )
 def test_all_at_once_is_one_by_one(module, rate, weights, monkeypatch):
-    monkeypatch.setattr(_on_device, "CHUNK", 100)  # several pieces
+    monkeypatch.setattr(_modules, "CHUNK", 100)  # several pieces
     given = PROBLEM, rows_of(0, weights=weights), rows_of(1, n=257, weights=weights)
     together, alone = (played(kind(module, rate), *given) for kind in (Elsewhere, OneByOne))
     for name in ("parameters", "multipliers", "setting", "round"):

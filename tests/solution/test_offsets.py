@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.game import candidates as offsets
+from ratebound.game import candidates
 from ratebound.solution import thresholds
 from ratebound.solution.determinize import determinize, evaluate
 from ratebound.solution.thresholds import pool_on
@@ -243,7 +243,7 @@ def test_a_graph_of_given_scores(tmp_path):
 def test_a_large_group_is_searched_by_some_of_its_rows(monkeypatch):
     scores, people = small(8, rows=400)
     whole = rb.thresholds(PROBLEMS["recall"], scores, people, known=[])
-    monkeypatch.setattr(offsets, "SEARCHED", 50)
+    monkeypatch.setattr(candidates, "SEARCHED", 50)
     some = rb.thresholds(PROBLEMS["recall"], scores, people, known=[])
     assert some.status.feasible
     assert whole.objectives["train"] <= some.objectives["train"] + 1e-9

@@ -16,9 +16,8 @@ from ratebound.game.proxies import PROXIES
 from ratebound.learners.boosted import Boosted
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
-from ratebound.learners.mlp import MLP
 from ratebound.learners.oracle import Oracle
-from ratebound.learners.torch import Torch
+from ratebound.learners.torch import MLP, Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 

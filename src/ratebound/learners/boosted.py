@@ -20,9 +20,8 @@ from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.players import OBJECTIVE_WEIGHT, Player, SwapRegret, opponent
 from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
-from ratebound.learners._recipes import Recipe
 from ratebound.learners._tree_graph import columns_of, running_scores
-from ratebound.learners._trees import LIBRARIES, Trees
+from ratebound.learners._trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population

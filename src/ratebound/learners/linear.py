@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, get_args
 
 import numpy as np
 
+from ratebound.base import arrays
+from ratebound.base.arrays import as_like, namespace
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.processes import total
 from ratebound.base.types import Array
 from ratebound.game.learner import SMALL, Descending, Rows, Stepping
-from ratebound.game.players import checked_rates
+from ratebound.game.players import Optimizer, checked_rates
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.learners._descent import Descent, Optimizer, project_onto_norm_ball
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import is_sparse, rows_between
 from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
+
 
 AT_ONCE = 2**20  # scores computed at a time
 
@@ -293,3 +295,54 @@ def _rows(features: Any, dtype: Any) -> _Rows:
 
 def _refuse(feature: int) -> NoReturn:
     raise ValueError(f"feature {feature} holds NaN or infinite values: fill or scale them first")
+
+
+# --- steps --------------------------------------------------------------------------------------
+# On the flat parameters (K, P) of K settings at once, NumPy or torch alike.
+
+
+class Descent:
+    """Adam or SGD with one learning rate per setting; updates the parameters in place."""
+
+    def __init__(self, parameters: arrays.Array, learning_rate: Any, optimizer: Optimizer) -> None:
+        rates = np.zeros(len(parameters)) + np.asarray(learning_rate, dtype=float)
+        self.rate = as_like(rates[:, None], parameters)
+        self.adam = optimizer == "adam"
+        self.steps = 0
+        if self.adam:
+            self.first, self.second = 0 * parameters, 0 * parameters
+
+    def held(self) -> dict[str, Any]:
+        """What the next steps depend on, besides the parameters."""
+        return {"steps": self.steps} | ({"moments": (self.first, self.second)} if self.adam else {})
+
+    def take_up(self, held: dict[str, Any]) -> None:
+        """Continue from what `held` gave."""
+        self.steps = held["steps"]
+        if self.adam:
+            for own, given in zip((self.first, self.second), held["moments"], strict=True):
+                own[:] = as_like(given, own)
+
+    def step(self, parameters: arrays.Array, gradient: arrays.Array) -> None:
+        """Move `parameters` against `gradient`, both (K, P)."""
+        if not self.adam:
+            parameters -= self.rate * gradient
+            return
+        self.steps += 1
+        self.first *= 0.9
+        self.first += 0.1 * gradient
+        self.second *= 0.999
+        gradient *= gradient
+        gradient *= 0.001
+        self.second += gradient
+        # lr · m̂ / (√v̂ + ε), with the bias corrections folded into two numbers
+        unbias = (1 - 0.999**self.steps) ** 0.5
+        root = namespace(parameters).sqrt(self.second)
+        root += 1e-8 * unbias
+        parameters -= self.rate * (unbias / (1 - 0.9**self.steps)) * self.first / root
+
+
+def project_onto_norm_ball(parameters: arrays.Array, radius: float) -> None:
+    """Scale each setting's parameters (K, P) back into the Euclidean ball of `radius`."""
+    norms = (parameters * parameters).sum(-1)[:, None] ** 0.5
+    parameters *= radius / norms.clip(min=radius)

@@ -9,23 +9,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.checks import check_number
+from ratebound.base.checks import check_number, check_whole
 from ratebound.base.drawing import drawing_from, drawing_nothing, seeded_on
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
 from ratebound.game.players import checked_rates
-from ratebound.learners._copies import check_alike, check_kinds
-from ratebound.learners._descent import Descent
-from ratebound.learners._on_device import OnDevice
-from ratebound.learners._precision import backward_in, check_precision, forward_in
-from ratebound.learners._stacking import stacked_forward
+from ratebound.learners._modules import (
+    OnDevice,
+    backward_in,
+    check_alike,
+    check_kinds,
+    check_precision,
+    forward_in,
+    stacked_forward,
+)
 from ratebound.learners._torch_scorer import TorchScorer, as_tensor, scores_from, unflatten
+from ratebound.learners.linear import Descent
 from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import as_dense
 from ratebound.problem.stored import StoredRows
@@ -425,3 +431,68 @@ class TorchFit(Descending):
     @cached_property
     def _on_device(self) -> OnDevice:
         return OnDevice(self.scorer, self.target, together=self.settings > 1)
+
+
+# --- plain networks -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MLP(Network):
+    """A network with hidden layers of these sizes; for any other module there is `rb.Torch`.
+
+    Linear layers with ReLU between them, in PyTorch. It gives one score a row for two classes, and one
+    for each class for more.
+
+    Parameters
+    ----------
+    hidden : list of int, default=(32,)
+        The sizes of the hidden layers. The default is small: enough for most tables, and fast.
+    learning_rate : float or list of float, default=0.01
+        Step size. Several are several settings, trained side by side; `RateConstrainedClassifier` tries
+        .003, .01 and .03.
+    optimizer : {"adam", "sgd"} or callable, default="adam"
+        How steps are taken; a function from parameters to a `torch.optim.Optimizer` for one setting.
+    l2 : float, default=0.0
+        Adds ``l2/2 · |θ|²`` to what is minimized. By default nothing.
+    device : str, default=None
+        Where it is trained, such as "cuda". None is the CPU.
+    precision : {"float32", "tf32", "bf16"}, default="float32"
+        Of the passes in training, as in `rb.Torch`.
+    initial : array of shape (P,) or (K, P), default=None
+        Parameters to start from, as traces hold them. By default PyTorch's own start, from the seed.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] * X[:, 1] > 0))
+    >>> trace = rb.play(compiled, rb.MLP(hidden=(8,)), rounds=50, batch_size=None)
+    >>> rb.shrink(trace).predict(X).shape
+    (200,)
+    """
+
+    hidden: Sequence[int] = (32,)
+    learning_rate: float | Sequence[float] = 0.01
+    optimizer: str = "adam"
+    l2: float = 0.0
+    device: str | None = None
+    precision: str = "float32"
+    initial: Array | None = field(default=None, compare=False)
+
+    takes_stored: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence):
+            raise ValueError(f"hidden takes the sizes of layers, as in (32,), got {self.hidden!r}")
+        for size in self.hidden:
+            check_whole("hidden: a layer", size)
+        super().__post_init__()
+
+    def network(self, features: Array, outputs: int = 1) -> Any:
+        nn = import_torch().nn
+        sizes = [features.shape[1], *self.hidden]
+        layers: list[Any] = []
+        for inside, outside in pairwise(sizes):
+            layers += [nn.Linear(inside, outside), nn.ReLU()]
+        return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs))
