@@ -1,5 +1,7 @@
 """The planner: options measured by the plain definitions, and recommendations that follow from them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -193,3 +195,38 @@ def test_promises_on_another_population_are_measured_there():
     assert plain.violations.min() > 0.1  # most of this group are positive
     assert trained.violations.max() < 0.1
     assert (trained.objectives > plain.objectives).all()
+
+
+def test_no_to_everyone_is_not_recommended_if_a_model_does_better():
+    """What says no to all has the share of positives as its error, and breaks no cap."""
+    names = {THRESHOLDS: (0.249, [0.0] * 3), TRAINING: (0.18, [0.002, 0.0, 0.0])}
+    given = [
+        Option(name, np.full(3, cost), np.array(broken), alike=0.249)
+        for name, (cost, broken) in names.items()
+    ]
+    assert _recommended(given).name == TRAINING
+    words = _reason({option.name: option for option in given}, TRAINING, ())
+    assert "'thresholds' does no better than one decision for everyone" in words
+    broken = replace(given[1], violations=np.array([0.05, 0.06, 0.05]))
+    assert _recommended([given[0], broken]).name == THRESHOLDS
+    words = _reason({THRESHOLDS: given[0], TRAINING: broken}, THRESHOLDS, ())
+    assert "no better than one decision for everyone, which needs no model" in words
+
+
+def test_training_is_planned_with_the_margins_it_is_asked_for(monkeypatch):
+    asked = []
+    fit = rb.RateConstrainedClassifier.fit
+
+    def spied(self, *rows, **named):
+        asked.append((len(self.objective.subject_to), self.confidence))
+        return fit(self, *rows, **named)
+
+    monkeypatch.setattr(rb.RateConstrainedClassifier, "fit", spied)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1))
+    people = rb.Population(X, X[:, 0] + rng.normal(size=400) > 0)
+    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
+    found = rb.plan(problem, people, splits=1, confidence=0.8)
+    assert asked == [(0, None), (1, 0.8)]
+    alike = rb.compile(problem, people).evaluate(-np.ones(400))[0]
+    assert found.options[TRAINING].alike == pytest.approx(alike, abs=0.01)

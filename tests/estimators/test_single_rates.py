@@ -79,6 +79,41 @@ def test_the_plain_models_best_threshold_is_never_better(kind, ask, count):
     assert found <= objectives[kept].min() + 1e-9
 
 
+SINGLE = [
+    "recall() >= 0.9",
+    "recall(g == 0) >= 0.999",
+    "false_positive_rate(g == 1) <= 0.02",
+    "positive_rate() <= 0.05",
+    "precision() >= 0.95",
+    "negative_predictive_value() >= 0.99",
+    "predicted_positives() <= 7",
+    "error_rate(g == 0) <= 0.2",
+    "accuracy(g == 1) >= 0.8",
+    'churn(versus="live") <= 0.02',
+    "cost(false_negative=5, false_positive=1) <= 0.4",
+]
+
+
+@pytest.mark.parametrize("promise", SINGLE)
+@pytest.mark.parametrize("table", ["distinct", "binary", "constant"])
+@pytest.mark.filterwarnings("ignore:.*different features to choose a member by")
+def test_what_one_decision_for_everyone_keeps_is_always_kept(table, promise):
+    random = np.random.default_rng(0)
+    X = {"distinct": random.normal(size=(200, 3)), "constant": np.ones((200, 1))}.get(table)
+    X = random.integers(0, 2, (200, 2)).astype(float) if X is None else X
+    y = X[:, 0] + random.normal(size=200) > 0.7
+    columns = {"g": random.integers(0, 2, 200), "live": (random.random(200) < 0.2 + 0.5 * y).astype(int)}
+    model = rb.RateConstrainedClassifier(promise, random_state=0, training=rb.Training(epochs=2))
+    model.fit(X, y, columns=columns)
+    compiled = rb.compile(model.solution_.problem, rb.Population(X, y, columns=columns))
+    _, violations = compiled.evaluate(np.outer([-1.0, 1.0], np.ones(200)))
+    if (violations <= 1e-9).any():
+        assert model.status_.feasible
+    by_chance = compiled.evaluate(np.where(model.predict(X), 1.0, -1.0))[1][0]
+    if table != "distinct":  # as decisions fall
+        assert model.status_.feasible == (by_chance <= 1e-9)
+
+
 def test_the_best_single_model_keeps_one_rate_too():
     X, y = rows(500)
     for kind in ("linear", "lightgbm"):

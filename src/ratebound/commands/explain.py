@@ -37,7 +37,9 @@ def explain(run: Run) -> int:
     if found.possible:
         words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
         try:
-            planned = planning.plan(problem, given.people, **asked, progress=not run.quiet)
+            # As `train` does by default, or the run file says.
+            aim: dict[str, Any] = {"confidence": run.confidence, "progress": not run.quiet}
+            planned = planning.plan(problem, given.people, **asked, **aim)
             words, document["plan"] = f"{words}{planned}", planned.to_dict()
         except ValueError as error:
             words += f"This could not be measured on held-out rows: {error}"

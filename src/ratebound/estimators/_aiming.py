@@ -13,12 +13,13 @@ import numpy as np
 from ratebound.auditing.measure import smallest_behind
 from ratebound.base.linear_program import TOLERANCE, kept, worst_violation
 from ratebound.base.types import Array
+from ratebound.estimators._calibrating import TRAINED_ON
 from ratebound.estimators._candidates import Candidates
 from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_of
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.subsets import EVERYONE
-from ratebound.solution.determinize import evaluate_as_they_fall
-from ratebound.solution.mixture import Mixture
+from ratebound.solution.determinize import Outcome, evaluate, evaluate_as_they_fall
+from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.status import KEPT, Status, status_there
 
 FOLLOWED = 2  # times that margins follow a solution
@@ -62,32 +63,36 @@ def as_they_fall(solution: Mixture, everyone: Compiled, margins: Array, seed: in
 
     In a table with few distinct rows, each of many rows gets the same member, and what is kept in
     expectation may be broken. Any salt of the hash is as good as another, so the one is taken whose
-    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none does,
-    the status says so. Rows on disk are not read again for every salt.
+    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective; if none does,
+    a member that keeps them alone. Failing that, the status says so. Rows on disk are not read again
+    for every salt.
     """
     first = replace(solution, decider=solution.decider.salted(seed))
     if first.decider.draw is None or len(first) == 1 or everyone.learnable:
         return first
     expected = solution.record.objectives["train"], *solution.violations["train"]
-    outcomes, scale = {seed: evaluate_as_they_fall(first, everyone)}, everyone.scale[1:]
+    found, scale = evaluate_as_they_fall(first, everyone), everyone.scale[1:]
 
-    def rank(salt: int) -> tuple[float, float, float]:
-        own = outcomes[salt]
+    def rank(tried: tuple[Mixture, Outcome]) -> tuple[float, float, float]:
+        own = tried[1]
         lacking = [worst_violation(own.violations + room, scale) for room in (0.0, margins)]
         broken, short = (max(float(each) - TOLERANCE, 0.0) for each in lacking)
         return broken, short, own.objective
 
-    found = outcomes[seed]
     if np.allclose((found.objective, *found.violations), expected, rtol=0.0, atol=TOLERANCE):
         return first
-    best, most = seed, int(np.clip(TRIED // len(everyone.cells), SALTS, MOST_SALTS))
+    best, most = (first, found), int(np.clip(TRIED // len(everyone.cells), SALTS, MOST_SALTS))
     for salt in range(seed + 1, seed + (1 if everyone.elsewhere else most)):
         if salt >= seed + SALTS and not rank(best)[0]:
             break
         salted = replace(first, decider=first.decider.salted(salt))
-        outcomes[salt] = evaluate_as_they_fall(salted, everyone)
-        best = min(best, salt, key=rank)
-    found, chosen = outcomes[best], replace(first, decider=first.decider.salted(best))
+        best = min(best, (salted, evaluate_as_they_fall(salted, everyone)), key=rank)
+    if rank(best)[0]:
+        members = (member(first, index) for index in range(len(first)))
+        best = min([best, *((each, evaluate(each, everyone)) for each in members)], key=rank)
+    chosen, found = best
+    if chosen.calibration is None and first.calibration is not None:  # it is another's mean score
+        chosen = chosen.calibrated(everyone.first, TRAINED_ON)
     status = _fallen(solution.status, status_there(everyone.constraints, found.violations, scale, KEPT))
     if status.confidence is not None and rank(best)[1] > 0:
         reached = min(status.confidence, errors_of(chosen, everyone).confidence(found.violations))
@@ -158,10 +163,14 @@ def _worth_it(solution: Mixture, everyone: Compiled) -> bool:
 
     Deciding alike is no alternative where that breaks a promise, as a no for everyone breaks a recall.
     """
-    alike, violations = everyone.evaluate(_alike(everyone), _zeros(everyone))
-    allowed = alike[kept(violations, everyone.scale[1:]).all(axis=1)]
     cost = solution.record.objectives["train"]
-    return solution.status.feasible and bool((cost <= allowed + TOLERANCE).all())
+    return solution.status.feasible and cost <= decided_alike(everyone) + TOLERANCE
+
+
+def decided_alike(everyone: Compiled) -> float:
+    """The lowest objective of one decision for everyone that keeps the promises; else infinite."""
+    alike, violations = everyone.evaluate(_alike(everyone), _zeros(everyone))
+    return float(alike[kept(violations, everyone.scale[1:]).all(axis=1)].min(initial=np.inf))
 
 
 def _alike(everyone: Compiled) -> Array:

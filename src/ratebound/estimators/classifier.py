@@ -88,9 +88,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What is made of the iterates; a function such as `rb.shrink` is called with the trace. "shrink"
         mixes as few models as keep the promises at the least cost; "best" is a single model. Both choose
         among the iterates, and the same model trained without promises, each at any threshold. So a
-        bound on one rate that only rises or only falls with the threshold, such as recall, can be kept,
-        and costs no more than the best threshold of the plain model. "average" and "last" use the
-        iterates as they were played.
+        promise that one decision for everyone would keep, such as a bound on recall or on the share of
+        yeses, is always kept, and none costs more than the best threshold of the plain model would. A
+        bound on accuracy, churn or costs may be out of reach. "average" and "last" use the iterates as
+        they were played.
     features : Features or list of str, default=None
         Columns of a table that the model may see; all by default. Constraints may use others.
         ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is

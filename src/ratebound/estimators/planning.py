@@ -20,6 +20,7 @@ from ratebound.base.layout import aligned
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
+from ratebound.estimators._aiming import decided_alike
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -58,6 +59,7 @@ class Option:
     )
     rows: float = 1.0  # the number of rows the objective counts over; 1 for a rate
     sense: Sense = "minimize"
+    alike: float = np.inf  # the mean objective of one decision for everyone, if that keeps the promises
 
     @property
     def shown(self) -> Array:
@@ -68,6 +70,11 @@ class Option:
     def costs(self) -> Array:
         """The objectives as rates, (splits,)."""
         return self.objectives / self.rows
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does no better than one decision for everyone, which needs no model."""
+        return float(self.costs.mean()) >= self.alike / self.rows - EQUAL
 
     @property
     def broken(self) -> Array:
@@ -171,6 +178,7 @@ def plan(
     features: Features | Sequence[str] | None = None,
     splits: int = 3,
     share: float = 0.25,
+    confidence: float | None = None,
     seed: int = 0,
     progress: bool | None = None,
     **others: Population,
@@ -179,7 +187,8 @@ def plan(
 
     In each split a share of the rows is held out and every option is trained on the rest. Results vary
     from split to split, so differences between options are compared with their standard errors over the
-    splits. Among options that do equally well, the simplest is recommended.
+    splits. Among options that do equally well, the simplest is recommended, and none that does no better
+    than one decision for everyone, unless all others break the promises.
 
     Parameters
     ----------
@@ -198,6 +207,9 @@ def plan(
         difference with any use; more are slower and surer.
     share : float, default=0.25
         Share of the rows of each population that is held out.
+    confidence : float, default=None
+        With which training is to keep the promises on new rows, as in `RateConstrainedClassifier`. None,
+        the default, trains to keep them on the rows trained on.
     seed : int, default=0
         Of the splits and the training.
     progress : bool, default=None
@@ -244,17 +256,20 @@ def plan(
     known = known_names(known)
     known_groups(known, everyone)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
+    alike: list[float] = []
     with bar(splits * len(WHAT), "model", progress) as shown:
         for split in range(splits):
             fitting, judging = parted(everyone, share, seed + split)
-            for name, policy in _policies(fitting, known, model, features, seed + split):
+            alike.append(decided_alike(judging))
+            asked = {"model": model, "features": features, "random_state": seed + split}
+            for name, policy in _policies(fitting, known, asked, confidence):
                 outcome = evaluate(policy, judging)
                 worst = float((outcome.violations / judging.scale[1:]).max())
                 measured[name].append((outcome.objective, worst))
                 shown.update()
     rows = float(everyone.scale[0])
     options = {
-        name: Option(name, found[:, 0], found[:, 1], rows, problem.sense)
+        name: Option(name, found[:, 0], found[:, 1], rows, problem.sense, float(np.mean(alike)))
         for name, found in ((name, np.array(values)) for name, values in measured.items())
     }
     recommended = _recommended(list(options.values())).name
@@ -262,18 +277,13 @@ def plan(
 
 
 def _policies(
-    fitting: Compiled,
-    known: Sequence[str],
-    model: Any,
-    features: Features | Sequence[str] | None,
-    seed: int,
+    fitting: Compiled, known: Sequence[str], options: dict[str, Any], confidence: float | None
 ) -> Iterator[tuple[str, Mixture]]:
-    """Every option, trained on these rows, one after the other."""
-    options: dict[str, Any] = {"model": model, "features": features, "random_state": seed}
+    """Every option, trained on these rows, one after the other; `options` are the estimator's."""
     plain = fitted_plainly(fitting, **options)
     yield AS_IT_IS, plain.solution_
     yield THRESHOLDS, thresholds_on(plain.solution_, fitting, known)
-    trained = fitted(fitting, **options)
+    trained = fitted(fitting, confidence=confidence, **options)
     yield TRAINING, trained.solution_
     yield HYBRID, thresholds_on(_iterates(trained), fitting, known)
 
@@ -348,6 +358,8 @@ def _recommended(options: list[Option]) -> Option:
     An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be less
     safe only by chance and saves more of the objective than it risks in broken promises.
     """
+    useful = [o for o in options if not o.idle and _difference(o.broken, 0.0 * o.broken).chance]
+    options = useful or options
     safest = _safest(options)
 
     def safe_enough(option: Option) -> bool:
@@ -396,6 +408,14 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
         way = "Set one threshold" if recommended == THRESHOLDS else "Train, and set one threshold"
         first = f"{way} for everyone"
     words = f"Use {recommended}. {first}: {chosen}.{_weighed(options, chosen)}"
+    if chosen.idle:
+        words += (
+            " That is no better than one decision for everyone, which needs no model: relax the "
+            "promises, or give the model more to go by."
+        )
+    elif idle := [repr(each.name) for each in options.values() if each.idle]:
+        verb = "does" if len(idle) == 1 else "do"
+        words += f" {' and '.join(idle)} {verb} no better than one decision for everyone."
     if chosen.violations.mean() > EQUAL:
         words += (
             f" Even so the promises are broken by {chosen.violations.mean():.4f} on average where they "

@@ -7,7 +7,7 @@ It is rounded up, and what was found is checked against it: relaxing by the digi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept
 from ratebound.base.types import Array
 from ratebound.rates.demands import area_budgets, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.kinds import KINDS
 
 PRICED = 1e-6  # of the dual: constraints with more are at odds
 NAMED = 5  # constraints are named one by one up to here
@@ -45,6 +46,31 @@ def advise(
     closest: bool,
 ) -> tuple[list[int], str]:
     """The constraints at odds, and what to do; `closest` says that this solution violates least."""
+    conflict, words = _advised(search, constraints, scale, least, program, closest)
+    return conflict, words + _flattered(constraints[i] for i in conflict)
+
+
+def _flattered(constraints: Iterable[Constraint]) -> str:
+    """What to think of where an existing model's right decisions are compared with."""
+    rates = (rate for each in constraints for rate in each.rates)
+    versus = [r.versus for r in rates if KINDS[r.kind].versus and KINDS[r.kind].labels]
+    if not versus:
+        return ""
+    return (
+        f" If the model behind {versus[0]!r} was trained on these rows, it does better on them than on "
+        "new ones, and the comparison flatters it: give its decisions out of fold, or rows that it has "
+        "not seen."
+    )
+
+
+def _advised(
+    search: Search,
+    constraints: Sequence[Constraint],
+    scale: Array,
+    least: LeastViolation,
+    program: Program,
+    closest: bool,
+) -> tuple[list[int], str]:
     conflict, free, amounts = remedy(constraints, scale, least, program)
     ways = []
     if amounts is not None:
