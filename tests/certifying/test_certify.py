@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import ratebound as rb
+from ratebound.certifying._pair import Share, pair_p_value
 from ratebound.certifying._row_kinds import row_kinds
 from ratebound.certifying.certify import room_of
 
@@ -221,6 +222,52 @@ def test_too_many_kinds_of_rows_conclude_nothing(sample):
     columns = {f"c{i}": np.arange(40) % 20 == i for i in range(20)}
     rows = people(np.arange(40) % 4 > 0, **columns)
     assert certified(rb.recall(every) >= 0.1, rows).method == "betting"
+
+
+# --- two ratios compared ----------------------------------------------------------------------------
+
+
+def test_two_precisions_are_two_proportions_of_the_yeses(sample):
+    y, yes, _ = counts(sample)
+    g = np.asarray(sample.columns["g"])
+    a, b = ((yes & y & (g == each)).sum() for each in "ab")
+    n, m = ((yes & (g == each)).sum() for each in "ab")
+    found = certified(rb.precision(g="a") >= 0.8 * rb.precision(g="b"), sample)
+    expected = pair_p_value(Share(int(a), int(n), 1.0), Share(int(b), int(m), -0.8), 0.0, 0.001)
+    assert (found.method, found.p_value, found.rows) == (SCORE, expected, min(n, m))
+    assert (found.value, found.bound) == pytest.approx((a / n, 0.8 * b / m))
+    turned = certified(0.8 * rb.precision(g="b") <= rb.precision(g="a"), sample)
+    assert turned.p_value == pytest.approx(expected, rel=1e-9)
+    inside = certified(rb.precision(g="a") >= 0.8 * rb.precision(), sample)
+    assert inside.method == SCORE
+    apart = certified(rb.precision(g="a") >= 0.8 * rb.precision(age=30), sample)
+    assert apart.method == "2 bounds together (Clopper–Pearson)"
+
+
+def test_a_certificate_of_two_ratios_is_written_and_read(sample):
+    problem = rb.Problem(rb.error_rate(), ['precision(g == "a") >= 0.8 * precision(g == "b")'])
+    found = rb.certify(problem, Decides(), sample)
+    assert rb.Certificate.from_dict(found.to_dict()) == found
+    assert 'precision(g == "a") >= 0.8 * precision(g == "b")' in str(found)
+
+
+def test_two_ratios_that_are_not_proportions_are_refused(sample):
+    found = certified(rb.f_score(g="a") >= 0.8 * rb.f_score(g="b"), sample)
+    assert not found.holds
+    assert "no exact test" in found.why
+    nobody = people(np.zeros(20, dtype=bool), g=["a", "b"] * 10)
+    found = certified(rb.precision(g="a") >= 0.8 * rb.precision(g="b"), nobody)
+    assert "no row here counts" in found.why
+
+
+def test_false_certificates_of_two_precisions_are_rare():
+    random, wrong, redraws = np.random.default_rng(0), 0, 150
+    promise = rb.precision(g="a") >= 0.8 * rb.precision(g="b")
+    for _ in range(redraws):  # .64 and .8
+        yes, g = random.random(120) < 0.5, random.choice(["a", "b"], 120)
+        y = random.random(120) < np.where(yes, np.where(g == "a", 0.64, 0.8), 0.2)
+        wrong += certified(promise, people(yes, y, g=g)).holds
+    assert wrong / redraws <= 0.05 + 2 * (0.05 * 0.95 / redraws) ** 0.5
 
 
 # --- all of them together ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ to a mean is known from the words, and often it is one of two values; then the m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,9 @@ from ratebound.auditing.measure import counted, scale
 from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.rates.costs import cost_columns, largest_cost
+from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Expression
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 
 ROUNDING = 1e-9  # of values that are sums of a few coefficients
@@ -29,9 +31,9 @@ class Mean:
 
     population: str
     beside: frozenset[str]  # populations of other rows, which are drawn independently
-    rates: tuple[tuple[Rate, float], ...]  # with what each is multiplied by
     possible: Array  # the values that a row can have, by the words; sorted
-    kinds: RowKinds | None  # of the whole promise on this population
+    over_kinds: Array | None  # (kinds,) which kinds of row are in the set; None if they are too many
+    value_kinds: Array | None  # (kinds,) what each kind of row would add
     inside: Array  # (n,) bool, the rows of the set
     values: Array  # (rows,) what they add
     weights: Array | None  # (rows,) None where all rows count the same
@@ -82,18 +84,6 @@ class Mean:
         """Of a proportion: rows with the larger value."""
         return self.count(self.values > self.possible.mean())
 
-    @cached_property
-    def over_kinds(self) -> Array:
-        """Which kinds of row are in its set, (kinds,) bool."""
-        assert self.kinds is not None
-        return self.kinds.over(self.rates[0][0])
-
-    @cached_property
-    def value_kinds(self) -> Array:
-        """What each kind of row would add, (kinds,)."""
-        assert self.kinds is not None
-        return _value_kinds(self.kinds, self.rates)
-
 
 def means(decided: Decided, expression: Expression) -> list[Mean]:
     """The means that a sum of rates is made of, population by population."""
@@ -116,28 +106,71 @@ def means(decided: Decided, expression: Expression) -> list[Mean]:
 def _mean(
     decided: Decided, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None
 ) -> Mean:
-    weight = decided.each_weight(name)
-    inside = decided.mask(name, decided.over(terms[0][0])) & (weight > 0)
+    inside = decided.mask(name, decided.over(terms[0][0])) & (decided.each_weight(name) > 0)
     values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
+    over = worth = None
     if kinds is None:
-        worth = [c * (largest_cost(rate) or 1.0) for rate, c in terms]
-        least, most = (sum(end(c, 0.0) for c in worth) for end in (min, max))
-        possible = np.linspace(least, most, 4)  # any value between them, never taken for a proportion
+        most = [c * (largest_cost(rate) or 1.0) for rate, c in terms]
+        low, high = (sum(end(c, 0.0) for c in most) for end in (min, max))
+        possible = np.linspace(low, high, 4)  # any value between them, never taken for a proportion
     else:
-        possible = same_once(_value_kinds(kinds, terms)[kinds.over(terms[0][0])])
+        over, worth = kinds.over(terms[0][0]), _value_kinds(kinds, terms)
+        possible = same_once(worth[over])
+    return _made(decided, name, possible, over, worth, inside, values)
+
+
+def _made(
+    decided: Decided,
+    name: str,
+    possible: Array,
+    over: Array | None,
+    worth: Array | None,
+    inside: Array,
+    values: Array,
+) -> Mean:
+    weight = decided.each_weight(name)
     unequal = decided.weighted(name) and np.ptp(weight[weight > 0]) > 0
     return Mean(
         population=name,
         beside=frozenset(n for n in decided.populations if not decided.same_rows(name, n)),
-        rates=tuple(terms),
         possible=possible,
-        kinds=kinds,
+        over_kinds=over,
+        value_kinds=worth,
         inside=inside,
         values=values,
         weights=weight[inside] if unequal else None,
         times=decided.times(name)[inside],
         decided=decided.deterministic,
     )
+
+
+def proportions(decided: Decided, parity: Parity) -> list[Mean] | None:
+    """Both sides of a promise about two proportions, as means over the rows that each is of.
+
+    Given which rows these are, those above the line are a proportion of them, as of precision among the
+    yeses. So the room is a sum of two means. None of other ratios, and if decisions are expectations.
+    """
+    sign, found = 1.0 if parity.relation == ">=" else -1.0, []
+    ratios = parity.left, parity.right
+    counts = [rate for r in ratios for part in (r.numerator, r.denominator) for rate in part.rates]
+    for side, ratio in ((sign, parity.left), (-sign, parity.right)):
+        times = max((abs(c) for _, c in ratio.numerator.terms), default=1.0)
+        above = tuple((rate, c / times) for rate, c in ratio.numerator.terms)
+        plain = replace(ratio, numerator=Expression(above, ratio.numerator.constant / times))
+        if form_of(plain) != "proportion" or not decided.deterministic:
+            return None
+        name = plain.denominator.rates[0].population
+        kinds = row_kinds([r for r in counts if r.population == name], decided.classes, decided)
+        below = plain.denominator.terms
+        inside = np.sum([c * counted(decided, rate) for rate, c in below], axis=0) > 0
+        inside &= decided.each_weight(name) > 0
+        values = np.sum([side * times * c * counted(decided, rate)[inside] for rate, c in above], axis=0)
+        over = worth = None
+        if kinds is not None:
+            over, worth = _value_kinds(kinds, below) > 0, side * times * _value_kinds(kinds, above)
+        possible = np.sort([0.0, side * times])
+        found.append(_made(decided, name, possible, over, worth, inside, values))
+    return found
 
 
 def unbounded(rate: Rate) -> str:

@@ -135,9 +135,11 @@ def nested(inner: Mean, outer: Mean) -> Nested | None:
 
     What a row of the group adds to everyone's mean must follow from what it adds to its own.
     """
-    if inner.kinds is None or inner.population != outer.population:
-        return None
     over, everyone = inner.over_kinds, outer.over_kinds
+    if over is None or everyone is None or inner.population != outer.population:
+        return None
+    assert inner.value_kinds is not None
+    assert outer.value_kinds is not None
     rest = everyone & ~over
     if (over & ~everyone).any() or not rest.any():
         return None

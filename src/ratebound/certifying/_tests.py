@@ -42,6 +42,7 @@ def arranged(parts: Sequence[Mean]) -> Pair | Nested | Box:
 
 
 def _disjoint(first: Mean, second: Mean) -> bool:
-    if first.population != second.population or first.kinds is None:
+    one, two = first.over_kinds, second.over_kinds
+    if first.population != second.population or one is None or two is None:
         return False
-    return not (first.over_kinds & second.over_kinds).any()
+    return not (one & two).any()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ratebound.auditing.measure import counted, rows_behind, smallest_behind, to
 from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
-from ratebound.certifying._means import means, unbounded
+from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import tested
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
@@ -26,6 +26,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.deciders import Decider
@@ -97,23 +98,24 @@ def certify(
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
-    if isinstance(trained_for, Problem) and problem.leveled and trained_for.asked == problem:
-        problem = trained_for  # two ratios are compared at the levels that the model keeps
     problem = spelled_out(problem, people, CERTIFIED)
+    levels = problem.constraints if not problem.leveled else ()
+    problem = problem.asked
+    known: tuple[Constraint, ...] = ()
     if isinstance(trained_for, Problem):
-        problem = counting(problem, rows_counted(trained_for))
-    known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+        known = trained_for.constraints
+        levels = (*levels, *known)  # two ratios may be compared at the levels that the model keeps
+        problem = _counted_as(problem, trained_for)
     _check_unseen(problem, model, people)
     judged = model if in_expectation else deployed(model)
     people = folded(judged, people, problem.rates)
-    missing = missing_here(problem, people, known)
     decided = decide(judged, people)
-    aim = Aim(1.0 - confidence, len(problem.constraints))
+    missing = missing_here(problem, people, known)
+    promises = list(_testable(problem, decided, levels, missing))
+    aim = Aim(1.0 - confidence, len(promises))
     found = [
-        _refused(constraint, missing[constraint])
-        if constraint in missing
-        else _certified(constraint, decided, aim)
-        for constraint in problem.constraints
+        _refused(promise, missing[promise]) if promise in missing else _certified(promise, decided, aim)
+        for promise in promises
     ]
     return Certificate(
         confidence=confidence,
@@ -123,15 +125,40 @@ def certify(
     )
 
 
+def _counted_as(problem: Problem, trained_for: Problem) -> Problem:
+    """The problem with counts out of as many rows as the model was trained with."""
+    plain = problem.at_levels(dict.fromkeys(problem.leveled))  # without comparisons of two ratios
+    counted = iter(counting(plain, rows_counted(trained_for)).constraints)
+    return problem.promising(
+        [each if isinstance(each, Parity) else next(counted) for each in problem.subject_to]
+    )
+
+
+def _testable(
+    problem: Problem,
+    decided: Decided,
+    levels: Sequence[Constraint],
+    missing: Mapping[Constraint | Parity, str],
+) -> Iterator[Constraint | Parity]:
+    """The promises, those about two ratios as two at a level where they have no test of their own."""
+    for promise in problem.subject_to:
+        assert isinstance(promise, Constraint | Parity)  # goals are spelled out
+        ends = [each for each in levels if each.keeps == promise]
+        if isinstance(promise, Constraint) or promise in missing or not ends:
+            yield promise
+        else:
+            yield from ends if proportions(decided, promise) is None else [promise]
+
+
 def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> None:
     """Raise where the rows are the very table that a mixture was trained on."""
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture) or mixture.record.data is None:
         return
-    if problem == mixture.problem:
+    if problem == mixture.problem.asked:
         seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
         try:
-            digest = compile_on(problem, seen, CERTIFIED).digest
+            digest = compile_on(mixture.problem, seen, CERTIFIED).digest
         except ValueError:  # a group is not among these rows, so they are others
             return
         if digest == mixture.record.data:
@@ -191,16 +218,28 @@ def room_of(constraint: Constraint) -> Expression:
 
 def missing_here(
     problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
-) -> dict[Constraint, str]:
+) -> dict[Constraint | Parity, str]:
     """The promises that these rows cannot speak of, and why; those `known` may name absent values."""
+    found: dict[Constraint | Parity, str] = {}
+    for parity in problem.subject_to:
+        if isinstance(parity, Parity):  # at some level, of which it does not depend if there are rows
+            ends = parity.at(0.5)
+            trained = ends if any(each.keeps == parity for each in known) else ()
+            untold = missing_here(problem.promising(ends), people, trained)
+            if untold:
+                found[parity] = next(iter(untold.values()))
+    plain = problem.at_levels(dict.fromkeys(problem.leveled))
     try:
-        compile_on(problem, people, CERTIFIED)
+        compile_on(plain, people, CERTIFIED)
     except (NoRows, NoSuchValue):
-        return unmeasurable(problem, people, known, CERTIFIED)
-    return {}
+        found |= dict(unmeasurable(plain, people, known, CERTIFIED).items())
+    return found
 
 
-def _certified(constraint: Constraint, decided: Decided, aim: Aim) -> Certified:
+def _certified(promise: Constraint | Parity, decided: Decided, aim: Aim) -> Certified:
+    if isinstance(promise, Parity):
+        return _compared(promise, decided, aim)
+    constraint = promise
     if why := nobody_counted(constraint, decided) or _untestable(constraint, decided):
         return _refused(constraint, why)
     room = room_of(constraint)
@@ -214,6 +253,35 @@ def _certified(constraint: Constraint, decided: Decided, aim: Aim) -> Certified:
         holds=False,
         rows=rows,
         rows_needed=_needed(finding, total(decided, room), rows),
+        method=finding.method,
+        why=finding.why,
+    )
+
+
+def _compared(parity: Parity, decided: Decided, aim: Aim) -> Certified:
+    """Two ratios compared: two proportions of the rows that each counts, given which rows these are."""
+    found = proportions(decided, parity)
+    if found is None:
+        return _refused(
+            parity,
+            "there is no exact test of these two ratios here: promise each of them against a number, or "
+            "certify a model that was trained for this promise; rb.audit gives an interval, which is "
+            "not a certificate",
+        )
+    rows = min(mean.rows for mean in found)
+    if not rows:
+        return _refused(parity, "no row here counts for or against it on one side")
+    finding = tested(found, 0.0, aim)
+    sign = 1.0 if parity.relation == ">=" else -1.0
+    left, right = (side * mean.mean for side, mean in zip((sign, -sign), found, strict=True))
+    return Certified(
+        constraint=parity,
+        value=left,
+        bound=right,
+        p_value=finding.p_value,
+        holds=False,
+        rows=rows,
+        rows_needed=_needed(finding, sign * (left - right), rows),
         method=finding.method,
         why=finding.why,
     )
@@ -242,7 +310,7 @@ def _untestable(constraint: Constraint, decided: Decided) -> str:
     return ""
 
 
-def _refused(constraint: Constraint, why: str) -> Certified:
+def _refused(constraint: Constraint | Parity, why: str) -> Certified:
     return Certified(constraint, None, None, 1.0, False, 0, None, "none", why)
 
 

@@ -18,7 +18,7 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
     """
     promises = [
-        _ratios(each) if isinstance(each, Parity) else constraint_to_plain(each)
+        promise_to_plain(each)
         for each in (problem.subject_to if problem.leveled else problem.constraints)
         if isinstance(each, Constraint | Parity)
     ]
@@ -29,10 +29,7 @@ def to_plain(problem: Problem) -> dict[str, Any]:
 
 def from_plain(data: dict[str, Any]) -> Problem:
     """The problem that `to_plain` wrote."""
-    promises = [
-        constraint_from_plain(promise) if "name" in promise else _parity(promise)
-        for promise in data["subject_to"]
-    ]
+    promises = [promise_from_plain(promise) for promise in data["subject_to"]]
     sense = "maximize" if "maximize" in data else "minimize"
     objective: dict[str, Any] = {sense: _read(data[sense])}
     return Problem(subject_to=promises, **objective).leaving_out(
@@ -44,6 +41,16 @@ def _left_out(data: dict[str, Any]) -> LeftOut:
     if type(data["rows"]) is not int or not all(isinstance(data[k], str) for k in ("goal", "group")):
         raise ValueError(f"a group left out is not written as ours are: {str(data)[:200]}")
     return LeftOut(data["goal"], data["group"], data["rows"])
+
+
+def promise_to_plain(promise: Constraint | Parity) -> dict[str, Any]:
+    """A promise of either kind as JSON has it."""
+    return _ratios(promise) if isinstance(promise, Parity) else constraint_to_plain(promise)
+
+
+def promise_from_plain(data: dict[str, Any]) -> Constraint | Parity:
+    """The promise that `promise_to_plain` wrote."""
+    return constraint_from_plain(data) if "name" in data else _parity(data)
 
 
 def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:

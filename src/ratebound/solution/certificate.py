@@ -13,8 +13,9 @@ from html import escape
 from typing import Any
 
 from ratebound.base.layout import NOTHING, aligned, number, printable
-from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
+from ratebound.problem.plain import promise_from_plain, promise_to_plain
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.parities import Parity
 
 HEADS = ("promise", "value", "bound", "p-value", "rows", "rows needed", "")
 
@@ -27,7 +28,7 @@ class Certified:
     the promise could not be tested, and `why` says the reason.
     """
 
-    constraint: Constraint
+    constraint: Constraint | Parity
     value: float | None  # of the left side, as the audit has it
     bound: float | None  # of the right side
     p_value: float
@@ -44,7 +45,7 @@ class Certified:
     def to_dict(self) -> dict[str, Any]:
         """Plain types only: texts, truth values, finite numbers and None."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
-        return own | {"words": str(self.constraint), "constraint": constraint_to_plain(self.constraint)}
+        return own | {"words": str(self.constraint), "constraint": promise_to_plain(self.constraint)}
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ class Certificate:
 
 def _certified(data: dict[str, Any]) -> Certified:
     found = Certified(
-        constraint=constraint_from_plain(data["constraint"]),
+        constraint=promise_from_plain(data["constraint"]),
         value=None if data["value"] is None else _number(data["value"], "value of a promise"),
         bound=None if data["bound"] is None else _number(data["bound"], "bound of a promise"),
         p_value=_number(data["p_value"], "p-value of a promise"),
