@@ -295,3 +295,24 @@ def test_scikit_learn_agrees():
     model = rb.RateConstrainedClassifier(model=LogisticRegression())
     results = check_estimator(model, on_fail=None, on_skip=None)
     assert [each["check_name"] for each in results if each["status"] == "failed"] == []
+
+
+def test_estimators_that_are_no_classifiers_are_refused():
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import PCA
+    from sklearn.ensemble import IsolationForest
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    pipeline = make_pipeline(StandardScaler(), LinearRegression())
+    for model, what in (
+        (LinearRegression(), "a regressor"),
+        (pipeline, "a regressor"),
+        (KMeans(), "a clusterer"),
+        (IsolationForest(), "an? outlier detector"),
+        (PCA(), "got PCA"),
+    ):
+        with pytest.raises(ValueError, match=what if "PCA" in what else f"{what}, not a classifier"):
+            rb.RateConstrainedClassifier("positive_rate() <= 0.5", model=model).fit(X, y)

@@ -8,7 +8,7 @@ import pytest
 
 import ratebound as rb
 
-from ..extras import pd, pl
+from ..extras import pa, pd, pl
 
 ROWS = 120
 COLUMNS = {
@@ -56,3 +56,42 @@ def test_the_library_of_a_frame_does_not_matter(name):
     left_out = name in ("nothing", "always the same", "ids", "row_id")
     assert (by_pandas[1] == ["age"]) == left_out
     assert bool(by_pandas[2]) or not left_out  # nothing is dropped in silence
+
+
+# --- what is no table ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x": [1.0, 2.0]}, r"a dictionary is not a table: pass pandas.DataFrame\(X\), or of one row"),
+        ({"x": 1.0}, r"pandas.DataFrame\(\[X\]\)"),
+        ([{"x": 1.0}, {"x": 2.0}], r"a list of dictionaries is not a table: pass pandas.DataFrame\(X\)"),
+    ],
+)
+def test_dictionaries_are_refused_with_what_to_pass(given, message):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})
+    model = rb.RateConstrainedClassifier(confidence=None, training=rb.Training(epochs=1))
+    model.fit(table, [0, 0, 1, 1])
+    for call in (model.predict, model.solution_.predict, model.predict_proba, rb.inspect):
+        with pytest.raises(TypeError, match=message):
+            call(given)
+    with pytest.raises(TypeError, match=message):
+        rb.RateConstrainedClassifier().fit(given, [0, 1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_table_without_rows(library):
+    frame = {"pandas": lambda d: pd.DataFrame(d), "polars": lambda d: pl.DataFrame(d),
+             "pyarrow": lambda d: pa.table(d)}[library]  # fmt: skip
+    empty = frame({"x": np.empty(0)})
+    with pytest.raises(ValueError, match="X has no rows, so there is nothing to train on"):
+        rb.RateConstrainedClassifier().fit(empty, [])
+    model = rb.RateConstrainedClassifier(confidence=None, training=rb.Training(epochs=1))
+    model.fit(frame({"x": [1.0, 2.0, 3.0, 4.0]}), [0, 0, 1, 1])
+    assert model.predict(empty).shape == (0,)
+    with pytest.raises(ValueError, match="a population needs at least one row"):
+        model.audit(empty, [])
+    if library == "pandas":
+        with pytest.raises(ValueError, match="a table without columns, so there is nothing to train on"):
+            rb.RateConstrainedClassifier().fit(frame({}), [])

@@ -68,6 +68,8 @@ def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
             )
         if len(y) != len(X):
             raise ValueError(f"X has {len(X)} rows and y {len(y)}")
+    elif hasattr(X, "columns") and not len(X.columns):
+        raise ValueError("X is a table without columns, so there is nothing to train on")
     else:
         X, y = validate_data(estimator, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
     if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers

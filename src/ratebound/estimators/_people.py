@@ -145,6 +145,8 @@ def check_targets(y: Array) -> None:
 
 def check_classes(classes: Array, rows: int) -> None:
     """Raise unless there are two classes or more, and not so many that they have few rows each."""
+    if not rows:
+        raise ValueError("X has no rows, so there is nothing to train on")
     if len(classes) < 2:
         raise ValueError(
             f"y needs two classes or more, and it has 1 class, {some(classes.tolist())}: train on rows "

@@ -117,6 +117,7 @@ def as_learner(model: Any) -> Learner:
     if isinstance(model, type) and (issubclass(model, Learner) or hasattr(model, "fit")):
         check_made("model", model)
     if all(hasattr(model, name) for name in ("fit", "predict", "get_params")):
+        _check_classifier(model)
         return Oracle(model)
     if callable(model) and not hasattr(model, "fit"):
         return Torch(model, learning_rate=SEVERAL)
@@ -125,6 +126,20 @@ def as_learner(model: Any) -> Learner:
         f"model must be {', '.join(map(repr, MODELS))}, a scikit-learn classifier, a torch module, "
         f"a function that makes one, or a learner such as rb.Linear(), got {model!r}{slip}"
     )
+
+
+def _check_classifier(estimator: Any) -> None:
+    """Raise for an estimator that is something else by its own words, such as a regression."""
+    from sklearn.utils import get_tags
+
+    tagged = hasattr(estimator, "__sklearn_tags__")
+    kind = get_tags(estimator).estimator_type if tagged else None
+    kind = kind or getattr(estimator, "_estimator_type", None)
+    if kind not in (None, "classifier"):
+        raise ValueError(
+            f"{estimator!r} is a {kind.replace('_', ' ')}, not a classifier: give one, such as LogisticRegression() or "
+            "RandomForestClassifier(), or say that its fits decide by their sign: rb.Oracle(...)"
+        )
 
 
 def as_players(player: Any, learner: Learner, constraints: int) -> tuple[Learner, Player]:

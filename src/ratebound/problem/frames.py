@@ -18,6 +18,8 @@ def frame_columns(X: Any) -> list[Any]:
     """The column names of a table (pandas, polars, PyArrow), and none for anything else."""
     if type(X).__name__ == "LazyFrame":
         raise TypeError("a lazy frame has no rows yet: pass what its collect() gives")
+    if isinstance(X, Mapping) and not is_sparse(X):  # some sparse matrices are dictionaries
+        raise TypeError("a list of dictionaries is not a table: pass pandas.DataFrame(X)")
     if hasattr(X, "column_names"):  # PyArrow, whose `columns` are the columns themselves
         names = list(X.column_names)
     else:
