@@ -137,8 +137,8 @@ def _check_classifier(estimator: Any) -> None:
     kind = kind or getattr(estimator, "_estimator_type", None)
     if kind not in (None, "classifier"):
         raise ValueError(
-            f"{estimator!r} is a {kind.replace('_', ' ')}, not a classifier: give one, such as LogisticRegression() or "
-            "RandomForestClassifier(), or say that its fits decide by their sign: rb.Oracle(...)"
+            f"{estimator!r} is a {kind.replace('_', ' ')}, not a classifier: give one, such as "
+            "LogisticRegression(), or say that its fits decide by their sign: rb.Oracle(...)"
         )
 
 

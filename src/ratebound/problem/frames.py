@@ -19,6 +19,11 @@ def frame_columns(X: Any) -> list[Any]:
     if type(X).__name__ == "LazyFrame":
         raise TypeError("a lazy frame has no rows yet: pass what its collect() gives")
     if isinstance(X, Mapping) and not is_sparse(X):  # some sparse matrices are dictionaries
+        raise TypeError(
+            "a dictionary is not a table: pass pandas.DataFrame(X), or of one row's values "
+            "pandas.DataFrame([X])"
+        )
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         raise TypeError("a list of dictionaries is not a table: pass pandas.DataFrame(X)")
     if hasattr(X, "column_names"):  # PyArrow, whose `columns` are the columns themselves
         names = list(X.column_names)
