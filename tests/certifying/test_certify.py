@@ -17,6 +17,7 @@ from .conftest import Decides, certified, mixture, people
 
 SCORE = "exact score test (Berger–Boos)"
 EXACT = "exact binomial test"
+JOINTLY = "Chernoff's bound, jointly"
 F1 = 2 * rb.true_positives() / (2 * rb.true_positives() + rb.false_positives() + rb.false_negatives())
 
 
@@ -92,7 +93,11 @@ ARRANGED = {
     "its complement": (rb.false_negative_rate(g="a") <= 1.5 - rb.recall(), SCORE),
     "ages that overlap": (rb.recall(COLUMN("age") < 30) >= 0.9 * rb.recall(COLUMN("age") > 25), "box"),
     "two columns": (rb.recall(g="a") >= 0.9 * rb.recall(COLUMN("age") < 30), "box"),
-    "three": (rb.recall(g="a") + rb.recall(g="b") - rb.recall(g="c") >= 0.5, "box"),
+    "three": (rb.recall(g="a") + rb.recall(g="b") - rb.recall(g="c") >= 0.5, JOINTLY),
+    "two values and three": (
+        rb.accuracy(g="a") - rb.accuracy_of(g="a", versus="live") >= rb.recall(g="b") - 1,
+        "betting on both",
+    ),
     "three values": (rb.accuracy() >= rb.accuracy_of(versus="live") - 0.1, "betting"),
     "thresholds": (rb.recall(at=0) - rb.recall(at=0.5) <= 0.1, EXACT),
 }

@@ -5,7 +5,11 @@ import pytest
 from scipy.stats import binom
 
 import ratebound as rb
+from ratebound.certifying import _tests
+from ratebound.certifying._aim import Aim
 from ratebound.certifying._bounded import betting, hoeffding_bentkus, shuffled
+from ratebound.certifying._box import Box
+from ratebound.certifying._joint import Chernoff
 
 from .conftest import certified, mixture, people
 
@@ -63,6 +67,19 @@ def unequal_weights(random):
     return {"yes": random.random(60) < np.where(weights > 1, 0.8, 0.8), "weights": weights}
 
 
+@form(rb.recall(g=1) >= 0.8 * rb.recall(g=0))
+def two_groups_with_unequal_weights(random):
+    g, weights = random.random(120) < 0.4, random.choice([1.0, 4.0], 120)
+    rate = np.where(g, 0.64, 0.8) + np.where(weights > 1, 0.05, -0.2)  # by weight the former
+    return {"yes": random.random(120) < rate, "g": g.astype(int), "weights": weights}
+
+
+@form(0.5 * rb.recall(g=0) + 0.5 * rb.recall(g=1) >= rb.recall(g=2) - 0.1)
+def three_groups(random):
+    g = random.integers(0, 3, 150)
+    return {"yes": random.random(150) < np.array([0.6, 0.9, 0.85])[g], "g": g}
+
+
 @form(rb.recall(a=True) >= rb.recall(b=True) - 0.1)
 def overlapping_groups(random):
     a, b = random.random(80) < 0.5, random.random(80) < 0.5
@@ -88,6 +105,54 @@ def test_false_certificates_in_expectation_are_rare():
         found = certified(rb.recall() >= 0.8, rows, mixture(*both), in_expectation=True)
         wrong += found.p_value <= DELTA
     assert wrong / REDRAWS <= MOST
+
+
+def test_false_certificates_of_two_groups_in_expectation_are_rare():
+    random, wrong = np.random.default_rng(6), 0
+    for _ in range(REDRAWS):
+        both = [np.where(random.random(80) < rate, 1.0, -1.0) for rate in (0.9, 0.7)]
+        rows = people(np.ones(80, dtype=bool), g=np.arange(80) % 2)
+        promise = rb.recall(g=1) >= rb.recall(g=0)
+        found = certified(promise, rows, mixture(*both), in_expectation=True)
+        assert found.method == "Chernoff's bound, jointly"
+        wrong += found.p_value <= DELTA
+    assert wrong / REDRAWS <= MOST
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_evidence_of_several_means_adds_up(weighted, monkeypatch):
+    """So more is shown than by a box of bounds."""
+    found = []
+    for test in (_tests._apart, Box.of):
+        monkeypatch.setattr(_tests, "_apart", test)
+        shown = 0
+        for seed in range(25):
+            random = np.random.default_rng(seed)
+            if weighted:
+                g, weights = random.random(1000) < 0.4, random.choice([1.0, 4.0], 1000)
+                yes = random.random(1000) < np.where(g, 0.8, 0.9)
+                promise, columns = rb.recall(g=1) >= 0.8 * rb.recall(g=0), {"g": g.astype(int)}
+            else:
+                yes, weights, columns = random.random(900) < 0.8, None, {"g": random.integers(0, 3, 900)}
+                promise = 0.5 * rb.recall(g=0) + 0.5 * rb.recall(g=1) >= rb.recall(g=2) - 0.1
+            shown += certified(promise, people(yes, weights=weights, **columns)).holds
+        found.append(shown)
+    assert found[0] >= found[1] + 3, found
+
+
+def test_chernoffs_bound_is_above_the_exact_tail():
+    """Of three coins, at every point of a grid where the promise is just kept."""
+    reach, rows = np.array([0.5, 0.5, 1.0]), np.array([4, 5, 6])
+    for seen in ((4, 5, 4), (3, 5, 5), (4, 5, 6)):
+        share = np.array(seen) / rows
+        found = Chernoff(-1.0, reach, rows, share, share).tested(-0.1, Aim(0.05)).p_value
+        samples = np.array(list(np.ndindex(5, 6, 7)))
+        good = samples / rows @ reach >= share @ reach - 1e-9
+        for first, second in np.ndindex(11, 11):
+            rates = np.array([first / 10, second / 10, 0.0])
+            rates[2] = 1.1 - rates @ reach
+            if 0 <= rates[2] <= 1:
+                assert binom.pmf(samples, rows, rates).prod(axis=1)[good].sum() <= found + 1e-9
 
 
 def test_hoeffding_bentkus_bounds_the_tail_of_fractions():

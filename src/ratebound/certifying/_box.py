@@ -68,9 +68,9 @@ class Bound:
     deviation: float
 
     @classmethod
-    def of(cls, mean: Mean) -> Bound:
+    def of(cls, mean: Mean, kind: str = "") -> Bound:
         two = mean.weights is None and len(mean.possible) == 2
-        kind = "Clopper–Pearson" if mean.binary else "Hoeffding–Bentkus" if two else "betting"
+        kind = kind or ("Clopper–Pearson" if mean.binary else "Hoeffding–Bentkus" if two else "betting")
         values, weights = mean.values, mean.row_weights
         if kind == "betting":
             values, weights = (shuffled(each, mean.times) for each in (values, weights))
@@ -93,8 +93,11 @@ class Bound:
         found = lower_bound(p_value, mean.low + 1e-9 * mean.reach, mean.mean, tail)
         return found if found > mean.low + 1e-9 * mean.reach else mean.low
 
+    def most(self, tail: float) -> float:
+        """An upper bound of a mean that is bet on, wrong with probability `tail` at most."""
+        high = self.mean.low + self.mean.reach
+        turned = replace(self.mean, possible=-self.mean.possible[::-1], values=-self.mean.values)
+        return min(-Bound.of(turned, kind="betting").at(tail), high)
+
     def at_rate(self, rate: float) -> Bound:
-        weights = self.mean.times * self.mean.row_weights
-        equal_rows = float(weights.sum() ** 2 / (weights @ self.mean.row_weights))
-        deviation = self.mean.reach * math.sqrt(rate * (1 - rate) / equal_rows)
-        return replace(self, deviation=deviation)
+        return replace(self, deviation=self.mean.deviation_at(rate))

@@ -70,6 +70,12 @@ class Mean:
         squares = weights * self.row_weights
         return float(squares @ (self.values - self.mean) ** 2 / weights.sum() ** 2)
 
+    def deviation_at(self, rate: float) -> float:
+        """What the mean would be off by, were its rate this one."""
+        weights = self.times * self.row_weights
+        equal_rows = float(weights.sum() ** 2 / (weights @ self.row_weights))
+        return self.reach * float(np.sqrt(rate * (1 - rate) / equal_rows))
+
     def count(self, chosen: Array) -> int:
         """How many rows are `chosen` (rows,)."""
         return int(self.times[chosen].sum())
