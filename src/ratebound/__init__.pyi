@@ -46,9 +46,9 @@ from ratebound.learners.boosted import Boosted as Boosted
 from ratebound.learners.lattice import Lattice as Lattice
 from ratebound.learners.lattice import check_monotone as check_monotone
 from ratebound.learners.linear import Linear as Linear
-from ratebound.learners.torch import MLP as MLP
 from ratebound.learners.oracle import Oracle as Oracle
 from ratebound.learners.snapshots import trace_of as trace_of
+from ratebound.learners.torch import MLP as MLP
 from ratebound.learners.torch import Torch as Torch
 from ratebound.problem.compiled import Compiled as Compiled
 from ratebound.problem.compiling import compile as compile

@@ -34,3 +34,17 @@ def test_a_setting_that_keeps_a_promise_by_deciding_alike_does_not_win_by_chance
     there, labels, _ = sample(40_000, 999)
     chances = model.decision_proba(there)[:, 1]
     assert np.where(labels, 1 - chances, chances).mean() < 0.26  # the slower one's is .36 and more
+
+
+def test_out_of_reach_nobody_is_decided_by_a_member_of_almost_no_weight():
+    """The least violation needs a member that decides one row in two hundred, for .0004 of .13."""
+    rng = np.random.default_rng(3)
+    X, group = rng.normal(size=(800, 3)), np.where(rng.random(800) < 0.3, "a", "b")
+    y = X @ [1, 0.5, 0] + 0.8 * (group == "b") + rng.logistic(size=800) > 1.2
+    promises = ["equal_opportunity(g, ratio=0.98)", "precision() >= 0.9", "recall() >= 0.7"]
+    model = rb.RateConstrainedClassifier(promises, random_state=3, training=rb.Training(epochs=8))
+    model.fit(X, y, columns={"g": group})
+    assert not model.status_.feasible
+    assert model.solution_.weights.min() >= 0.01
+    least = rb.shrink(model.trace_).violations["train"].max()
+    assert model.solution_.violations["train"].max() <= 1.05 * least

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.linear_program import kept
+from ratebound.base.linear_program import best_mixture, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators._margins import errors_of
 from ratebound.game.moving import Ranked, is_fixed, ranked
@@ -28,9 +28,12 @@ from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.given_scores import GivenScorer, GivenScores
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.solutions import shrink
 from ratebound.solution.status import KEPT, status_there
 from ratebound.solution.thresholds import pool_on, thresholds_on
 
+RARE = 0.01  # share of the rows that a member decides, below which it is hardly worth its chance
+LITTLE = 0.05  # share by which the worst violation may grow for that
 FEW = 12  # candidates from which solutions on half of the rows are chosen
 HALVINGS = 3  # of the rows, each used both ways
 OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
@@ -56,7 +59,8 @@ class Candidates:
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             return thresholds_on(tightened, tight, self.known)
-        return self.solve(self.moved(margins).together() if self.movable else tightened)
+        trace = self.moved(margins).together() if self.movable else tightened
+        return _without_rare(shrink(trace), trace) if self.solve is shrink else self.solve(trace)
 
     def pool(self, margins: Array) -> Pool:
         """What `solved` chooses from at these margins."""
@@ -182,6 +186,20 @@ def out_of_fold(seen: Candidates) -> OutOfFold:
     repeating = replace(trace, scorer=scorer, parameters=parameters, folds=None)
     compiled = compile(everyone.problem, **people)
     return OutOfFold(compiled, repeating, seen.solve, seen.known, seen.moves, seen)
+
+
+def _without_rare(solution: Mixture, trace: Trace) -> Mixture:
+    """The best mixture of `trace`; if it breaks promises, without members that decide hardly any row.
+
+    The least violation may need a member that decides one row in a thousand. It gains next to nothing,
+    and whoever it decides was drawn by chance; so it goes if that costs little.
+    """
+    if solution.status.feasible or trace.goal is not None or solution.weights.min() >= RARE:
+        return solution
+    weights, least = best_mixture(trace.objectives, trace.violations, trace.scale)
+    fewer = shrink(trace.only(np.flatnonzero(weights >= RARE)))
+    worst = worst_violation(fewer.violations["train"], trace.scale)
+    return fewer if worst <= least.violation * (1 + LITTLE) else solution
 
 
 def _instead(scores: Array, _: Any) -> Array:
