@@ -339,7 +339,7 @@ def simulate(name: str, n: int, samples: int, level: float = 0.975) -> tuple[flo
         model = SimpleNamespace(
             weights=np.full(members, 1 / members), thresholds={}, member_scores=lambda X: np.asarray(X)
         )
-        promise = rb.audit(problem, model, population(**rows), level=level, **others).promises[0]
+        promise = rb.audit(problem, model, population(**rows), confidence=level, **others).promises[0]
         above += promise.verdict == "holds"
         below += promise.verdict == "broken"
     return 1 - (above + below) / samples, above / samples, below / samples

@@ -30,7 +30,7 @@ def table(rows, copies, **more):
 
 def interval(promise, people, **more):
     problem = rb.Problem("error_rate()", promise)
-    found = rb.audit(problem, mixture([1.0]), people, level=0.975, **more).promises[0]
+    found = rb.audit(problem, mixture([1.0]), people, confidence=0.975, **more).promises[0]
     return np.array([found.slack_low, found.slack_high])
 
 

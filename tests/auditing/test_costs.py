@@ -62,7 +62,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(words):
     random, held = np.random.default_rng(0), 0
     for _ in range(200):
         rows = whole.only(random.choice(len(whole), 300, replace=False))
-        found = rb.audit(rb.Problem(words), MODEL, rows, level=0.975).objective
+        found = rb.audit(rb.Problem(words), MODEL, rows, confidence=0.975).objective
         held += found.low <= truth <= found.high
     assert held >= 200 * 0.95 - 2.6 * np.sqrt(200 * 0.95 * 0.05)
 
@@ -176,7 +176,7 @@ def test_intervals_of_heavy_tails_are_rarely_wrong(sigma, rows):
     problem = rb.Problem("positive_rate()", [rb.cost(column="amount") <= np.exp(sigma**2 / 2)])
     yes = SimpleNamespace(predict=lambda X: np.ones(len(X), int))
     samples = (costly(random, rows, sigma) for _ in range(150))
-    found = [rb.audit(problem, yes, people, level=0.975).promises[0] for people in samples]
+    found = [rb.audit(problem, yes, people, confidence=0.975).promises[0] for people in samples]
     wrong = np.mean([promise.verdict in ("holds", "broken") for promise in found])
     assert wrong <= 0.05 + 3 * (0.05 * 0.95 / len(found)) ** 0.5
 

@@ -12,7 +12,7 @@ from ratebound.auditing._intervals import clopper_pearson
 
 from .conftest import draw, mixture
 
-audit = partial(rb.audit, level=0.975)  # whose bounds are the ends of intervals of 95%
+audit = partial(rb.audit, confidence=0.975)  # whose bounds are the ends of intervals of 95%
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (250, 1000)])

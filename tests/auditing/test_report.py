@@ -246,8 +246,8 @@ MISTAKES = {
         ValueError,
         r"shape \(400, 3\)",
     ),
-    "level": (
-        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), p, level=95),
+    "confidence": (
+        lambda p: audit(rb.Problem(rb.error_rate()), mixture([1]), p, confidence=95),
         ValueError,
         "such as 0.95",
     ),

@@ -160,7 +160,7 @@ def test_intervals_hold_the_truth(name):
         decided = (rng.random(80)[:, None] > np.cumsum(TRUE[y], axis=1)).sum(axis=1)
         rows = rb.Population(np.eye(3)[decided], np.array(CLASSES)[y])
         problem = rb.Problem(rb.error_rate(), [promise])
-        found = audit(problem, mixture([1.0]), rows, level=0.975).promises[0]
+        found = audit(problem, mixture([1.0]), rows, confidence=0.975).promises[0]
         covered += found.slack_low <= truth <= found.slack_high
     assert covered / samples >= 0.95 - 3 * (0.95 * 0.05 / samples) ** 0.5
 

@@ -19,7 +19,7 @@ WEIGHTS = np.array([0.5, 0.2, 0.3])
 
 def audited(constraint, model, people, **others):
     problem = rb.Problem(rb.error_rate(), [constraint])
-    report = audit(problem, model, people, level=0.975, **others)
+    report = audit(problem, model, people, confidence=0.975, **others)
     return report.promises[0]
 
 

@@ -484,5 +484,5 @@ def test_one_promise_is_certified_where_the_audit_says_that_it_holds(hits, level
     says = type("Says", (), {"predict": lambda self, X: np.asarray(X)[:, 0].astype(int)})()
     people = rb.Population((np.arange(100) < hits)[:, None].astype(float), np.ones(100, int))
     problem = rb.Problem("error_rate()", "recall() >= 0.8")
-    audited = rb.audit(problem, says, people, level=level).promises[0].verdict == "holds"
+    audited = rb.audit(problem, says, people, confidence=level).promises[0].verdict == "holds"
     assert audited == rb.certify(problem, says, people, confidence=level).holds

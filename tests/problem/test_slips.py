@@ -218,7 +218,10 @@ def test_lists_of_promises_that_hold_themselves():
         (lambda: rb.thresholds(rb.Problem("error_rate()"), X[:, 0], rb.Population(X, Y), known=[5]),
          "known: .*there is no column 5"),
         (lambda: rb.load("model", trusted="sklearn.tree.Tree"), r"trusted=\['sklearn.tree.Tree'\]"),
-        (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), level="a"), "level"),
+        (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), confidence="a"),
+         "confidence"),
+        (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), sensitive_features=X),
+         "sensitive_features= is not an argument"),
     ])  # fmt: skip
 def test_other_slips(make, words):
     with pytest.raises((ValueError, TypeError), match=words):

@@ -50,7 +50,7 @@ def promises(report: Audit) -> Section | None:
         unit: whisker_range([p for p in report.promises if p.unit == unit])
         for unit in {p.unit for p in report.promises}
     }
-    level = percent(report.level)
+    level = percent(report.confidence)
     heads = ["Promise", "Value", "Bound", "Room", f"{level} bounds", "Rows", "On these rows",
              f"On new rows ({level})"]  # fmt: skip
     rows = [_promise(p, f"promises/{i}", axes[p.unit]) for i, p in enumerate(report.promises)]

@@ -68,10 +68,10 @@ def _of_promises(report: Audit) -> list[str]:
     if missing:
         found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
     if len(report.promises) > 1:
-        level = percent(report.level)
+        level = percent(report.confidence)
         found.append(
             f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
-            f"{percent(1 - report.level)} of samples like this one say that it holds. Among "
+            f"{percent(1 - report.confidence)} of samples like this one say that it holds. Among "
             f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
             "all together."
         )

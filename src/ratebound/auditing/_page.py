@@ -88,7 +88,7 @@ def _verdict(report: Audit) -> tuple[str, str]:
         return "broken", "Not every promise is kept on these rows"
     if report.certain:
         own = "The promise holds" if len(report.promises) == 1 else "Every promise holds, each alone,"
-        return "kept", f"{own} on new rows at {percent(report.level)}"
+        return "kept", f"{own} on new rows at {percent(report.confidence)}"
     if report.provenance is not None and report.provenance.unseen is False:
         return "uncertain", "Kept on the rows it was trained on, which shows nothing about new ones"
     return "uncertain", "Kept on these rows, but not shown for new ones"
@@ -104,7 +104,7 @@ def _figures(report: Audit) -> list[Markup]:
         _figure(
             f"{done}: {one.words}",
             value(one.value, "objective/value"),
-            f"{percent(report.level)} bounds {ends}",
+            f"{percent(report.confidence)} bounds {ends}",
         ),
         _figure("Rows audited", count(rows, f"populations/{name}"), ""),
     ]

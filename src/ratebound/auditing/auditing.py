@@ -49,7 +49,7 @@ def audit(
     model: Any,
     population: Population,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     clusters: Name | None = None,
     **others: Population,
 ) -> Audit:
@@ -76,11 +76,11 @@ def audit(
         whoever made it.
     population : Population
         The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
-    level : float, default=0.95
+    confidence : float, default=0.95
         How sure each verdict is: of a promise that does not hold, "holds" is said in at most about
-        1 - level of samples, as a certificate at this confidence would be. Each end of an interval is a
-        bound at this level, so that at 0.95 the two of them are a 90% interval. The default is what is
-        customary, no more.
+        1 - confidence of samples, as a certificate at this confidence would be. Each end of an interval
+        is a bound at this confidence, so that at 0.95 the two of them are a 90% interval. The default is
+        what is customary, no more.
     clusters : str or int, default=None
         The column whose values tell which rows were drawn together, such as the customer where one has
         several rows. Intervals then take its values to be drawn independently, and not the rows. By
@@ -109,8 +109,8 @@ def audit(
     (True, 1.0, 'may not hold')
     """
     check_given("audit", problem, model, population, others)
-    check_number("level, a probability such as 0.95,", level, above=0.5, below=1)
-    both = 2 * level - 1  # that neither end of an interval is wrong
+    check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
+    both = 2 * confidence - 1  # that neither end of an interval is wrong
     people = among_trained(model, {FIRST: population, **others})
     asked = spelled_out(problem, people, called(FIRST))
     problem = asked.at_levels(dict.fromkeys(asked.leveled))  # without comparisons of two ratios
@@ -140,7 +140,7 @@ def audit(
         groups=groups(decided, places),
         confusions=confusions(decided, places),
         populations={called(name): decided.size(name) for name in people},
-        level=level,
+        confidence=confidence,
         clusters=_clusters(decided),
         left_out=asked.left_out,
         model=decided.words,
@@ -384,9 +384,15 @@ def check_given(asker: str, problem: Any, model: Any, population: Any, others: d
     """Raise unless `asker` got a problem, populations, and a model that shows what its rates need."""
     if not isinstance(problem, Problem):
         raise TypeError(f"{asker} takes a rb.Problem first, got {type(problem).__name__}")
-    for name, given in {"the third argument": population, **others}.items():
+    if not isinstance(population, Population):
+        kind = type(population).__name__
+        raise TypeError(f"{asker}: the third argument must be a rb.Population, got {kind}")
+    for name, given in others.items():
         if not isinstance(given, Population):
-            raise TypeError(f"{asker}: {name} must be a rb.Population, got {type(given).__name__}")
+            raise TypeError(
+                f"{asker}: {name}= is not an argument, and as the population that rates name with "
+                f"on={name!r} it must be a rb.Population, got {type(given).__name__}"
+            )
     for rate in problem.rates:
         if not is_mixture(model) and (rate.bins is not None or rate.at not in (None, 0)):
             raise ValueError(

@@ -80,7 +80,7 @@ class Audit:
 
     Parameters
     ----------
-    level : float
+    confidence : float
         How sure each verdict is, and each end of an interval.
     model : str
         What was audited: one model, or a mixture of several.
@@ -129,7 +129,7 @@ class Audit:
     [['recall() >= 0.9', True, 'may not hold']]
     """
 
-    level: float
+    confidence: float
     model: str
     populations: dict[str, int]
     objective: Objective

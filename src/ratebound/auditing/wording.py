@@ -25,7 +25,7 @@ def as_text(report: Audit) -> str:
     one = report.objective
     lines = [heading(report), "", f"{one.sense} {one.words}: {objective_text(one)}"]
     if report.promises:
-        level = percent(report.level)
+        level = percent(report.confidence)
         heads = ["promise", "value", "bound", "room", f"{level} bounds", "rows"]
         rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
         lines += ["", *aligned(rows, right=range(1, 6))]
@@ -89,7 +89,7 @@ def summary(report: Audit) -> str:
     new = [f"{said[each]} {_verb(each, said[each])}" for each in MANY if said[each]]
     if new:
         alone = "each alone, " if total > 1 else ""
-        found += f"; on new rows {', '.join(new)} ({alone}at {percent(report.level)})"
+        found += f"; on new rows {', '.join(new)} ({alone}at {percent(report.confidence)})"
     if missing := said["not measured"]:
         found += f"; {missing} could not be measured on these rows"
     return found
