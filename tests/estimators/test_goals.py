@@ -169,3 +169,23 @@ def test_promises_of_an_objective_that_is_a_problem_count():
     for constraints in ((), problem.subject_to):
         model = rb.RateConstrainedClassifier(constraints, objective=problem, **quick).fit(X, Y)
         assert list(model.constraints_) == ["recall() >= 0.9"]
+
+
+def test_the_worst_group_gains_where_errors_may_be_no_more_than_the_plain_models():
+    """Only models that were trained for few errors with equal recalls have so few errors."""
+    rng, rows = np.random.default_rng(1), 3000
+    group = rng.choice(list("abcd"), rows, p=[0.07, 0.13, 0.2, 0.6])
+    features = rng.normal(size=(rows, 4))
+    features[:, 3] = (group == "a") + 0.3 * rng.normal(size=rows)
+    lower = np.select([group == each for each in "abc"], [1.2, 0.8, 0.4], 0.0)
+    sign = np.where(np.isin(group, ["a", "b"]), -0.7, 0.7)
+    labels = features[:, 0] + sign * features[:, 1] + 0.8 * rng.normal(size=rows) > 0.8 + lower
+    options = {"training": rb.Training(epochs=5), "random_state": 0}
+    plain = rb.RateConstrainedClassifier(**options).fit(features, labels)
+    most = float(np.mean(plain.predict(features) != labels))
+    goal = rb.Problem(maximize=rb.smallest(rb.recall(group=each) for each in "abcd"))
+    model = rb.RateConstrainedClassifier([rb.error_rate() <= most], objective=goal, **options)
+    model.fit(features, labels, columns={"group": group})
+    yes = model.decision_proba(features)[:, 1]
+    assert np.abs(yes - labels).mean() <= most + 1e-9
+    assert min(yes[labels & (group == each)].mean() for each in "abcd") > 0.35  # 0.22 without turning

@@ -155,14 +155,25 @@ def trained(
     # on the rows trained on breaks a promise there by chance, every other time; one that says no to
     # everyone never does.
     rows, seen = (tight, trace) if validation is None else (watch[on], _as_watched(trace, on))
-    moved = with_moved_thresholds(seen, rows, at_most=FEW) if search.moves else seen
-    setting = select(moved, search.solve, on="train").setting
+    chosen = _best_setting(search, seen, rows)
+    if validation is not None and not chosen.status.feasible and not search.everyone.elsewhere:
+        # Which of the settings breaks them least on these few rows is mostly chance. Where they must
+        # hold, on all rows, another may keep them.
+        everyone = search.everyone.tightened(margins)
+        chosen = _best_setting(search, judged_on(trace, everyone), everyone)
+    setting = chosen.setting
     trace = _relaxed(trace, margins)
     if search.everyone.elsewhere:  # where thresholds move on the sample alone
         return trace, _relaxed(seen.of_setting(setting), margins)
     own = trace.of_setting(setting)
     # The promises must hold on all rows given to `fit`.
     return trace, own if validation is None else judged_on(own, search.everyone)
+
+
+def _best_setting(search: Search, trace: Trace, rows: Compiled) -> Mixture:
+    """The solution of the setting that does best on these rows, at thresholds of a few iterates."""
+    moved = with_moved_thresholds(trace, rows, at_most=FEW) if search.moves else trace
+    return select(moved, search.solve, on="train")
 
 
 def _as_watched(trace: Trace, on: str) -> Trace:

@@ -3,8 +3,10 @@
 The first point is that of decisions by chance. After each game the best mixture of all candidates so far
 is found exactly, and the goal's tangent there is the next game's objective: for a ratio that is one step
 of Dinkelbach's method, for the worst of several groups the prices of the groups; these are then asked
-to reach a level as well, so that multipliers balance them within the game. Candidates of all games are
-pooled, so that no game is lost.
+to reach a level as well, so that multipliers balance them within the game. Where such a game gains
+nothing, the problem is turned around: the groups are to reach the level, and what is promised is
+minimised. Where a promise is hard to keep, as errors no more frequent than the plain model's, only such
+games have candidates near it. Candidates of all games are pooled, so that no game is lost.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def in_stages(
     goal, started = compiled.goal, time.monotonic()
     assert goal is not None
     stages: list[Trace] = []
+    turned = False
     assert compiled.whole is not None
     point, reached = start_of(goal, compiled.whole), (np.inf, np.inf)
     for stage in range(STAGES):
@@ -55,11 +58,15 @@ def in_stages(
         assert pool.pieces is not None
         _, least, solved = best_goal_mixture(goal, pool.pieces, pool.violations, pool.scale)
         gained = max(reached[0] - least.violation, reached[1] - solved.value)
-        if gained < WORTH:
+        levels = goal.levels(solved.pieces)
+        stuck = gained < WORTH
+        if stuck and (turned or not len(levels[1]) or not compiled.constraints):
             break
-        reached = least.violation, solved.value
-        prices = np.nan_to_num(solved.prices)
-        point = Point(solved.weights, prices, goal.levels(solved.pieces))
+        reached, turned = (least.violation, solved.value), stuck
+        if turned:
+            point = Point(np.zeros_like(solved.weights), 1 / compiled.scale[1:], levels)
+        else:
+            point = Point(solved.weights, np.nan_to_num(solved.prices), levels)
     return replace(pool, ended=stages[-1].ended)
 
 
