@@ -22,6 +22,7 @@ from ratebound.game.scorer import Scorer
 from ratebound.game.trace import FoldModels, Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
+from ratebound.problem.deciding import score_shape
 from ratebound.problem.frames import rows_of
 from ratebound.rates.kinds import TWO
 
@@ -265,8 +266,7 @@ class Keeper:
             raise ValueError(
                 f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"
             )
-        decisions = self.compiled.decisions
-        expected = (settings, rows) if decisions == 2 else (settings, decisions, rows)
+        expected = (settings, *score_shape(self.compiled.decisions), rows)
         if np.shape(scores) != expected:
             raise ValueError(f"{name}.all_scores() has shape {np.shape(scores)}, expected {expected}")
         self._check_scores(parameters, scores)

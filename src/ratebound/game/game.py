@@ -27,9 +27,9 @@ from ratebound.base.processes import total, totals
 from ratebound.game._costs import Costs, largest_violations
 from ratebound.game._places import CellPlaces, Exactly, Places
 from ratebound.game._recording import Rounds
-from ratebound.game._scores import scores_of, weighed
 from ratebound.game._state import Batch, GameState, Look, RunningMeans, View, drawn_share, running_means
 from ratebound.game.players import Multipliers, Player, SwapRegret
+from ratebound.game.proxies import scores_of, weighed
 from ratebound.game.rules import Rules
 from ratebound.kernels.swap import adam_direction
 from ratebound.problem.compiled import Compiled

@@ -25,7 +25,7 @@ from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.threshold_program import Policy, thresholds_of
 from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import decided
+from ratebound.problem.deciding import decided, score_shape
 
 LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
 SEARCHED = 2**17  # the same of scores of several classes, whose offsets are searched for
@@ -185,7 +185,7 @@ def _spaced(whole: Trace, count: int) -> Array:
 
 def _unmoved(trace: Trace, compiled: Compiled) -> Array:
     """Thresholds (N,) of iterates as they are, or offsets (N, D)."""
-    return np.zeros((len(trace), compiled.decisions) if compiled.decisions > 2 else len(trace))
+    return np.zeros((len(trace), *score_shape(compiled.decisions)))
 
 
 def _at(trace: Trace, at: Array) -> Trace:

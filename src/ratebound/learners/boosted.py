@@ -23,6 +23,7 @@ from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_
 from ratebound.learners._tree_graph import columns_of, running_scores
 from ratebound.learners._trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_shape
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
 
@@ -281,7 +282,7 @@ def own_margins(fitted: Any, X: Any, decisions: int) -> Array | None:
     if (library := library_of(fitted)) is None:
         return None
     trees, margins = LIBRARIES[library].within(fitted, _readable(X, LIBRARIES[library]))
-    return margins.astype(np.float64) if trees.outputs == _outputs(decisions) else None
+    return margins.astype(np.float64) if trees.outputs == score_shape(decisions) else None
 
 
 def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, Array] | None:
@@ -297,7 +298,7 @@ def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, 
         trees, own = kind.constant(member == 1, rows), np.full(rows.shape[0], 2.0 * member - 1)
     else:
         trees, own = kind.within(member, rows)
-        if trees.outputs != _outputs(decisions) or not _is_storable(trees):
+        if trees.outputs != score_shape(decisions) or not _is_storable(trees):
             return None
     scores = BoostedScorer([trees]).scores(np.array([[0, trees.count]]), X)[0]
     return (trees, scores) if np.allclose(scores, own, rtol=1e-5, atol=1e-6) else None
@@ -310,10 +311,6 @@ def _is_storable(trees: Trees) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _outputs(decisions: int) -> tuple[int, ...]:
-    return () if decisions == 2 else (decisions,)
 
 
 def _readable(X: Any, kind: type[Trees]) -> Any:

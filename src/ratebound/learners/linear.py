@@ -16,7 +16,7 @@ from ratebound.base.types import Array
 from ratebound.game.learner import SMALL, Descending, Rows, Stepping
 from ratebound.game.players import Optimizer, checked_rates
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.problem.deciding import score_count
+from ratebound.problem.deciding import score_count, score_shape
 from ratebound.problem.matrices import is_sparse, rows_between
 from ratebound.problem.stored import StoredRows
 
@@ -116,7 +116,7 @@ class LinearScorer(Scorer):
         for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
             products = self._products(rows_between(X, start, start + many), wide[:, :-1])
             np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
-        return found if self.decisions == 2 else found.reshape(len(parameters), self.decisions, -1)
+        return found.reshape(len(parameters), *score_shape(self.decisions), X.shape[0])
 
     def _each(self, parameters: Array) -> Array:
         """The weights and the intercept of each score of each model, (M or M · D, d + 1)."""
@@ -175,7 +175,7 @@ class LinearFit(Descending):
         each, width = score_count(decisions), features.shape[1] + 1
         self.weights = np.zeros((settings, each * width), dtype=spec.dtype)
         self._each = self.weights.reshape(settings * each, width)  # the same numbers, a line a score
-        self._shape = (settings, -1) if decisions == 2 else (settings, decisions, -1)
+        self._shape = (settings, *score_shape(decisions), -1)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._judged: tuple[Compiled, _Rows] | None = None  # a judge and its rows
 

@@ -45,6 +45,15 @@ def score_count(decisions: int) -> int:
     return 1 if decisions <= 2 else decisions
 
 
+def score_shape(decisions: int) -> tuple[int, ...]:
+    """The axes that the scores of one model have before that of the rows: none, or one for decisions.
+
+    >>> [score_shape(decisions) for decisions in (2, 3)]
+    [(), (3,)]
+    """
+    return () if decisions <= 2 else (decisions,)
+
+
 def decided_at(scores: Array, at: Array | float) -> Array:
     """The decisions (M, n) at thresholds `at`: (M, 1), or (M, D - 1) for all classes but the first.
 
