@@ -144,6 +144,25 @@ def test_crafted_lightgbm_is_refused(change):
         checked_lightgbm(change(text).encode())
 
 
+ENDS = ["\r", "\x0b", "\x0c", "\x00", "\x1c", "\x85", "\u2028"]  # of lines or texts, for someone
+
+
+@pytest.mark.parametrize("end", ENDS, ids=ascii)
+def test_lightgbm_sees_no_text_of_the_file(end):
+    """LightGBM ends lines at carriage returns too: a tree in a feature's name was read as one."""
+    trees = grown("lightgbm", CODES)
+    text = trees.to_bytes().decode()
+    tree = "Tree=0 num_leaves=2 num_cat=0 split_feature=0 threshold=0 decision_type=2 left_child=0"
+    tree = tree.replace(" ", end) + f"{end}right_child=0{end}leaf_value=0{end}{end}end_of_trees"
+    wild = in_line("feature_names", lambda names: " ".join([f"a{end}{end}{tree}", *names[1:]]))(text)
+    wild = in_line("feature_infos", first(f"[0:{end}1]"))(wild)
+    assert end in wild
+    found = checked_lightgbm(wild.encode())
+    assert found == checked_lightgbm(text.encode())
+    assert not re.search(rb"[^\n\x20-\x7e]", found)
+    np.testing.assert_array_equal(scores(type(trees).from_bytes(found), CODES), scores(trees, CODES))
+
+
 def test_lightgbm_sees_sizes_of_ours():
     """Those of the file are offsets into memory, and are not handed on."""
     text = grown("lightgbm").to_bytes()
@@ -215,6 +234,12 @@ def shaken_text(raw, chance, _):
     place = chance.randrange(len(tokens))
     if chance.random() < 0.2:
         del lines[index]
+    elif chance.random() < 0.2:  # an end of a line that only LightGBM may see
+        cut = chance.randrange(len(lines[index]) + 1)
+        added = chance.choice(
+            ["", "left_child=0", "Tree=0", "num_leaves=99", "leaf_value=1e308", "end of trees"]
+        )
+        lines[index] = lines[index][:cut] + chance.choice(ENDS) + added + lines[index][cut:]
     elif re.fullmatch(r"-?\d+", tokens[place]) and chance.random() < 0.5:
         tokens[place] = str(int(tokens[place]) + chance.choice((-2, -1, 1, 2)))
         lines[index] = f"{name}={' '.join(tokens)}"

@@ -5,6 +5,8 @@ import io
 import json
 import os
 import random
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -273,3 +275,136 @@ def test_sparse_matrices_are_packed_and_load(tmp_path):
     rows = TABLE["x"][:, None]
     again = rb.load(mixture.save(tmp_path), trusted=["scipy.sparse._csr.csr_matrix"])
     np.testing.assert_array_equal(again.predict(rows), mixture.predict(rows))
+
+
+def ask_for_trust():
+    """Fitted estimators that compiled code decides for, and what they have to be trusted by."""
+    from scipy.sparse import csr_matrix
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.svm import SVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows = np.round(TABLE["x"][:, None])
+    return {
+        "sklearn.svm._classes.SVC": SVC().fit(rows, Y),
+        "sklearn.tree._tree.Tree": DecisionTreeClassifier(max_depth=2).fit(rows, Y),
+        "sklearn.neighbors._kd_tree.KDTree": KNeighborsClassifier(algorithm="kd_tree").fit(rows, Y),
+        "sklearn.ensemble._gb.GradientBoostingClassifier": GradientBoostingClassifier(
+            n_estimators=2
+        ).fit(rows, Y),
+        "sklearn.preprocessing._encoders.OneHotEncoder": make_pipeline(
+            OneHotEncoder(handle_unknown="ignore"), LogisticRegression()
+        ).fit(rows, Y),
+        f"{csr_matrix.__module__}.csr_matrix": LogisticRegression().fit(rows, Y).sparsify(),
+    }
+
+
+def holding(fitted, tmp_path):
+    """A file with this estimator as its only kind of member."""
+    model = nearest()
+    scorer = replace(model.scorer, members=tuple(fitted for _ in model.scorer.members))
+    return replace(model, members=replace(model.members, scorer=scorer)).save(tmp_path)
+
+
+def test_what_compiled_code_follows_is_trusted_by_name_alone(tmp_path):
+    pytest.importorskip("skops", reason="skops is not installed")
+    rows = np.round(TABLE["x"][:, None])
+    for name, fitted in ask_for_trust().items():
+        path = holding(fitted, tmp_path)
+        with pytest.raises(ValueError, match=f"not trusted, .*{name}.*rb.load") as asked:
+            rb.load(path)
+        trusted = str(asked.value).split("--trusted ")[1].split()
+        assert len(rb.load(path, trusted=trusted).predict(rows)) == len(rows)
+        if len(trusted) > 1:  # each of them has to be named
+            with pytest.raises(ValueError, match="not trusted"):
+                rb.load(path, trusted=trusted[1:])
+
+
+SHAKEN = """
+import io, json, random, sys, warnings, zipfile
+import numpy as np
+from sklearn import naive_bayes as bayes
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import LinearSVC
+from ratebound.learners._members import member_scores
+from ratebound.learners._archives import archived, restored
+
+warnings.simplefilter("ignore")
+np.seterr(all="ignore")
+rows = np.abs(np.random.default_rng(0).normal(size=(60, 3))).round(0)
+labels = rows[:, 0] > 0
+kinds = [
+    bayes.GaussianNB(), bayes.BernoulliNB(), bayes.MultinomialNB(), bayes.ComplementNB(),
+    bayes.CategoricalNB(), LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis(reg_param=0.5),
+    DummyClassifier(), MLPClassifier((3,), max_iter=3), LinearSVC(),
+    make_pipeline(SimpleImputer(), StandardScaler(), RobustScaler(), LogisticRegression()),
+    make_pipeline(MinMaxScaler(), RidgeClassifier()),
+]
+ODD = [0, -1, 2**31, 2**62, -(2**63), float("nan"), float("inf"), 1e308]
+
+
+def shaken(array, chance):
+    way = chance.randrange(4)
+    if way == 0:
+        return array.reshape(-1)[: chance.randrange(array.size + 1)]
+    if way == 1:
+        return np.broadcast_to(array, (2, *array.shape)).copy()
+    if way == 2:
+        return array.astype(chance.choice(["i1", "i8", "u1", "f2", "f8", "?", "U3"]))
+    array = array.copy()
+    if array.size and array.dtype.kind in "iuf":
+        odd = np.array(chance.choice(ODD)).astype(array.dtype)
+        array.reshape(-1)[chance.randrange(array.size)] = odd
+    return array
+
+
+tried = decided = 0
+for kind in kinds:
+    data = archived(kind.fit(rows, labels))
+    for seed in range(12):
+        chance, archive, changed = random.Random(seed), zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        which = chance.choice([*names, "schema.json"])
+        with zipfile.ZipFile(changed, "w") as target:
+            for name in archive.namelist():
+                content = archive.read(name)
+                if name == which and name != "schema.json":
+                    kept = io.BytesIO()
+                    np.save(kept, shaken(np.load(io.BytesIO(content)), chance))
+                    content = kept.getvalue()
+                elif name == which:
+                    text = content.decode()
+                    wholes = [i for i, part in enumerate(text.split('"')) if part.isdigit()]
+                    parts = text.split('"')
+                    if wholes:
+                        parts[chance.choice(wholes)] = str(chance.choice([0, -1, 2**31, 10**12]))
+                    content = '"'.join(parts).encode()
+                target.writestr(name, content)
+        tried += 1
+        try:
+            member_scores(restored(changed.getvalue(), ()), rows, 2)
+            decided += 1
+        except Exception:
+            pass
+print(tried, decided)
+"""
+
+
+def test_shaken_estimators_that_need_no_trust_never_crash():
+    """In a process of its own, which a read out of bounds would end."""
+    pytest.importorskip("skops", reason="skops is not installed")
+    ran = subprocess.run([sys.executable, "-c", SHAKEN], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    tried, decided = map(int, ran.stdout.split())
+    assert tried == 144
+    assert 10 < decided < 140

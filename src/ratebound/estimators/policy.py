@@ -216,8 +216,9 @@ def load(
         For models of a PyTorch module of your own: the module, or a function making it, since a file
         holds its parameters but never its code. Other models need none.
     trusted : list of str, default=()
-        Types that a scikit-learn estimator in the file may hold, beyond those skops trusts; the error
-        for one that is not trusted says what to write. By default none: a file may come from anyone.
+        Types that a scikit-learn estimator in the file may hold, beyond those that decide with NumPy
+        alone: compiled code, as of trees and support vectors, does not check what a file says. The error
+        for a type that is not trusted says what to write. By default none: a file may come from anyone.
 
     Returns
     -------

@@ -69,9 +69,6 @@ def within(values: Array, low: int, high: int) -> bool:
 # --- LightGBM's text ----------------------------------------------------------------------------
 
 
-RANGE = re.compile(r"none|\[[^\s:]+:[^\s:]+\]|-?[0-9]+(:-?[0-9]+)*")  # what is said of a feature
-
-
 def checked_lightgbm(raw: bytes) -> bytes:
     """A LightGBM model's text with nothing in it that prediction does not need.
 
@@ -86,11 +83,9 @@ def read_lightgbm(raw: bytes) -> tuple[dict[str, str], list[Tree], Any]:
     head, *blocks = text.partition("\nend of trees\n")[0].split("\nTree=")
     demand(head.startswith("tree\n"), "it does not begin with a line 'tree'")
     lines = _lines(head.removeprefix("tree\n"), "its head")
-    names = lines.get("feature_names", "").split(" ")
-    infos = lines.get("feature_infos", "").split(" ")
     width = whole(lines.get("max_feature_idx"), 0, 2**31 - 2, "max_feature_idx") + 1
-    demand(len(names) == len(infos) == width, f"{width} features have {len(names)} names")
-    demand(all(map(RANGE.fullmatch, infos)), "feature_infos are not as LightGBM writes them")
+    names = lines.get("feature_names", "").split(" ")
+    demand(len(names) == width, f"{width} features have {len(names)} names")
     each = whole(lines.get("num_class"), 1, max(1, len(blocks)), "num_class")
     per_round = lines.get("num_tree_per_iteration")
     fits = per_round == lines["num_class"] and each != 2 and len(blocks) % each == 0
@@ -105,7 +100,11 @@ def read_lightgbm(raw: bytes) -> tuple[dict[str, str], list[Tree], Any]:
         trees.append(_lightgbm_tree(_lines(rest, f"tree {index}"), width, f"tree {index}"))
     _, _, end = text.rpartition("\npandas_categorical:")
     known = {name: lines[name] for name in ("version", "num_class", "num_tree_per_iteration",
-             "label_index", "max_feature_idx", "feature_names", "feature_infos")}  # fmt: skip
+             "label_index", "max_feature_idx")}  # fmt: skip
+    # Any text in these would be read again, and LightGBM ends a line at characters that we do not. What
+    # features are called and what range they had decides nothing.
+    known["feature_names"] = " ".join(f"Column_{index}" for index in range(width))
+    known["feature_infos"] = " ".join(["none"] * width)
     return known, trees, _categories(json.loads(end))
 
 

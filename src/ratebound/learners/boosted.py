@@ -173,9 +173,10 @@ class BoostedScorer(Scorer):
         return BoostedScorer(self.ensembles + other.ensembles), parameters + numbered_on
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Trees as they are read: without what only training needs, so that equal ones are equal."""
         names = {kind: name for name, kind in LIBRARIES.items()}
         arrays = {
-            f"ensemble {i}": np.frombuffer(trees.to_bytes(), dtype=np.uint8)
+            f"ensemble {i}": np.frombuffer(trees.checked(trees.to_bytes()), dtype=np.uint8)
             for i, trees in enumerate(self.ensembles)
         }
         library = names[type(self.ensembles[0])]

@@ -1,33 +1,24 @@
 """Any scikit-learn classifier that takes sample weights, as an oracle: each round is a whole fit.
 
 In a file, models whose score is w · x + b are written as numbers, and LightGBM's and XGBoost's as their
-trees (see `OracleFit.settled`). All others are written with skops: a zip of JSON, which names the types
-of the objects, and of plain arrays. On loading, the names are first compared, without importing
-anything, with skops' list of trusted types, most of scikit-learn's, and with those the caller trusts;
-one unknown name, and nothing is built. Then the types are imported, and their own code restores the
-objects from what the file says. So no code comes from the file, but the types named are trusted with its
-content. Trees (``sklearn.tree._tree.Tree``) are not on the list: scikit-learn follows their nodes
-unchecked. Trust them in files you know the origin of.
+trees (see `OracleFit.settled`). All others are written with skops (see `_archives`).
 """
 
 from __future__ import annotations
 
 import inspect
-import io
-import math
-import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ratebound.base.checks import check_made, check_number
-from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
+from ratebound.learners._archives import archived, restored
 from ratebound.learners._members import (
     WeightedRows,
     as_linear,
@@ -141,7 +132,7 @@ class OracleScorer(Scorer):
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         fitted = {i: each for i, each in enumerate(self.members) if not isinstance(each, int)}
         constants = [int(each) if isinstance(each, int) else None for each in self.members]
-        arrays = {f"member {i}": np.frombuffer(_written(each), np.uint8) for i, each in fitted.items()}
+        arrays = {f"member {i}": np.frombuffer(archived(each), np.uint8) for i, each in fitted.items()}
         return {"constants": constants, "decisions": self.decisions}, arrays
 
     @classmethod
@@ -153,7 +144,7 @@ class OracleScorer(Scorer):
             raise ValueError("its constant members decide for classes there are not")
         check_indices(saved.parameters, [len(constants)])
         members = [
-            _read(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else each
+            restored(saved.arrays[f"member {i}"].tobytes(), saved.trusted) if each is None else each
             for i, each in enumerate(constants)
         ]
         return cls(tuple(members), decisions)
@@ -308,90 +299,3 @@ def _weight_argument(estimator: Any) -> str:
 
 def _name(estimator: Any) -> str:
     return type(estimator).__name__
-
-
-def _written(estimator: Any) -> bytes:
-    """An estimator as bytes that are known to be readable."""
-    skops = import_extra("skops.io", "skops", "skops")
-    try:
-        data: bytes = skops.dumps(estimator)
-        skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-    except Exception as error:  # skops has no error of its own for what it cannot store
-        raise ValueError(
-            f"skops cannot store this {_name(estimator)}, so nothing was written; the mixture itself is "
-            f"as it was. skops says: {error}"
-        ) from error
-    return data
-
-
-def _read(data: bytes, trusted: Sequence[str]) -> Any:
-    skops = import_extra("skops.io", "skops", "skops")
-    check_archive(data)
-    unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
-    if unknown:
-        raise ValueError(
-            f"the file holds objects of types that are not trusted, {', '.join(unknown)}: if you know "
-            f"where it comes from, allow them with rb.load(path, trusted={[*trusted, *unknown]}), or "
-            f"on the command line with --trusted {' '.join([*trusted, *unknown])}"
-        )
-    return skops.loads(data, trusted=list(trusted))
-
-
-# --- zip archives from a file -------------------------------------------------------------------
-# They are checked before they are read: a small one can declare any size.
-
-
-ROOM = 2**24  # bytes that compressed arrays may take in any case
-RATIO = 100  # times their compressed size that they may take beyond it
-
-
-def check_archive(data: bytes) -> None:
-    """Raise ValueError unless a skops archive holds what it declares, and unpacks to a moderate size.
-
-    skops compresses only sparse matrices, which SciPy puts into archives of their own.
-    """
-    with _opened(data) as archive:
-        entries = archive.infolist()
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("its estimator is a compressed archive, which skops never writes")
-        if sum(entry.file_size for entry in entries) > len(data):
-            raise ValueError("its estimator is an archive that declares more than it holds")
-        for entry in entries:
-            if entry.filename.endswith(".npz"):
-                _check_packed(archive.read(entry))
-            elif entry.filename.endswith(".npy"):
-                with archive.open(entry) as file:
-                    _check_array(file, entry.file_size)
-
-
-def _check_packed(data: bytes) -> None:
-    with _opened(data) as archive:
-        entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > ROOM + RATIO * len(data):
-            raise ValueError(
-                f"its estimator holds arrays compressed to less than 1/{RATIO} of their size"
-            )
-        for entry in entries:
-            with archive.open(entry) as file:
-                _check_array(file, entry.file_size)
-
-
-def _check_array(file: IO[bytes], size: int) -> None:
-    """Raise unless an array is as large as its header declares."""
-    version = np.lib.format.read_magic(file)
-    reads: dict[tuple[int, int], Any] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in reads:
-        raise ValueError(f"its estimator holds an array of an unknown format, {version}")
-    shape, _, dtype = reads[version](file)
-    if math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"its estimator declares an array of shape {shape} that it does not hold")
-
-
-def _opened(data: bytes) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"its estimator is not an archive: {error}") from None
