@@ -63,6 +63,7 @@ def asked(flags, model, people, new_people, tmp_path):
             ">50K",
             "--exclude",
             "id",
+            "weight",
             "--require",
             PROMISE,
         ],

@@ -215,7 +215,7 @@ def test_a_model_is_never_overwritten_by_what_it_says(refused, run, model, new_p
 
 def explain(run, people, *promises):
     asked = [part for promise in promises for part in ("--require", promise)]
-    flags = ["--label", "income", "--positive", ">50K", "--exclude", "id", "live"]
+    flags = ["--label", "income", "--positive", ">50K", "--exclude", "id", "live", "weight"]
     return run("explain", people, *flags, *asked)
 
 
@@ -283,7 +283,7 @@ def test_explaining_a_run_file(unplanned, run, people, tmp_path):
     source = tmp_path / "run.toml"
     source.write_text(
         f"data = {str(people)!r}\nlabel = 'income'\npositive = '>50K'\nout = 'model'\n"
-        f"exclude = ['id', 'live']\nrequire = '{PROMISE}'\n"
+        f"exclude = ['id', 'live', 'weight']\nrequire = '{PROMISE}'\n"
     )
     assert run("explain", source) == explain(run, people, PROMISE)
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]

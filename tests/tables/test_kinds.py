@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -327,6 +328,29 @@ def test_ids_are_ids_in_a_part_of_the_rows():
     numbers = np.random.default_rng(0).permutation(2000)[:700]
     with pytest.warns(UserWarning, match="counts the rows"):
         assert fit_encoding(pd.DataFrame({"n": numbers, "x": numbers % 2})).names == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("weight", "give it as the weights"), ("fnlwgt", "give it as the weights"),
+        ("sample_weight", "give it as the weights"), ("PERWT", "give it as the weights"),
+        ("zip", "among the categorical columns"), ("zip_code", "among the categorical columns"),
+        ("postcode", "among the categorical columns"), ("occupation", "among the categorical columns"),
+        ("age", None), ("overweight", None), ("codeine", None), ("growth", None), ("basic", None),
+    ],
+)  # fmt: skip
+def test_names_of_codes_and_weights_are_pointed_out(name, said):
+    table = pd.DataFrame({name: np.arange(60) % 7 * 11, "x": np.arange(60) / 7})
+    words = rb.inspect(table).treatments[0].words
+    assert words.startswith("a number")
+    assert (said is None and words == "a number") or said in words
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_encoding(table)
+        fit_encoding(table, features=[name, "x"])  # who names it means it
+        fit_encoding(table, features=rb.Features(categorical=[name]))
+    assert len(caught) == (said is not None)
 
 
 def test_numbers_in_texts_are_numbers_where_they_are_many():

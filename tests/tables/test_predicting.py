@@ -55,6 +55,20 @@ def test_amounts_are_numbers(frame):
 
 
 @frames
+def test_european_amounts_are_numbers_alone_and_beside_others(frame):
+    table = {"price": ["7.844,59", "500,00", "1.234.567,80", "12,50"], "x": [1.0, 2.0, 4.0, 3.0]}
+    with pytest.warns(UserWarning, match="'price': read from texts: a number"):
+        encoding = fit_encoding(frame(table), style="codes")
+    expected = [7844.59, 500, 1234567.8, 12.5]
+    assert encoding.transform(frame(table))[:, 0].tolist() == expected
+    for row, value in enumerate(expected):
+        own = {name: cells[row : row + 1] for name, cells in table.items()}
+        assert encoding.transform(frame(own))[0, 0] == value
+    mixed = {"price": ["7.844,59", "1.234", "500,00", "12,50"], "x": table["x"]}
+    assert rb.inspect(frame(mixed)).treatments[0].action == "category"
+
+
+@frames
 def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
     encoding = fitted(frame)
     odd = {

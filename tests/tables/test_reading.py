@@ -160,6 +160,21 @@ def test_decimal_commas(tmp_path):
     assert cells(quoted)["a"] == ["1,5", "1,6"]
 
 
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_european_amounts(tmp_path, sep):
+    given = {"a": ["7.844,59", "500,00", "1.234.567,8"], "b": ["12,50 €", "1.200,00 €", "3 €"],
+             "c": ["7.844,59", "1.234", "2,5"], "d": ["1.000.000", "2.500.000", "12"]}  # fmt: skip
+    rows = [sep.join(f'"{cell}"' for cell in row) for row in zip(*given.values(), strict=True)]
+    table = read_table(write(tmp_path, "t.csv", "\n".join([sep.join(given), *rows]) + "\n"))
+    assert cells(table) == {
+        "a": [7844.59, 500, 1234567.8],
+        "b": [12.5, 1200, 3],
+        "c": given["c"],  # of which 1.234 could be either
+        "d": [1e6, 2.5e6, 12],
+    }
+    assert "amounts are read as the numbers in them in 'a' (7.844,59), 'b' (12,50 €)" in table.notices[0]
+
+
 def test_codes_with_leading_zeros_are_texts(tmp_path):
     rows = "".join(f"{i},0.{i % 9},{i:05}\n" for i in range(6_000))
     table = read_table(write(tmp_path, "t.csv", f"n,f,zip\n{rows}"))

@@ -1,26 +1,31 @@
-"""Numbers as people write amounts: with a currency, a percent sign, or commas between thousands.
+"""Numbers as people write amounts: with a currency, a percent sign, or marks between thousands.
 
-They are read as the number that is written, so 12% is 12. A comma between thousands is followed by three
-digits; where it parts decimals, as in 12,50 €, the text is no amount here.
+They are read as the number that is written, so 12% is 12. Each is read by itself: 1,200.50 and 1,200 as
+in English, and 7.844,59, 1.234.567 and 12,50, which English does not write, as in most of Europe. A column
+that has both is not read as numbers, since its 1.234 and 1,234 could be either.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ratebound.base.types import Array
 
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
+_ENGLISH = r"\d{1,3}(,\d{3})+(\.\d+)?|\d+\.\d+"
+_EUROPEAN = r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}|\d+,(\d{1,2}|\d{4,})"
 _AMOUNT = re.compile(
-    rf"\s*(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s?(?P<number>\d{{1,3}}(,\d{{3}})+(\.\d+)?|\d+(\.\d+)?)"
+    rf"\s*(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s?"
+    rf"((?P<european>{_EUROPEAN})|(?P<english>{_ENGLISH})|(?P<whole>\d+))"
     rf"\s?(?P<after>{_CURRENCY}|%)?\s*"
 )
 CODE = re.compile(r"\s*[+-]?0\d")  # 007 is rather a code than a number
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+BARE = re.compile(rf"{NUMERAL.pattern}|\s*[+-]?\d+,\d+\s*")  # what is not an amount alone
 
 
 def read_numbers(texts: Sequence[str]) -> Array:
@@ -46,17 +51,31 @@ def is_id(text: str) -> bool:
 def amount_unit(text: str) -> str | None:
     """The currency or percent sign of an amount, "" where it has none; None where it is no amount.
 
-    >>> [amount_unit(text) for text in ("$1,200.00", "12%", "1,200", "12,50 €")]
-    ['$', '%', '', None]
+    >>> [amount_unit(text) for text in ("$1,200.00", "12%", "1,200", "12,50 €", "1,2,3")]
+    ['$', '%', '', '€', None]
     """
     found = _AMOUNT.fullmatch(text)
     return None if found is None else found["before"] or found["after"] or ""
 
 
+def decimal_mark(text: str) -> str:
+    """What parts decimals, a point or a comma, as far as a number shows it; "" where it does not.
+
+    >>> [decimal_mark(text) for text in ("1,200", "1.5", "7.844,59", "1.234.567", "12", "1e3")]
+    ['.', '.', ',', ',', '', '']
+    """
+    found = _AMOUNT.fullmatch(text)
+    if found is None or found["whole"]:
+        return ""
+    return "," if found["european"] else "."
+
+
 def are_amounts(texts: Sequence[str]) -> bool:
-    """Whether all texts are amounts of one currency, or percents, or have commas between thousands.
+    """Whether all texts are amounts of one currency, or percents, or have marks between thousands.
 
     >>> are_amounts(["$5", "$1,200.00"]), are_amounts(["12%", "$5"]), are_amounts(["12", "5"])
+    (True, False, False)
+    >>> are_amounts(["7.844,59", "12,50"]), are_amounts(["7.844,59", "1.234"]), are_amounts(["1,5", "2"])
     (True, False, False)
     """
     units = set()
@@ -64,11 +83,18 @@ def are_amounts(texts: Sequence[str]) -> bool:
         if (unit := amount_unit(text)) is None:
             return False
         units.add(unit)
-    return len(units) == 1 and not all(map(NUMERAL.fullmatch, texts))
+    return len(units) == 1 and are_alike(texts) and not all(map(BARE.fullmatch, texts))
+
+
+def are_alike(texts: Iterable[str]) -> bool:
+    """Whether numbers are not written in two ways, with points and with commas before decimals."""
+    return len({decimal_mark(text) for text in texts} - {""}) < 2
 
 
 def _amount(text: str) -> float:
     found = _AMOUNT.fullmatch(text)
     if found is None or (found["before"] and found["after"]):
         return np.nan
-    return float(found["sign"] + found["number"].replace(",", ""))
+    if found["european"]:
+        return float(found["sign"] + found["european"].replace(".", "").replace(",", "."))
+    return float(found["sign"] + (found["english"] or found["whole"]).replace(",", ""))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.tables.amounts import CODE, NUMERAL, amount_unit, is_id, read_numbers
+from ratebound.tables.amounts import BARE, CODE, amount_unit, decimal_mark, is_id, read_numbers
 from ratebound.tables.fields import COUNTED_MARKS, MISSING_MARKS, Cells, Numbers
 from ratebound.tables.reading import Kind
 
@@ -34,7 +34,8 @@ class Column:
     fraction: str = ""  # the first number that is not whole
     text: str = ""  # the first one
     units: set[str | None] = field(default_factory=set)  # of texts that are amounts
-    numerals: bool = True  # all texts are
+    points: set[str] = field(default_factory=set)  # which of them part decimals
+    numerals: bool = True  # all texts are, with points or commas
     amounts: bool = True  # all texts are
 
     def __post_init__(self) -> None:
@@ -50,7 +51,8 @@ class Column:
     @property
     def holds_amounts(self) -> bool:
         """Whether its texts are amounts of one unit, once all cells were seen."""
-        return self.is_text and self.amounts and len(self.units) == 1 and not self.numerals
+        alike = len(self.units) == 1 and len(self.points) < 2
+        return self.is_text and self.amounts and alike and not self.numerals
 
     @property
     def dtype(self) -> type:
@@ -124,7 +126,8 @@ class Column:
                 self.amounts = False
                 return
             self.units.add(unit)
-            self.numerals = self.numerals and NUMERAL.fullmatch(text) is not None
+            self.points |= {decimal_mark(text)} - {""}
+            self.numerals = self.numerals and BARE.fullmatch(text) is not None
 
 
 def numbers_in(given: Cells, commas: bool) -> Numbers | None:

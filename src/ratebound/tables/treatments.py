@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ratebound.base.dates import DateOrder, date_orders, read_dates
-from ratebound.tables.amounts import CODE, are_amounts, read_numbers
+from ratebound.tables.amounts import CODE, are_alike, are_amounts, read_numbers
 from ratebound.tables.columns import BEYOND, Name, name_from_json
 from ratebound.tables.moments import read_durations
 from ratebound.tables.tally import Tally, read_as
@@ -27,6 +27,12 @@ DIFFERING = 0.9  # share of distinct texts above which a column holds names or i
 COUNTING = 50  # whole numbers needed to say that they count the rows
 DENSE = 0.25  # least share of their range that numbers which count rows fill, also in a part of the rows
 NAMED_AS_ID = re.compile(r"(?i:(.*[\W_])?(id|uuid|guid|index|idx)|unnamed: ?\d+)|.*[a-z]I[dD]")
+NAMED_AS_WEIGHT = re.compile(
+    r"(?i:(.*[\W_])?(sample|instance|case|row|survey|person|final|fnl|per|hh|p)?(weights?|wgt|wt))"
+)
+NAMED_AS_CODE = re.compile(
+    r"(?i:(.*[\W_])?([a-z]*codes?|zip\d?|plz|postal|fips|naics|sic|isco|icd\d*|msa|occupation|industry))"
+)
 
 FROM_TEXTS: dict[DateOrder, str] = {
     "ymd": "read from texts: ",
@@ -137,7 +143,7 @@ def _as_durations(texts: Sequence[str], tally: Tally) -> Tally | None:
 
 
 def _as_numbers(texts: Sequence[str], tally: Tally) -> Tally | None:
-    many = len(texts) > MOST and not any(map(CODE.match, texts))
+    many = len(texts) > MOST and not any(map(CODE.match, texts)) and are_alike(texts)
     if not many and not are_amounts(texts):
         return None
     numbers = read_numbers(texts)
@@ -187,7 +193,19 @@ def _as_number(plan: Planned, named: bool) -> Planned:
         dense = present >= COUNTING and present >= DENSE * (spread.highest - spread.lowest + 1)
         if dense and not tally.measured:  # measured as decimals, they are no ids
             return _left_out(plan, "it counts the rows, as an id does")
-    return _done(plan, "number", "a number")
+    hint = "" if named else _hint_of_name(str(found.name), spread.whole, tally.distinct_count)
+    return _done(plan, "number", f"a number{hint}", unusual=bool(hint))
+
+
+def _hint_of_name(name: str, whole: bool, distinct: int) -> str:
+    """What to do where a name says that numbers are no measurements."""
+    if NAMED_AS_WEIGHT.fullmatch(name):
+        return (
+            "; if it says how many rows each row stands for, give it as the weights and not as a feature"
+        )
+    if whole and distinct > 2 and NAMED_AS_CODE.fullmatch(name):
+        return "; if its numbers are codes, name it among the categorical columns"
+    return ""
 
 
 def _left_out(plan: Planned, why: str) -> Planned:
