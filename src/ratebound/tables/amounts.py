@@ -1,8 +1,8 @@
 """Numbers as people write amounts: with a currency, a percent sign, or marks between thousands.
 
 They are read as the number that is written, so 12% is 12. Each is read by itself: 1,200.50 and 1,200 as
-in English, and 7.844,59, 1.234.567 and 12,50, which English does not write, as in most of Europe. A column
-that has both is not read as numbers, since its 1.234 and 1,234 could be either.
+in English, and 7.844,59, 1.234.567 and 12,50, which English does not write, as in most of Europe. A
+column that has both is not read as numbers, since its 1.234 and 1,234 could be either.
 """
 
 from __future__ import annotations
