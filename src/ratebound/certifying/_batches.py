@@ -173,7 +173,8 @@ def in_time(
 ) -> tuple[tuple[Any, Any, dict[Any, Any]], Clock]:
     """The rows whose time has come, decisions, labels and columns, in the order of decision.
 
-    A row's time comes `wait` after it was decided. If it has no label by then, it is left out.
+    A row's time comes `wait` after it was decided. If it has no label by then, it is left out. Rows of
+    one moment are taken in an order that is drawn, the same one for the same rows.
 
     >>> rows = [1, 1, 0], [None, 1, 0], {"day": ["2024-01-02", "2024-01-03", "2024-01-01"]}
     >>> (decisions, labels, _), clock = in_time(rows, "day", 30, "2024-02-01", Clock())
@@ -188,7 +189,9 @@ def in_time(
     clock = clock.moved(moment - wait)
     early = moments > clock.until
     late = moments <= (-math.inf if clock.closed is None else clock.closed)
-    chosen = np.argsort(moments, kind="stable")
+    # Rows of one moment may be sorted by their labels in a table, so an order of our own is drawn.
+    drawn = np.random.default_rng(np.float64(clock.until).view(np.uint64)).random(len(moments))
+    chosen = np.lexsort((drawn, moments))
     chosen = chosen[~(early | late)[chosen]]
     clock = replace(clock, early=clock.early + int(early.sum()), late=clock.late + int(late.sum()))
     if labels is not None:
