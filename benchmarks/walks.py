@@ -56,7 +56,7 @@ def train():
     ]
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
     flags = [word for promise in PROMISES for word in ("--require", promise)]
-    out = ["--out", str(folder / "model"), "--quiet"]
+    out = ["--out", str(folder / "model"), "--quiet", "--force"]  # it walks twice
 
     def walk():
         status = main(["train", str(folder / "rows.csv"), "--label", "label", *flags, *out])
