@@ -30,6 +30,7 @@ def test_many_rows_certify_what_holds(run, model, tmp_path):
     easy = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.3 * rb.recall()])
     loaded.recorded(problem=easy, status=rb.Status(True, 0.0, (), (), ""), violations={},
                     objectives={}).save(folder)  # fmt: skip
+    before = (folder / "model.safetensors").read_bytes()
     rows = write_csv(tmp_path / "many.csv", make_people(3000, seed=5))
     answer = run("certify", folder, rows, "--label", "income", "--save")
     assert answer.status == 0
@@ -37,6 +38,14 @@ def test_many_rows_certify_what_holds(run, model, tmp_path):
     kept = rb.load(folder).certificate
     assert kept.holds
     assert str(kept) + "\n" == answer.out
+    assert (folder / "model.safetensors").read_bytes() == before
+    audited = json.loads((folder / "audit.json").read_text("utf-8"))
+    assert audited["card"]["certificate"] == kept.to_dict()
+    assert kept.summary in (folder / "report.html").read_text("utf-8")
+    again = rb.load(folder).recorded(certificate=None).save(tmp_path / "file.safetensors")
+    assert again.read_bytes() == before
+    alone = run("certify", again, rows, "--label", "income", "--save")  # a file without a folder
+    assert (alone.status, str(rb.load(again).certificate)) == (0, str(kept))
     average = run("certify", folder, rows, "--label", "income", "--in-expectation")
     assert average.status in (0, 1)
 
@@ -54,3 +63,12 @@ def test_slips(refused, model, new_people):
     assert "no label column 'incme'" in refused("certify", model, new_people, "--label", "incme")
     said = refused("certify", model, new_people, "--label", "income", "--confidence", "95")
     assert "confidence, a probability such as 0.95" in said
+
+
+def test_a_certificate_of_another_model_is_not_taken(run, model, new_people, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "model")
+    run("certify", folder, new_people, "--label", "income", "--save")
+    assert rb.load(folder).certificate is not None
+    loaded = rb.load(folder)
+    loaded.recorded(certificate=None, seed=99).save(folder)  # another one in its place
+    assert rb.load(folder).certificate is None

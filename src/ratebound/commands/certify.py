@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from ratebound.auditing.auditing import audit as audit_on
+from ratebound.auditing.report import Audit
+from ratebound.base.writing import write_whole
 from ratebound.certifying.certify import certify as certify_on
 from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.audit import populations_for
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.progress import working
+from ratebound.commands.said import as_command
 from ratebound.commands.saved import load_model
 from ratebound.commands.uses import Use
-from ratebound.solution.files import save as write_model
+from ratebound.solution.files import save_certificate
 from ratebound.tables.contents import digest_of, digests_of
 
 CONFIDENCE = 0.95
+REPORT = "report.html"  # in a folder that `train` wrote
 
 
 def certify(use: Use) -> int:
@@ -38,7 +43,18 @@ def certify(use: Use) -> int:
             in_expectation=use.in_expectation,
             **others,
         )
-    if use.save:
-        write_model(mixture.recorded(certificate=found), use.model)
+        if use.save:
+            save_certificate(found, use.model)
+            if (use.model / REPORT).is_file():
+                certified = mixture.recorded(certificate=found)
+                _renew(audit_on(mixture.problem, certified, people, **others), use)
     tell(str(found), found.to_dict(), use.json)
     return 0 if found.holds else 1
+
+
+def _renew(report: Audit, use: Use) -> None:
+    """Write the report in the model's folder anew: of these rows, and with the certificate."""
+    files = digests_of(files_of(use.data))
+    report = report.made_by(as_command("certify", use), files, label=use.label)
+    report.save_html(use.model / REPORT, title=f"Audit and certificate on {use.name}")
+    write_whole(use.model / "audit.json", f"{report.to_json()}\n".encode())

@@ -4,6 +4,9 @@ Nothing in it is code, and loading runs none. The header carries a format versio
 content; a file that was cut short, changed or made by a later version is an error, never half a model.
 The digest has no key: it reveals accidents, but anyone who wants to can change a file and its digest.
 So what is read is checked as well, and whatever is wrong with it is one ValueError that names the file.
+
+A model once saved is not changed: a certificate that it gets later is kept in a file beside it, which
+names the model's digest.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ from ratebound.base.tensors import read_tensors
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.solution._documents import check_version, read, written
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.mixture import Mixture
 
 FORMAT = "ratebound mixture"
 NAME = "model.safetensors"  # in a folder
 SUFFIX = ".safetensors"
+BESIDE = ".certificate.json"  # how the certificate of a model ends, in place of that
 
 
 def save(mixture: Mixture, path: str | Path) -> Path:
@@ -39,6 +44,13 @@ def save(mixture: Mixture, path: str | Path) -> Path:
     words = json.dumps(document, allow_nan=False)
     header = {"format": FORMAT, "mixture": words, "digest": _digest(words, tensors)}
     return write_whole(target, _in_order(to_bytes(tensors, metadata=header)))
+
+
+def save_certificate(certificate: Certificate, path: str | Path) -> Path:
+    """Keep a certificate beside a saved model, which `load` then gives with it; where is returned."""
+    source = _source(path)
+    document = {"model": read_tensors(source)[0]["digest"], "certificate": certificate.to_dict()}
+    return write_whole(source.with_suffix(BESIDE), f"{json.dumps(document, indent=2)}\n".encode())
 
 
 def _in_order(content: bytes) -> bytes:
@@ -55,9 +67,7 @@ def load(
     """Read a mixture that `save` wrote; `rb.load`, which makes it a policy, explains the parameters."""
     if isinstance(trusted, str):
         raise TypeError(f"trusted takes a list of type names: trusted=[{trusted!r}]")
-    source = Path(path)
-    if source.is_dir():
-        source = source / NAME
+    source = _source(path)
     if not source.exists():
         raise FileNotFoundError(f"there is no saved model at {source}")
     if not source.is_file():
@@ -84,7 +94,18 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
         raise ValueError("it was changed after it was saved: its digest does not match")
     document = json.loads(words, parse_constant=_no_number)
     check_version(document)
-    return read(document, tensors, module, trusted)
+    found, beside = read(document, tensors, module, trusted), source.with_suffix(BESIDE)
+    if not beside.is_file():
+        return found
+    kept = json.loads(beside.read_bytes(), parse_constant=_no_number)
+    if kept["model"] != header["digest"]:  # that of another model, which was here before
+        return found
+    return found.recorded(certificate=Certificate.from_dict(kept["certificate"]))
+
+
+def _source(path: str | Path) -> Path:
+    source = Path(path)
+    return source / NAME if source.is_dir() else source
 
 
 def _no_number(text: str) -> NoReturn:
