@@ -55,6 +55,6 @@ def certify(use: Use) -> int:
 def _renew(report: Audit, use: Use) -> None:
     """Write the report in the model's folder anew: of these rows, and with the certificate."""
     files = digests_of(files_of(use.data))
-    report = report.made_by(as_command("certify", use), files, label=use.label)
+    report = report.made_by(as_command("certify", use), files, unseen=None, label=use.label)
     report.save_html(use.model / REPORT, title=f"Audit and certificate on {use.name}")
     write_whole(use.model / "audit.json", f"{report.to_json()}\n".encode())
