@@ -65,7 +65,7 @@ def booster(name, **options):
 def test_tables_with_categories_and_gaps(run, name, solution):
     X, y = table(ROWS, seed=1)
     model = rb.RateConstrainedClassifier(
-        "positive_rate() <= 0.3", model=booster(name), solution=solution, random_state=0
+        "positive_rate() <= 0.3", model=rb.Boosted(booster(name)), solution=solution, random_state=0
     ).fit(X, y)
     new, _ = table(ROWS, seed=2)
     new.loc[::7, "town"] = "elsewhere"
