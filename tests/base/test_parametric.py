@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 from ratebound.base.parametric import curve
 
 
-def best(f, H, groups, index, room):
+def best(f, H, groups, indices, room):
     """By interior points; infinite where nothing keeps all constraints."""
-    right = np.where(np.arange(H.shape[1]) == index, room, 0.0)
+    right = np.where(np.isin(np.arange(H.shape[1]), indices), room, 0.0)
     sums = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
     solved = linprog(f, H.T, right, sums, np.ones(len(sums)), method="highs-ipm")
     return solved.fun if solved.status == 0 else np.inf
@@ -24,24 +24,25 @@ def drawn(seed, count, m, group_count):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5), st.integers(1, 3))
-def test_it_is_what_another_solver_finds_at_every_bound(seed, count, m, group_count):
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5), st.integers(1, 3), st.booleans())
+def test_it_is_what_another_solver_finds_at_every_bound(seed, count, m, group_count, several):
     f, H, groups = drawn(seed, count, m, group_count)
-    found = curve(f, H, groups, 0)
+    indices = list(range((m + 1) // 2)) if several else [0]
+    found = curve(f, H, groups, indices)
     if not len(found.rooms):
-        assert best(f, H, groups, 0, 100.0) == np.inf
+        assert best(f, H, groups, indices, 100.0) == np.inf
         return
     assert found.exact
     rooms = np.linspace(found.rooms[0] + 1e-6, found.rooms[-1] + 0.5, 9)
-    expected = [best(f, H, groups, 0, room) for room in rooms]
+    expected = [best(f, H, groups, indices, room) for room in rooms]
     np.testing.assert_allclose(np.interp(rooms, found.rooms, found.objectives), expected, atol=1e-6)
-    assert best(f, H, groups, 0, found.rooms[0] - 1e-4) == np.inf
+    assert best(f, H, groups, indices, found.rooms[0] - 1e-4) == np.inf
     slopes = np.diff(found.objectives) / np.diff(found.rooms)
     assert (slopes < 1e-9).all()  # it falls
     assert (np.diff(slopes) > -1e-6).all()  # less and less
     np.testing.assert_allclose(found.weights @ f, found.objectives, atol=1e-8)
-    assert (found.weights @ H[:, 1:] <= 1e-8).all()
-    np.testing.assert_allclose(found.weights @ H[:, 0], found.rooms, atol=1e-6)
+    assert (found.weights @ np.delete(H, indices, axis=1) <= 1e-8).all()
+    np.testing.assert_allclose((found.weights @ H[:, indices]).max(axis=1), found.rooms, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -55,21 +56,21 @@ def test_it_is_what_another_solver_finds_at_every_bound(seed, count, m, group_co
     ],
 )
 def test_by_hand(f, H, rooms, objectives, price):
-    found = curve(np.array(f), np.array(H)[:, None], np.zeros(len(f), dtype=int), 0)
+    found = curve(np.array(f), np.array(H)[:, None], np.zeros(len(f), dtype=int), [0])
     np.testing.assert_allclose(found.rooms, rooms, atol=1e-8)
     np.testing.assert_allclose(found.objectives, objectives, atol=1e-8)
     np.testing.assert_allclose(found.price, price, atol=1e-6)
 
 
 def test_where_the_others_cannot_be_kept_there_is_no_curve():
-    found = curve(np.array([0.0, 1.0]), np.array([[0.1, 0.3], [-0.1, 0.1]]), np.zeros(2, dtype=int), 0)
+    found = curve(np.array([0.0, 1.0]), np.array([[0.1, 0.3], [-0.1, 0.1]]), np.zeros(2, dtype=int), [0])
     assert not len(found.rooms)
     assert np.isnan(found.price)
 
 
 def test_with_few_programs_it_lies_above_and_touches():
     f, H, groups = drawn(3, 200, 3, 1)
-    whole, rough = curve(f, H, groups, 0), curve(f, H, groups, 0, programs=1)
+    whole, rough = curve(f, H, groups, [0]), curve(f, H, groups, 0, programs=1)
     assert whole.exact
     assert not rough.exact
     at = np.linspace(whole.rooms[0], whole.rooms[-1], 50)

@@ -6,6 +6,7 @@ from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.base.linear_program import mixture_prices
+from ratebound.solution.prices import find
 from ratebound.solution.thresholds import pool_on, thresholds_on
 
 
@@ -118,3 +119,43 @@ def test_the_estimators_prices_are_what_its_own_iterates_gain(rows):
     )
     by_group.fit(X, y, columns={"group": group})
     assert 0 < by_group.prices_[count] < 2 / len(y)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "equal_opportunity(group, slack=0.02)",
+        'equal_opportunity(group, slack=0.02, against="pairwise")',
+        'abs(recall(group == "a") - recall()) <= 0.01',
+        "0.2 <= positive_rate() <= 0.3",
+    ],
+)
+def test_a_goal_has_the_price_of_all_its_promises_loosened_together(words):
+    """Against the same linear program, solved by SciPy with every bound moved."""
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(400, 2)), rng.choice(["a", "b", "c"], 400)
+    y = X[:, 0] + (group == "a") + rng.normal(size=400) > 0.5
+    people = rb.Population(X, y, columns={"group": group})
+    others = ['recall(group == "a") >= 0.05', "accuracy() >= 0.3"]
+    compiled = rb.compile(rb.Problem("error_rate()", [words, *others]), people)
+    trace = rb.play(compiled, rb.Linear(0.1), rounds=60, batch_size=None)
+    found = rb.price(trace, words)
+    assert found.said == str(rb.parse(words))
+    assert found.said in str(found)
+    loosened = np.append(np.ones(len(compiled.constraints) - 2), [0, 0])
+    for room in (-0.01, 0.0, 0.03):
+        solved = linprog(
+            trace.objectives, trace.violations.T, room * loosened, np.ones((1, len(trace))), [1.0]
+        )
+        expected = solved.fun if solved.status == 0 else np.inf
+        assert found.at(room) == pytest.approx(expected, abs=1e-6)
+    again = rb.Price.from_dict(found.to_dict())
+    assert str(again) == str(found)
+
+
+def test_a_goal_that_was_not_promised_has_no_price():
+    people = rb.Population(np.zeros((4, 1)), [0, 1, 0, 1], columns={"group": ["a", "a", "b", "b"]})
+    promised = rb.compile(rb.Problem("error_rate()", ["equal_opportunity(group, slack=0.1)"]), people)
+    for other in ("equal_odds(group, slack=0.1)", "equal_opportunity(group, slack=0.2)"):
+        with pytest.raises(ValueError, match="is not among the promises"):
+            find(promised.problem, other)

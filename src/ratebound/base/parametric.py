@@ -1,8 +1,9 @@
-"""The best objective as a function of one bound: a parametric linear program.
+"""The best objective as a function of one bound, or of several at once: a parametric linear program.
 
 With columns of objectives f and violations H in units, F(r) is the least f·p of weights p that sum to 1
-in their groups, keep all constraints but one, and break that one by at most r, its room. F falls in r,
-is convex and piecewise linear: each program's dual gives a line below F that touches it at r.
+in their groups, keep all constraints but one, and break that one by at most r, its room; or several,
+each by at most r. F falls in r, is convex and piecewise linear: each program's dual gives a line below F
+that touches it at r.
 
 So two points and their lines enclose F between a chord and a wedge, and the next program is solved at
 the tip of the highest wedge. Its members and tight constraints stay the best while no weight falls below
@@ -12,6 +13,7 @@ side of it are smaller wedges, so that there are about as many programs as piece
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,28 +53,38 @@ class Point:
 
 
 class Program:
-    """Programs that differ in the room of constraint `index` alone, over the few columns they need.
+    """Programs that differ in the room of some constraints alone, over the few columns they need.
 
     A column that is left out helps where its reduced cost is negative; those are added until none is.
     """
 
-    def __init__(self, f: Array, H: Array, groups: Array, index: int) -> None:
-        self.f, self.H, self.groups, self.index = f, H, groups, index
+    def __init__(self, f: Array, H: Array, groups: Array, indices: Sequence[int]) -> None:
+        self.f, self.H, self.groups = f, H, groups
+        self.roomy = np.isin(np.arange(H.shape[1]), indices)  # (m,) which have room
         self.active = np.zeros(len(f), dtype=bool)
 
     def least_room(self) -> float | None:
         """The least room at which all constraints can be kept; None where the others cannot be."""
-        one = np.arange(self.H.shape[1]) == self.index
-        right = np.where(one, np.inf, TOLERANCE / 2)
+        right = self._granted(np.inf)
+        most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
         alone = not self.groups.any() and (right >= self.H).all(axis=1).any()
         if not alone:
-            most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
-            vertex = least_program(self.H, np.where(one, np.inf, 0.0), 1.0 - one, most, self.groups)
+            free = np.where(self.roomy, np.inf, 0.0)
+            vertex = least_program(self.H, free, 1.0 - self.roomy, most, self.groups)
             if vertex.x[-1] * most > TOLERANCE:
                 return None
-        vertex = solve(self.H[:, self.index], self.H.T, right, self.groups)
-        self.active |= weights_of(vertex, self.groups) > 0
-        return float(self.H[:, self.index] @ weights_of(vertex, self.groups))
+        if self.roomy.sum() == 1:
+            vertex = solve(self.H[:, self.roomy][:, 0], self.H.T, right, self.groups)
+        else:  # the least t from -most on, which no mixture is below
+            below = np.where(self.roomy, -most, 0.0)
+            vertex = least_program(self.H, below, self.roomy.astype(float), 2 * most, self.groups)
+        weights = weights_of(vertex, self.groups)
+        self.active |= weights > 0
+        return self.room_of(weights)
+
+    def room_of(self, weights: Array) -> float:
+        """The room that a mixture takes."""
+        return float((weights @ self.H[:, self.roomy]).max())
 
     def piece(self, room: float) -> tuple[Point, Point]:
         """The ends of the piece of F at `room`; the same point twice where its members do not say."""
@@ -84,11 +96,12 @@ class Program:
         system = np.vstack([H[:, tight].T, sums])
         if len(system) != len(members) or np.linalg.cond(system) > WELL:
             return found, found
-        by_room = np.append((tight == self.index).astype(float), np.zeros(len(sums)))
+        by_room = np.append(self.roomy[tight].astype(float), np.zeros(len(sums)))
         moves = np.linalg.solve(system, by_room)  # the weights, per unit of room
         loose = np.setdiff1d(np.arange(H.shape[1]), tight)
-        rises = np.append(-moves, moves @ H[:, loose])
-        left = np.append(found.weights[members], TOLERANCE / 2 - found.weights[members] @ H[:, loose])
+        rises = np.append(-moves, moves @ H[:, loose] - self.roomy[loose])
+        granted = self._granted(room)[loose]
+        left = np.append(found.weights[members], granted - found.weights[members] @ H[:, loose])
         left = np.maximum(left, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             ahead = np.where(rises > 0, left / rises, np.inf).min()
@@ -102,9 +115,12 @@ class Program:
         """F and its line at `room`."""
         return self._solved(room)[0]
 
+    def _granted(self, room: float) -> Array:
+        """By how much each constraint may be broken, (m,)."""
+        return np.where(self.roomy, room, TOLERANCE / 2)
+
     def _solved(self, room: float) -> tuple[Point, Vertex]:
-        one = np.arange(self.H.shape[1]) == self.index
-        right = np.where(one, room, TOLERANCE / 2)
+        right = self._granted(room)
         while True:
             used = np.flatnonzero(self.active)
             vertex = solve(self.f[used], self.H[used].T, right, self.groups[used])
@@ -112,7 +128,7 @@ class Program:
                 break
         weights = np.zeros(len(self.f))
         weights[used] = weights_of(vertex, self.groups[used])
-        price = float(vertex.prices[self.index])
+        price = float(vertex.prices[self.roomy].sum())
         return Point(room, float(weights @ self.f), price, weights), vertex
 
     def _add(self, vertex: Vertex) -> bool:
@@ -126,26 +142,26 @@ class Program:
         return len(best) > 0
 
 
-def curve(f: Array, H: Array, groups: Array, index: int, programs: int = 500) -> Curve:
-    """The best objective of mixtures by the room of constraint `index`, all others kept.
+def curve(f: Array, H: Array, groups: Array, indices: Sequence[int], programs: int = 500) -> Curve:
+    """The best objective of mixtures by the room of the constraints `indices`, all others kept.
 
     `f` are the columns' objectives (k,), `H` their violations (k, m) in units, and `groups` (k,) numbers
     from 0 the groups in which weights sum to 1. About `programs` are solved at most; what
     is then not known is taken to be straight, a little above F.
 
     >>> f, H = np.array([0.0, 1.0, 3.0]), np.array([[0.5], [0.0], [-0.5]])
-    >>> found = curve(f, H, np.zeros(3, dtype=int), 0)
+    >>> found = curve(f, H, np.zeros(3, dtype=int), [0])
     >>> found.rooms.round(6) + 0.0, found.objectives.round(6), round(found.price, 6)
     (array([-0.5,  0. ,  0.5]), array([3., 1., 0.]), 2.0)
     """
-    program = Program(f, H, groups, index)
+    program = Program(f, H, groups, indices)
     nothing = Curve(np.empty(0), np.empty(0), np.empty((0, len(f))), np.nan, True)
     try:
         least = program.least_room()
         if least is None:
             return nothing
         first, last = program.at(least), program.at(np.inf)
-        last = replace(last, room=max(float(H[:, index] @ last.weights), least), price=0.0)
+        last = replace(last, room=max(program.room_of(last.weights), least), price=0.0)
         price, start = np.nan if least > TOLERANCE else 0.0, [(first, last)]
         if least <= TOLERANCE and last.room > 2 * NEARBY:  # where it stands now it is to be exact
             here = program.piece(max(least, 0.0) + NEARBY)

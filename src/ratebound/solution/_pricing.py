@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,20 +18,55 @@ PROGRAMS = 12  # solved for each price of a model: enough to draw it, and to sav
 MOST = 24  # promises whose prices a model keeps: of more, those with the highest
 
 
-def price_in(pool: Pool, problem: Problem, promise: int, programs: int = PROGRAMS) -> Price:
-    """The price of one of a problem's promises, counted from 0, by at most so many `programs`."""
-    constraint = problem.constraints[promise]
-    if isinstance(constraint.left, Ratio):
+def price_in(
+    pool: Pool, problem: Problem, promises: Sequence[int], programs: int = PROGRAMS, said: str = ""
+) -> Price:
+    """The price of one of a problem's promises, or of several that are `said` at once.
+
+    They are counted from 0. At most so many `programs` are solved.
+    """
+    for constraint in (problem.constraints[promise] for promise in promises):
+        if not isinstance(constraint.left, Ratio):
+            continue
         raise ValueError(
             f"{constraint}: the price of a ratio is not known. It is kept by cross-multiplying, and how "
             "much a candidate has below the line was not kept, so other bounds cannot be computed: "
             "train with each bound, or bound a rate instead"
         )
-    row = _row(problem, promise)
+    rows = [_row(problem, promise) for promise in promises]
     scale = np.broadcast_to(np.asarray(pool.scale, dtype=float), pool.violations.shape[1])
-    found = curve(pool.objectives, pool.violations / scale, pool.groups, row, programs)
-    paid = found.price / scale[row] if pool.prices is None else float(pool.prices[row])
-    return _said(found, float(scale[row]), paid, pool, problem, promise)
+    found = curve(pool.objectives, pool.violations / scale, pool.groups, rows, programs)
+    unit = float(scale[rows[0]])
+    paid = found.price / unit if pool.prices is None else float(pool.prices[rows].sum())
+    if said:
+        return _together(found, unit, paid, pool, problem, promises, said)
+    return _said(found, unit, paid, pool, problem, promises[0])
+
+
+def _together(
+    found: Curve,
+    unit: float,
+    paid: float,
+    pool: Pool,
+    problem: Problem,
+    promises: Sequence[int],
+    said: str,
+) -> Price:
+    """A curve by room in units, as a price of several promises by how much all are loosened."""
+    objective = math.inf
+    if len(found.rooms) and found.rooms[0] <= TOLERANCE:
+        objective = float(np.interp(0.0, found.rooms, found.objectives))
+    return Price(
+        constraint=problem.constraints[promises[0]],
+        objective=str(problem.cost),
+        bounds=unit * found.rooms,
+        objectives=found.objectives,
+        here=(0.0, objective),
+        slope=-paid,
+        judged={name: found.weights @ values for name, values in pool.watched.items()},
+        exact=found.exact,
+        said=said,
+    )
 
 
 def _said(found: Curve, unit: float, paid: float, pool: Pool, problem: Problem, promise: int) -> Price:
@@ -63,7 +99,7 @@ def all_prices(pool: Pool, problem: Problem) -> tuple[Price, ...]:
     if len(sums) > MOST and pool.prices is not None:
         highest = np.nan_to_num(pool.prices[[_row(problem, i) for i in sums]])
         sums = sorted(sums[i] for i in np.argsort(-highest, kind="stable")[:MOST])
-    return tuple(price_in(pool, problem, promise) for promise in sums[:MOST])
+    return tuple(price_in(pool, problem, [promise]) for promise in sums[:MOST])
 
 
 def _row(problem: Problem, promise: int) -> int:

@@ -48,6 +48,9 @@ class Price:
         The objective (B,) of the same mixtures on other rows, by their name.
     exact : bool, default=True
         Whether the objective bends nowhere but at `bounds`; otherwise it lies at or below.
+    said : str, default=""
+        The goal or range that was asked about, where it is several promises, of which `constraint` is
+        the first. They move together, and a bound is how much each of them is loosened: 0 as written.
 
     See Also
     --------
@@ -73,6 +76,7 @@ class Price:
     slope: float
     judged: dict[str, Array] = field(default_factory=dict)  # (B,)
     exact: bool = True
+    said: str = ""
 
     @property
     def price(self) -> float:
@@ -130,7 +134,7 @@ class Price:
     @property
     def _rises(self) -> bool:
         """Whether a higher bound is a tighter one."""
-        return self.constraint.relation == ">="
+        return not self.said and self.constraint.relation == ">="
 
     @property
     def step(self) -> float:
@@ -154,6 +158,8 @@ class Price:
         cost, gain = self.at(bound + tight) - objective, objective - self.at(bound - tight)
         up, down = ("Raising", "lowering") if self._rises else ("Lowering", "raising")
         moved = f"{up} the bound {self._moved(tight)}"
+        if self.said:
+            moved, down = f"Tightening all its bounds by {self.step:.6g}", "loosening"
         if math.isinf(cost):
             room = abs(self.tightest - bound)
             moved += " is impossible beside the other promises"
@@ -161,15 +167,21 @@ class Price:
         else:
             moved += f" would cost {_amount(cost)} of {self.objective}"
         gained = f"gain {_amount(gain)}" if gain > NO_PRICE else "gain nothing"
-        back = f"{down} it as much" if self._relative else f"{bound - tight:.6g}"
+        back = (
+            f"{down} {'them' if self.said else 'it'} as much"
+            if self._relative
+            else f"{bound - tight:.6g}"
+        )
         return f"{moved}; {back} would {gained}."
 
     @property
     def _relative(self) -> bool:
         """Whether the right side has rates, so that a bound is what is added to them."""
-        return bool(self.constraint.right.terms)
+        return bool(self.said or self.constraint.right.terms)
 
     def _said(self, bound: float) -> str:
+        if self.said:
+            return f"{float(f'{bound:.4g}')} looser"
         return f"{self.constraint.right - self.constraint.right.constant + float(f'{bound:.4g}')}"
 
     def _moved(self, by: float) -> str:
@@ -177,7 +189,14 @@ class Price:
         return f"by {abs(by):.6g}" if self._relative else f"from {bound:.6g} to {bound + by:.6g}"
 
     def __str__(self) -> str:
-        rows = [["bound", self.objective, "change", *(f"on {name}" for name in self.judged)]]
+        rows = [
+            [
+                "looser by" if self.said else "bound",
+                self.objective,
+                "change",
+                *(f"on {name}" for name in self.judged),
+            ]
+        ]
         for bound in self._shown():
             value = self.at(bound)
             if math.isinf(value):
@@ -189,12 +208,12 @@ class Price:
             if math.isinf(self.here[1]):
                 rows[-1][2] = ""
         table = aligned(rows, right=range(len(rows[0]))) if len(rows) > 1 else []
-        note = "Added to the right side." if self._relative and table else ""
-        return "\n".join([f"The price of {self.constraint}", "", *table, *filter(None, [note]), "",
-                          self.sentence])  # fmt: skip
+        note = "Added to the right side." if self._relative and table and not self.said else ""
+        head = f"The price of {self.said or self.constraint}"
+        return "\n".join([head, "", *table, *filter(None, [note]), "", self.sentence])
 
     def __repr__(self) -> str:
-        return f"Price({self.constraint}: {self.sentence})"
+        return f"Price({self.said or self.constraint}: {self.sentence})"
 
     def _shown(self) -> list[float]:
         """The bounds of the table: some steps around the present one, and what is first infeasible."""
@@ -224,6 +243,7 @@ class Price:
             "slope": self.slope if math.isfinite(self.slope) else None,
             "judged": {name: values.tolist() for name, values in self.judged.items()},
             "exact": self.exact,
+            **({"said": self.said} if self.said else {}),
         }
 
     @classmethod
@@ -259,6 +279,7 @@ class Price:
             math.nan if data["slope"] is None else float(data["slope"]),
             {str(n): numbers(v, size, "judged objectives") for n, v in data["judged"].items()},
             flag(data["exact"]),
+            str(data.get("said", "")),
         )
 
 

@@ -12,6 +12,10 @@ from ratebound.game.trace import Trace
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint, Expression
+from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.ranges import Range
+from ratebound.rates.subsets import Compare, Missing, Name, Value, leaves
+from ratebound.rates.text import parse
 from ratebound.solution._pricing import price_in
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
@@ -20,7 +24,7 @@ from ratebound.solution.solutions import values_on
 EXACT = 500  # programs for the price of a trace, more than a curve ever took
 
 
-def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Price:
+def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -> Price:
     """What a promise costs: the best objective as a function of its bound, all other promises kept.
 
     An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
@@ -30,8 +34,9 @@ def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Pri
     ----------
     model : Trace, RateConstrainedClassifier or Mixture
         A trace, a fitted estimator, or a model that an estimator has saved.
-    constraint : Constraint or str
-        One of its promises, in words or by its name.
+    constraint : Constraint, Range, Goal or str
+        One of its promises, in words or by its name. A goal or a range is several, whose bounds move
+        together.
     on : str, default="train"
         For a trace, the rows that the program is about: "train", those that bounds are kept on, or a
         watched population. The same mixtures are then judged on all the others.
@@ -60,7 +65,7 @@ def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Pri
     (1.0, 0.1)
     """
     if isinstance(model, Trace):
-        promise, own = find(model.problem, constraint), values_on(model, on)
+        (promises, said), own = find(model.problem, constraint), values_on(model, on)
         elsewhere = {name: values_on(model, name) for name in ("train", *model.watched) if name != on}
         pool = Pool(
             own.objectives,
@@ -69,27 +74,34 @@ def price(model: Any, constraint: Constraint | str, *, on: str = "train") -> Pri
             own.scale,
             watched={name: values.objectives for name, values in elsewhere.items()},
         )
-        return price_in(pool, model.problem, promise, EXACT)
+        return price_in(pool, model.problem, promises, EXACT, said)
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture):
         raise TypeError(f"price takes a trace, a fitted estimator or a saved model, got {model!r}")
     if on != "train":
         raise ValueError(f"a model knows its prices on the rows trained on, not on {on!r}: give a trace")
-    promise = find(mixture.problem, constraint)
+    promises, said = find(mixture.problem, constraint)
     if mixture.record.pool is not None:
-        return price_in(mixture.record.pool, mixture.problem, promise)
-    wanted = mixture.problem.constraints[promise]
+        return price_in(mixture.record.pool, mixture.problem, promises, said=said)
+    if said:
+        each = "".join(f"\n  {mixture.problem.constraints[promise]}" for promise in promises)
+        raise ValueError(f"a saved model holds prices one by one, so ask for one of {said}:{each}")
+    wanted = mixture.problem.constraints[promises[0]]
     for found in mixture.record.prices:
         if found.constraint == wanted:
             return found
     raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
 
 
-def find(problem: Problem, constraint: Constraint | str) -> int:
-    """Which of a problem's promises is meant, counted from 0, by its words or its name.
+def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int], str]:
+    """Which of a problem's promises are meant, counted from 0, by their words or name.
 
-    >>> find(Problem("error_rate()", ["recall() >= 0.9", "precision() >= 0.8"]), "precision() >= .8")
-    1
+    Where a goal or a range is several, its words too.
+
+    >>> promises = ["recall() >= 0.9", "0.1 <= positive_rate() <= 0.2"]
+    >>> problem = Problem("error_rate()", promises)
+    >>> find(problem, "recall() >= .9"), find(problem, "0.1 <= positive_rate() <= .2")
+    (([0], ''), ([1, 2], '0.1 <= positive_rate() <= 0.2'))
     """
     if not isinstance(problem.objective, Expression):
         raise ValueError(
@@ -99,19 +111,39 @@ def find(problem: Problem, constraint: Constraint | str) -> int:
     promises = problem.constraints
     named = [i for i, promise in enumerate(promises) if str(constraint) in (str(promise), promise.name)]
     if named:
-        return named[0]
+        return named[:1], ""
     try:
-        (wanted,) = problem.promising([constraint]).constraints
+        asked = parse(constraint) if isinstance(constraint, str) else constraint
+        wanted = _spelled_out(asked, problem)
     except (ValueError, TypeError):
-        wanted = None
-    for form in () if wanted is None else (wanted, _counted(wanted, problem)):
-        if form in promises:
-            return promises.index(form)
+        asked, wanted = None, []
+    for forms in (wanted, [_counted(each, problem) for each in wanted]):
+        found = [promises.index(each) for each in forms if each in promises]
+        if found and len(found) == len(forms):
+            return found, str(asked) if len(found) > 1 else ""
     words = {str(promise) for promise in promises}
     known = "".join(f"\n  {each}" for each in sorted(words))
     raise ValueError(
         f"{constraint} is not among the promises{nearest(str(constraint), words)} There are:{known}"
     )
+
+
+def _spelled_out(asked: Promise | Range, problem: Problem) -> list[Constraint]:
+    """What a promise stands for; a goal on a column, for all values that the problem's promises name."""
+    if not isinstance(asked, Goal):
+        return list(problem.promising([asked]).constraints)
+    held: dict[tuple[Name, ...], dict[tuple[Value | None, ...], None]] = {n: {} for n in asked.crossed}
+    for rate in (rate for promise in problem.constraints for rate in promise.rates):
+        values: dict[Name, Value | None] = {}
+        for leaf in leaves(rate.subset):
+            if isinstance(leaf, Missing):
+                values[leaf.column] = None
+            elif isinstance(leaf, Compare) and leaf.relation == "==":
+                values[leaf.column] = leaf.value
+        for names, found in held.items():
+            if all(name in values for name in names):
+                found[tuple(values[name] for name in names)] = None
+    return asked.constraints({names: list(found) for names, found in held.items()})
 
 
 def _counted(constraint: Constraint, problem: Problem) -> Constraint:
