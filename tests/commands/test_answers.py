@@ -278,6 +278,16 @@ def test_yaml_beyond_that_is_not_translated(text):
         as_toml(text)
 
 
+def test_a_table_that_is_named_twice_is_refused(refused, tmp_path):
+    """Its rows would be both trained on and held out."""
+    table = write_csv(tmp_path / "people-1.csv", make_people(50))
+    (tmp_path / "link.csv").symlink_to(table)
+    for again in (table, tmp_path / "people-*.csv", tmp_path / "link.csv"):
+        said = refused("train", table, again, "--label", "income", "--out", tmp_path / "m")
+        assert "is named twice" in said
+        assert "name it once" in said
+
+
 def test_run_files_where_tables_are_expected(refused, model, tmp_path):
     (tmp_path / "run.toml").write_text("label = 'y'")
     assert "is a run file, and a table was expected" in refused("predict", model, tmp_path / "run.toml")

@@ -38,6 +38,27 @@ def test_weights_count_in_an_audit(run, model, new_people):
     assert run("audit", model, new_people, "--label", "income", "--weight", "weight").out != plain.out
 
 
+def test_rows_of_one_cluster_count_as_drawn_together(run, refused, model, tmp_path):
+    """Each person is in the table four times, and says no more than once."""
+    people = make_people(300, seed=1)
+    once = write_csv(tmp_path / "once.csv", people)
+    often = write_csv(tmp_path / "often.csv", {name: list(v) * 4 for name, v in people.items()})
+    widths = {}
+    for name, path, flags in (
+        ("people", once, ()), ("rows", often, ()), ("clusters", often, ("--clusters", "id"))
+    ):  # fmt: skip
+        report = json.loads(run("audit", model, path, "--label", "income", *flags, "--json").out)
+        promise = report["promises"][0]
+        widths[name] = promise["slack_high"] - promise["slack_low"]
+    assert widths["rows"] < 0.6 * widths["people"]
+    assert widths["clusters"] == pytest.approx(widths["people"], rel=0.1)
+    answer = run("audit", model, often, "--label", "income", "--clusters", "id")
+    assert "1,200 rows, drawn as 300 clusters by 'id'" in answer.out
+    assert "there is no column 'nobody'" in refused(
+        "audit", model, often, "--label", "income", "--clusters", "nobody"
+    )
+
+
 @pytest.fixture(scope="module")
 def mixed(model, tmp_path_factory):
     """The model with two members that disagree on every row: always no, and always yes."""

@@ -142,7 +142,7 @@ def test_groups_that_min_rows_leaves_out_are_named_wherever_promises_are_reporte
         compiled = rb.compile(problem, people)
     (group,) = compiled.problem.left_out
     assert (group.group, group.rows) == ('race == "Other"', 12)
-    named = 'left out by min_rows=: race == "Other" (12 rows).'
+    named = 'too few rows to count on for min_rows=: race == "Other" (12).'
     with pytest.warns(UserWarning, match="left out"):
         model = rb.RateConstrainedClassifier(problem.subject_to, random_state=0).fit(
             X, y, columns={"race": race}

@@ -37,18 +37,19 @@ class LeftOut:
     rows: int  # to count on
 
     def __str__(self) -> str:
-        return f"{self.group} ({self.rows:,} rows)"
+        return f"{self.group} ({self.rows:,})"
 
 
 def left_out_words(groups: Sequence[LeftOut]) -> str:
     """A sentence that names the first groups that are left out.
 
-    >>> left_out_words([LeftOut("equal_accuracy(race, slack=0.1, min_rows=30)", 'race == "Other"', 12)])
-    'Nothing is promised of groups left out by min_rows=: race == "Other" (12 rows).'
+    >>> left_out_words([LeftOut("minimum_recall(race, at_least=0.9, min_rows=30)", 'race == "B"', 12)])
+    'Nothing is promised of groups that had too few rows to count on for min_rows=: race == "B" (12).'
     """
     named = ", ".join(map(str, groups[:NAMED]))
     more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
-    return f"Nothing is promised of groups left out by min_rows=: {named}{more}."
+    few = "groups that had too few rows to count on for min_rows="
+    return f"Nothing is promised of {few}: {named}{more}."
 
 
 @dataclass(frozen=True, init=False)

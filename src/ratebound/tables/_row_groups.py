@@ -15,6 +15,7 @@ import numpy as np
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.problem.frames import VIEWS
+from ratebound.tables.contents import check_once
 from ratebound.tables.converting import as_parquet
 
 ENDINGS = (".parquet", ".pq")
@@ -92,9 +93,7 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
     files = [file for each in given for file in files_of(each)]
     if not files:
         raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
-    twice = [file for file in files if files.count(file) > 1]
-    if twice:
-        raise ValueError(f"{twice[0]} is named twice, so that its rows would count twice: name it once")
+    check_once(files)
     files = as_parquet(files, into)
     name = Path(files[0]).name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     try:

@@ -103,7 +103,22 @@ def as_stream(blocks: Iterator[bytes]) -> BinaryIO:
 
 def contents(paths: Sequence[str | Path]) -> list[Content]:
     """What the files hold that `paths` mean, in order; a path may be a pattern, or "-"."""
-    return [_content(path) for given in paths for path in _matching(str(given))]
+    files = [path for given in paths for path in _matching(str(given))]
+    check_once(files)
+    return [_content(path) for path in files]
+
+
+def check_once(files: Sequence[str]) -> None:
+    """Raise if a file is named twice, as by a pattern and alone: its rows would count twice."""
+    named: dict[Path | str, str] = {}
+    for path in files:
+        place = path if path == STANDARD_INPUT else Path(path).resolve()
+        if place in named:
+            also = "" if named[place] == path else f" (also as {named[place]})"
+            raise ValueError(
+                f"{path} is named twice{also}, so that its rows would count twice: name it once"
+            )
+        named[place] = path
 
 
 def digests_of(paths: Sequence[str | Path]) -> dict[str, str]:
