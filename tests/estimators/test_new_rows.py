@@ -258,6 +258,36 @@ def test_what_cannot_be_judged_out_of_fold_is_said_with_care():
     assert "as far as the rows it was trained on can tell" in str(again.status_)
 
 
+def of_precision(random, rows):
+    X = random.normal(size=(rows, 3))
+    return X, X[:, 0] + 0.5 * X[:, 1] + random.normal(size=rows) > 1.2
+
+
+def test_candidates_of_precision_begin_where_a_certificate_is_likeliest(monkeypatch):
+    """Compared with every threshold of the same model, by its deviations above the bound on new rows."""
+    tried = []
+
+    def tests_nothing(candidates, otherwise, aside, confidence):
+        tried.extend(candidates)
+        return None, rb.certify(aside.problem, otherwise, aside.first)
+
+    monkeypatch.setattr(classifier, "cheapest_certified", tests_nothing)
+    rb.RateConstrainedClassifier(
+        "precision() >= 0.7", objective="maximize recall()", certify=0.5, random_state=0
+    ).fit(*of_precision(np.random.default_rng(2), 1200))
+    X, y = of_precision(np.random.default_rng(0), 40_000)
+
+    def deviations(yes):
+        return (y[yes].mean() - 0.7) * np.sqrt(yes.sum())
+
+    scores = tried[0].decision_function(X)
+    best = max(deviations(scores >= level) for level in np.quantile(scores, np.linspace(0.5, 0.99, 50)))
+    decided = [model.predict(X).astype(bool) for model in tried]
+    assert deviations(decided[0]) >= 0.75 * best
+    assert decided[0].sum() < 0.7 * decided[-1].sum()  # towards more yeses, and more recall
+    assert len(tried) > 2
+
+
 # --- the order of tests ------------------------------------------------------------------------------
 
 

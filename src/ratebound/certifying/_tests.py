@@ -24,6 +24,16 @@ def tested(parts: Sequence[Mean], constant: float, aim: Aim) -> Finding:
     return arranged(varying).tested(constant, aim)
 
 
+def spread(parts: Sequence[Mean], constant: float, aim: Aim) -> float:
+    """The room that as many rows as here would show with the power aimed at, at the rates seen."""
+    varying, constant = without_constants(parts, constant)
+    if not varying:
+        return fixed(constant).spread
+    if len(varying) == 1:
+        return tested_alone(varying[0], constant, aim).spread
+    return arranged(varying).spread(aim)
+
+
 def without_constants(parts: Sequence[Mean], constant: float) -> tuple[list[Mean], float]:
     """The means that can vary; the others are part of the constant."""
     constant += sum(part.low for part in parts if part.reach == 0)

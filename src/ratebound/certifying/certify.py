@@ -17,7 +17,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._means import means, proportions, unbounded
-from ratebound.certifying._tests import tested
+from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.masks import NoSuchValue
@@ -148,6 +148,22 @@ def _testable(
             yield promise
         else:
             yield from ends if proportions(decided, promise) is None else [promise]
+
+
+def outlook(problem: Problem, decided: Decided, confidence: float) -> float:
+    """How many times the room that a certificate is likely to need is left by decisions on some rows.
+
+    It is that of the promise with the least; no p-value is computed.
+    """
+    aim = Aim(1.0 - confidence, len(problem.constraints))
+    found = [math.inf]
+    for constraint in problem.constraints:
+        if nobody_counted(constraint, decided) or _untestable(constraint, decided):
+            return 0.0
+        room = room_of(constraint)
+        needed, own = spread(means(decided, room), room.constant, aim), total(decided, room)
+        found.append(own / needed if needed > 0 else math.inf)
+    return min(found)
 
 
 def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> None:

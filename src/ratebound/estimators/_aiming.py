@@ -6,17 +6,21 @@ all by the same share; the status then says which probability is left, and what 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.measure import smallest_behind
+from ratebound.auditing.decided import Decided
+from ratebound.auditing.measure import counted, smallest_behind
 from ratebound.base.linear_program import TOLERANCE, kept, worst_violation
 from ratebound.base.types import Array
+from ratebound.certifying.certify import outlook
 from ratebound.estimators._calibrating import TRAINED_ON
 from ratebound.estimators._candidates import Candidates
 from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_of
 from ratebound.problem.compiled import Compiled
+from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.determinize import Outcome, evaluate, evaluate_as_they_fall
 from ratebound.solution.mixture import Mixture, member
@@ -30,6 +34,7 @@ SALTS = 32  # draws among which the best is taken, if rows share their features
 MOST_SALTS = 512  # the same until one keeps the promises, as far as
 TRIED = 2**22  # rows in all are decided for it
 SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
+RAISES = tuple(np.arange(4.5, -0.1, -0.25).tolist())  # the same of what bounds of ratios are raised by
 LEFT = 0.05  # share of a margin below which there is no room to speak of
 
 
@@ -120,17 +125,57 @@ def _fallen(expected: Status, fallen: Status) -> Status:
     return replace(fallen, message=words, conflict=expected.conflict, confidence=expected.confidence)
 
 
-def from_safest(candidates: Candidates, margins: Array) -> tuple[tuple[Mixture, Array], ...]:
-    """Solutions and their margins, from the safest to the cheapest, at falling shares of `margins`.
+def from_safest(
+    candidates: Candidates, margins: Array, raises: Array, confidence: float
+) -> tuple[tuple[Mixture, Array], ...]:
+    """Solutions and their margins, from the likeliest to be certified to the cheapest.
 
-    What cannot be kept, or is worse than deciding alike for everyone, is not among them.
+    They are found at falling shares of `margins` (m,), and of `raises` (m,) for the bounds of ratios: a
+    margin on the cross-multiplied form is in rows, of which few yeses leave few. The first is the one
+    that leaves most of the room that its own certificate needs; what is safer by its margins only is
+    left out. So is what cannot be kept, or is worse than deciding alike for everyone.
     """
     found: list[tuple[Mixture, Array]] = []
-    for share in SHARES:
-        solution = candidates.solved(share * margins)
-        if _worth_it(solution, candidates.few):
-            found.append((_without_margins(solution, share * margins), share * margins))
-    return tuple(found)
+    for share in RAISES if raises.any() else SHARES:
+        own = share * np.where(raises > 0, 0.0, margins)
+        solution = candidates.raised(share * raises, own)
+        if solution is not None and _worth_it(solution, candidates.few):
+            found.append((_without_margins(solution, own), own))
+    everyone = candidates.few
+    likely = [outlook(everyone.problem, _drawn(one, everyone), confidence) for one, _ in found]
+    return tuple(found[int(np.argmax(likely)) if likely else 0 :])
+
+
+def _drawn(solution: Mixture, everyone: Compiled) -> Decided:
+    """What a solution decides on rows if members are drawn, as they are where it is certified."""
+    decided = decided_on(everyone, solution)
+    if decided.deterministic or decided.thresholds or everyone.elsewhere:
+        return decided
+    random, one = np.random.default_rng(0), {}
+    for name, scores in decided.scores.items():
+        members = np.array(random.choice(len(scores), scores.shape[-1], p=decided.weights))
+        place = members.reshape(1, *[1] * (scores.ndim - 2), -1)
+        one[name] = np.take_along_axis(scores, place, axis=0)
+    return replace(decided, scores=one, weights=np.ones(1))
+
+
+def raises_of(solution: Mixture, everyone: Compiled, share: float) -> Array:
+    """By how much (m,) to raise the bounds of ratios for a certificate, about; 0 of other promises.
+
+    Two and a half standard errors of a proportion among the rows that a ratio counts, where `share` of
+    all rows is certified on.
+    """
+    decided, found = decided_on(everyone, solution), np.zeros(len(everyone.constraints))
+    for promise, own in zip(everyone.problem.constraints, everyone.parts, strict=True):
+        if isinstance(promise.left, Ratio) and not everyone.elsewhere:
+            bound, below = abs(promise.right.constant), promise.left.denominator
+            rows = sum(
+                abs(c) * float(decided.times(rate.population) @ counted(decided, rate))
+                for rate, c in below.terms
+            )
+            rows = max(rows * share / (1 - share), 1.0)
+            found[own[0]] = 2.5 * math.sqrt(max(bound * abs(1 - bound), 0.05) / rows)
+    return found
 
 
 def _without_margins(solution: Mixture, margins: Array) -> Mixture:

@@ -62,6 +62,30 @@ class Candidates:
         trace = self.moved(margins).together() if self.movable else tightened
         return _without_rare(shrink(trace), trace) if self.solve is shrink else self.solve(trace)
 
+    def raised(self, raises: Array, margins: Array) -> Mixture | None:
+        """The solution that keeps the promises with `margins`, and ratios with bounds raised so (m,).
+
+        It is recorded with what it does for the promises themselves. None where no model could keep a
+        bound that is raised so far.
+        """
+        if not raises.any():
+            return self.solved(margins)
+        everyone = self.everyone
+        places = [own[0] for own in everyone.parts]
+        pairs = zip(everyone.problem.constraints, places, strict=True)
+        try:
+            promises = [each.tightened(float(raises[place])) for each, place in pairs]
+            tight = compile(everyone.problem.promising(promises), **everyone.populations)
+        except ValueError:
+            return None
+        solution = replace(self, everyone=tight, trace=judged_on(self.trace, tight)).solved(margins)
+        there = evaluate(solution, everyone)
+        return solution.recorded(
+            problem=everyone.problem,
+            objectives={"train": there.objective},
+            violations={"train": there.violations + margins},
+        )
+
     def pool(self, margins: Array) -> Pool:
         """What `solved` chooses from at these margins."""
         tight, tightened = self._tightened(margins)

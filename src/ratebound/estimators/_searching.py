@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.estimators._aiming import as_sure, from_safest
+from ratebound.estimators._aiming import as_sure, from_safest, raises_of
 from ratebound.estimators._calibrating import HELD_OUT, TRAINED_ON, Calibrating
 from ratebound.estimators._candidates import Candidates, out_of_fold
 from ratebound.estimators._games import (
@@ -79,7 +79,8 @@ def found(search: Search) -> Found:
         solution, used = as_sure(candidates, search.confidence, margins, optimism)
         if search.certify is not None:
             wide = search.margins(solution, candidates.everyone)
-            safer = from_safest(candidates, wide + optimism)
+            raises = raises_of(solution, candidates.everyone, search.certify)
+            safer = from_safest(candidates, wide + optimism, raises, search.confidence)
     held_out = None if validation is None or not search.fresh else validation.first
     if everyone.elsewhere:
         held_out = here.first
