@@ -90,7 +90,7 @@ FLAGS = [
     (["--label", "y", "--model", "lightgbm"], "can split none of the features of these 32 rows"),
     (["--label", "y", "--weight", "w"], "no weight column 'w'"),
     (["--label", "y", "--weight", "sex"], "weight column 'sex' must hold numbers"),
-    (["--label", "y", "--require", "recall() > 0.9"], "bounded with <= or >="),
+    (["--label", "y", "--require", "recall() > 0.9"], "write >= instead of >"),
     (["--label", "y", "--require", "recal() >= 0.9"], "no such rate"),
     (["--label", "y", "--require", "recall() >= 95"], "did you mean recall() >= 0.95?"),
     (["--label", "y", "--require", "predicted_positives() >= 50"], "per=40) is never above 40"),
