@@ -41,7 +41,7 @@ def test_margins_are_one_number_several_or_by_constraint():
     assert [each.margin for each in needed(promise, margin={promise: 0.03})] == [0.03]
     with pytest.raises(ValueError, match=r"margin says nothing of recall\(\) >= 0\.9"):
         needed(promise, margin={})
-    with pytest.raises(ValueError, match="margin, what a promise is kept with to spare"):
+    with pytest.raises(ValueError, match="margin, by how much a promise is kept"):
         needed(promise, margin=0)
 
 

@@ -74,7 +74,7 @@ class RowsNeeded:
     promises: tuple[Needed, ...]
 
     def __str__(self) -> str:
-        table = [["promise", "with to spare", "rows here", "rows needed", "in all"]]
+        table = [["promise", "with a margin", "rows here", "rows needed", "in all"]]
         last = None
         for each in self.promises:
             numbers = [_number(n) for n in (each.rows, each.rows_needed, each.rows_in_all)]
@@ -137,7 +137,7 @@ def rows_needed(
     >>> promises = [rb.recall(sex="f") >= 0.9 * rb.recall(), rb.recall() >= 0.8]
     >>> print(rb.rows_needed(rb.Problem(rb.error_rate(), promises), people, margin=0.05))
     To certify each at 95% confidence, with a chance of 80%:
-    promise                               with to spare  rows here  rows needed  in all
+    promise                               with a margin  rows here  rows needed  in all
     ───────────────────────────────────────────────────────────────────────────────────
     recall(sex == "f") >= 0.9 * recall()           0.05        100          500   4,998
     recall() >= 0.8                                0.05        500          388     775
@@ -176,7 +176,7 @@ def _margins(margin: Margin | None, constraint: Constraint, decided: Decided) ->
     else:
         found = list(margin) if isinstance(margin, Iterable) else [margin]
     for each in found:
-        check_number("margin, what a promise is kept with to spare,", each, above=0)
+        check_number("margin, by how much a promise is kept,", each, above=0)
     return found
 
 

@@ -1,4 +1,4 @@
-"""How much a promise must be kept with to spare on the rows at hand, so that it holds on new ones.
+"""By how much a promise must be kept on the rows at hand, so that it holds on new ones.
 
 On new rows of the same kind each violation lies about where it lies here, give or take a standard error,
 and those of several promises move together. Margins of z standard errors each, with z such that a normal
