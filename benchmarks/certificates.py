@@ -6,7 +6,8 @@ p_rest is .62, to be certified with a probability of 80%. Three tests are compar
 Clopper–Pearson bounds at half the error each, Wald's, and ours. Given how many of the rest are
 successes, each asks for some least number of successes in the group; so both figures are sums of
 binomial probabilities, not simulations. With --redraws, whole certificates of `rb.certify` are counted
-as well, with the group's share of everyone drawn by chance, as it is in practice.
+as well, with the group's share of everyone drawn by chance, as it is in practice; and of groups inside
+everyone, large ones too, how often they are certified beside what the delta method shows.
 """
 
 import argparse
@@ -24,11 +25,17 @@ sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
 import ratebound as rb
+from ratebound.certifying._aim import Aim
+from ratebound.certifying._nested import Nested
 from ratebound.certifying._pair import Share, pair_p_value
 
 SIZES = ((590, 3256), (60, 1500), (25, 400))
 RATIO, DELTA, POWER, REST = 0.95, 0.05, 0.8, 0.62
 NUISANCE = (0.1, 0.3, 0.5, 0.62, 0.8, 0.9, 0.98)
+INSIDE = (  # rows, the group's share, the rest's rate, and the ratio
+    (3000, 0.85, 0.75, 0.95), (600, 0.85, 0.75, 0.9), (600, 0.95, 0.5, 0.9), (600, 0.5, 0.9, 0.8),
+    (3000, 0.15, 0.62, 0.95), (425, 0.06, 0.62, 0.95),
+)  # fmt: skip
 LIKELY = 4.5  # standard deviations of the rest's successes that are looked at
 Shows = Callable[[int, int], bool]  # whether so many successes of group and rest show the promise
 
@@ -120,6 +127,40 @@ def false_certificates(n: int, m: int, redraws: int, seed: int = 0) -> float:
     return wrong / redraws
 
 
+def delta_method(n: int, k: int, m: int, j: int, ratio: float) -> bool:
+    """The same of a group inside everyone, with its share's variance: no certificate, for comparison."""
+    p, q, share = (k + 0.5) / (n + 1), (j + 0.5) / (m + 1), n / (n + m)
+    room = p - ratio * (share * p + (1 - share) * q)
+    variance = (1 - ratio * share) ** 2 * p * (1 - p) / n + (ratio * (1 - share)) ** 2 * q * (1 - q) / m
+    variance += (ratio * (p - q)) ** 2 * share * (1 - share) / (n + m)
+    return bool(room > norm.isf(DELTA) * np.sqrt(variance))
+
+
+def inside(total: int, share: float, rest: float, ratio: float, redraws: int) -> list[str]:
+    """How often p_group >= ratio * p_everyone is certified at the boundary, and 2.49 deviations above.
+
+    There a normal test of this level would show it in 80%.
+    """
+    just = ratio * (1 - share) * rest / (1 - ratio * share)
+    deviation = np.sqrt(
+        (1 - ratio * share) ** 2 * just * (1 - just) / (total * share)
+        + (ratio * (1 - share)) ** 2 * rest * (1 - rest) / (total * (1 - share))
+        + (ratio * (just - rest)) ** 2 * share * (1 - share) / total
+    )
+    row = [f"{total:,}", f"{share:.2f}", f"{ratio:.2f}"]
+    for room in (0.0, 2.49):
+        random, ours_, delta = np.random.default_rng(7), 0, 0
+        p = just + room * deviation / (1 - ratio * share)
+        for _ in range(redraws):
+            n = random.binomial(total, share)
+            k, j = random.binomial(n, p), random.binomial(total - n, rest)
+            whole = Nested(k, n, j, total - n, (0.0, 1.0), (0.0, -ratio), (0.0, -ratio))
+            ours_ += whole.tested(0.0, Aim(DELTA)).p_value <= DELTA
+            delta += delta_method(n, k, total - n, j, ratio)
+        row += [f"{ours_ / redraws:.3f}", f"{delta / redraws:.3f}"]
+    return row
+
+
 class Decides:
     """A model whose decisions are its one feature."""
 
@@ -140,6 +181,9 @@ def main() -> None:
             print(rows[-1], flush=True, file=sys.stderr)
     print(markdown(["group / rest", "test", "false, at worst", "margin for 80%"], rows))
     if given.redraws:
+        heads = ["rows", "share", "ratio", "false, ours", "false, delta", "shown, ours", "shown, delta"]
+        found = [inside(*each, given.redraws) for each in INSIDE]
+        print(markdown(heads, found))
         for n, m in SIZES:
             print(f"rb.certify, {n} / {m}: false in {false_certificates(n, m, given.redraws):.4f}")
     print(f"\n{time.perf_counter() - start:.0f} s; {machine()}")
