@@ -107,8 +107,11 @@ def test_what_is_refused(tmp_path, monkeypatch):
         converted(write(tmp_path, "ragged.csv", "a,b\n1,x\n2\n"))
     assert not (tmp_path / "ragged.csv.parquet").exists()
     assert not list(tmp_path.glob(".*"))  # nothing half written
-    with pytest.raises(ValueError, match=r"two files would be converted to .*t.csv.parquet"):
+    with pytest.raises(ValueError, match=r"t.csv is named twice"):
         converted([path, path])
+    (tmp_path / "more").mkdir()
+    with pytest.raises(ValueError, match=r"two files would be converted to .*t.csv.parquet"):
+        converted([path, write(tmp_path / "more", "t.csv", "a,b\n1,x\n")], into=tmp_path)
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")

@@ -7,6 +7,7 @@ all by the same share; the status then says which probability is left, and what 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_o
 from ratebound.problem.compiled import Compiled
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
-from ratebound.solution.determinize import Outcome, evaluate, evaluate_as_they_fall
+from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.status import KEPT, Status, status_there
 
@@ -32,7 +33,8 @@ HALVINGS = 5  # of the share of the margins that can be kept
 NEAR = 0.02  # how much less than asked for is near enough
 SALTS = 32  # draws among which the best is taken, if rows share their features
 MOST_SALTS = 512  # the same until one keeps the promises, as far as
-TRIED = 2**22  # rows in all are decided for it
+TIGHTENED = 3  # times that promises are tightened where no draw keeps them
+TRIED = 2**21  # rows in all are decided for it
 SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
 RAISES = tuple(np.arange(4.5, -0.1, -0.25).tolist())  # the same of what bounds of ratios are raised by
 LEFT = 0.05  # share of a margin below which there is no room to speak of
@@ -55,7 +57,7 @@ def as_sure(
         margins = errors.margins(confidence)
         if share == 1.0 and (np.abs(margins + optimism - asked) <= CLOSE * asked).all():
             break
-    solution = _without_margins(solution, share * asked)
+    solution = without_margins(solution, share * asked)
     room = -solution.violations["train"] - optimism
     status = replace(solution.status, confidence=errors.confidence(-room))
     aim = _Aim(everyone, solution, errors, confidence, room, candidates.caveat)
@@ -63,20 +65,28 @@ def as_sure(
     return solution.recorded(status=status), share * asked
 
 
-def as_they_fall(solution: Mixture, everyone: Compiled, margins: Array, seed: int) -> Mixture:
+def as_they_fall(
+    solution: Mixture,
+    everyone: Compiled,
+    margins: Array,
+    seed: int,
+    resolved: Callable[[Array], Mixture],
+) -> Mixture:
     """A solution with the draw whose decisions keep the promises best; `everyone` are the training rows.
 
     In a table with few distinct rows, each of many rows gets the same member, and what is kept in
     expectation may be broken. Any salt of the hash is as good as another, so the one is taken whose
-    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective; if none does,
-    a member that keeps them alone. Failing that, the status says so. Rows on disk are not read again
-    for every salt.
+    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none does,
+    the promises are tightened by what was lacking and solved again (`resolved`); failing that, a member
+    that keeps them alone is taken, or the status says so. Rows on disk are read only once for this.
     """
     first = replace(solution, decider=solution.decider.salted(seed))
     if first.decider.draw is None or len(first) == 1 or everyone.learnable:
         return first
     expected = solution.record.objectives["train"], *solution.violations["train"]
-    found, scale = evaluate_as_they_fall(first, everyone), everyone.scale[1:]
+    found, scale = next(outcomes_as_they_fall(first, everyone, [seed])), everyone.scale[1:]
+    if np.allclose((found.objective, *found.violations), expected, rtol=0.0, atol=TOLERANCE):
+        return first
 
     def rank(tried: tuple[Mixture, Outcome]) -> tuple[float, float, float]:
         own = tried[1]
@@ -84,14 +94,26 @@ def as_they_fall(solution: Mixture, everyone: Compiled, margins: Array, seed: in
         broken, short = (max(float(each) - TOLERANCE, 0.0) for each in lacking)
         return broken, short, own.objective
 
-    if np.allclose((found.objective, *found.violations), expected, rtol=0.0, atol=TOLERANCE):
-        return first
-    best, most = (first, found), int(np.clip(TRIED // len(everyone.cells), SALTS, MOST_SALTS))
-    for salt in range(seed + 1, seed + (1 if everyone.elsewhere else most)):
-        if salt >= seed + SALTS and not rank(best)[0]:
-            break
-        salted = replace(first, decider=first.decider.salted(salt))
-        best = min(best, (salted, evaluate_as_they_fall(salted, everyone)), key=rank)
+    def best_draw(mixed: Mixture, most: int) -> tuple[Mixture, Outcome]:
+        salts = range(seed, seed + most)
+        best: tuple[Mixture, Outcome] | None = None
+        for salt, outcome in zip(salts, outcomes_as_they_fall(mixed, everyone, salts), strict=True):
+            tried = replace(mixed, decider=mixed.decider.salted(salt)), outcome
+            best = tried if best is None else min(best, tried, key=rank)
+            if salt >= seed + SALTS and not rank(best)[0]:
+                break
+        assert best is not None
+        return best
+
+    best = first, found
+    if not everyone.elsewhere:
+        best = best_draw(first, int(np.clip(TRIED // len(everyone.cells), SALTS, MOST_SALTS)))
+        room = np.asarray(margins, dtype=float)
+        for _ in range(TIGHTENED):
+            if not rank(best)[0] or not solution.status.feasible:
+                break
+            room = room + 2 * np.maximum(best[1].violations - best[0].violations["train"], 0.0)
+            best = min(best, best_draw(resolved(room), SALTS), key=rank)
     if rank(best)[0]:
         members = (member(first, index) for index in range(len(first)))
         best = min([best, *((each, evaluate(each, everyone)) for each in members)], key=rank)
@@ -103,11 +125,10 @@ def as_they_fall(solution: Mixture, everyone: Compiled, margins: Array, seed: in
         reached = min(status.confidence, errors_of(chosen, everyone).confidence(found.violations))
         said = f"As decisions fall on rows with equal features, it is {_about(reached)}."
         status = replace(status, confidence=reached, message=f"{status.message} {said}")
-    values = solution.record
     return chosen.recorded(
         status=status,
-        objectives=values.objectives | {"train": found.objective},
-        violations=values.violations | {"train": found.violations},
+        objectives=chosen.record.objectives | {"train": found.objective},
+        violations=chosen.record.violations | {"train": found.violations},
     )
 
 
@@ -140,7 +161,7 @@ def from_safest(
         own = share * np.where(raises > 0, 0.0, margins)
         solution = candidates.raised(share * raises, own)
         if solution is not None and _worth_it(solution, candidates.few):
-            found.append((_without_margins(solution, own), own))
+            found.append((without_margins(solution, own), own))
     everyone = candidates.few
     likely = [outlook(everyone.problem, _drawn(one, everyone), confidence) for one, _ in found]
     return tuple(found[int(np.argmax(likely)) if likely else 0 :])
@@ -178,7 +199,7 @@ def raises_of(solution: Mixture, everyone: Compiled, share: float) -> Array:
     return found
 
 
-def _without_margins(solution: Mixture, margins: Array) -> Mixture:
+def without_margins(solution: Mixture, margins: Array) -> Mixture:
     """A solution that was found and judged with margins, as it is without them."""
     status, violations = solution.status, solution.violations["train"] - margins
     if margins.any() and status.feasible:  # what is kept with margins is kept

@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.estimators._aiming import as_sure, from_safest, raises_of
+from ratebound.estimators._aiming import as_sure, from_safest, raises_of, without_margins
 from ratebound.estimators._calibrating import HELD_OUT, TRAINED_ON, Calibrating
 from ratebound.estimators._candidates import Candidates, out_of_fold
 from ratebound.estimators._games import (
@@ -42,6 +42,7 @@ class Found:
     trace: Trace
     held_out: int  # rows on which a setting was chosen, and no model trained
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
+    resolved: Callable[[Array], Mixture]  # the solution with other margins
 
 
 def found(search: Search) -> Found:
@@ -106,6 +107,7 @@ def found(search: Search) -> Found:
         trace,
         0 if validation is None else validation.sizes[FIRST],
         candidates.pool,
+        lambda margins: finished(without_margins(candidates.solved(margins), margins)),
     )
 
 

@@ -292,7 +292,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         }
 
         def finished(solution: Mixture, margins: Array) -> Mixture:
-            drawn = as_they_fall(solution, everyone, margins, seed)
+            drawn = as_they_fall(solution, everyone, margins, seed, result.resolved)
             return replace(drawn, encoding=encoding, classes=classes).recorded(
                 setting=result.own.settings[0], seed=seed, data=everyone.digest, **told
             )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ratebound.base.layout import aligned
 from ratebound.base.linear_program import kept, worst_violation
@@ -163,14 +163,22 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     return Outcome(float(objectives[0]), violations[0])
 
 
-def evaluate_as_they_fall(mixture: Mixture, compiled: Compiled) -> Outcome:
-    """The same of the decisions as they fall, on rows whose features many share."""
-    pieces = (
-        mixture.counted_scores(rows.X, columns=rows.columns).T
-        for population in compiled.populations.values()
-        for rows in population.pieces(mixture.decider.known, inputs=True)
-    )
-    return Outcome(*compiled.expected(mixture.weights, pieces))
+def outcomes_as_they_fall(
+    mixture: Mixture, compiled: Compiled, salts: Iterable[int]
+) -> Iterator[Outcome]:
+    """The same of decisions as they fall by each of these salts, on rows whose features many share."""
+
+    def parts() -> Iterator[tuple[Array, Array, Any]]:
+        for population in compiled.populations.values():
+            for rows in population.pieces(mixture.decider.known, inputs=True):
+                yield mixture.choices(rows.X, columns=rows.columns)
+
+    in_memory = None if compiled.elsewhere else list(parts())
+    for salt in salts:
+        decider = mixture.decider.salted(salt)
+        each = parts() if in_memory is None else in_memory
+        pieces = (decider.as_they_fall(*part) for part in each)
+        yield Outcome(*compiled.expected(mixture.weights, pieces))
 
 
 def _members(mixture: Mixture, compiled: Compiled) -> tuple[Iterator[Array], dict[str, Array]]:

@@ -237,9 +237,25 @@ class Mixture:
         array of shape (n, M) or (n, D, M)
             As `member_scores` has them; of a vote there is one.
         """
+        return self.decider.as_they_fall(*self.choices(X, columns=columns)).T
+
+    def choices(self, X: Any, *, columns: Any = None) -> tuple[Array, Array, Any]:
+        """What may decide each row, for the decider to choose from.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        tuple
+            The probability of each choice (C,), its scores (C, n) or (C, D, n), and the features.
+        """
         features = self.features(X)
-        weights, scores = self._choices(X, features, columns)
-        return self.decider.as_they_fall(weights, scores, features).T
+        return *self._choices(X, features, columns), features
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score, or for a vote their median, for ranking.
