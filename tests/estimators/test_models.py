@@ -132,6 +132,7 @@ def test_boosted_trees_by_name(library):
     assert model.fit(X, y).status_.feasible
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM's own, before 4.7
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 @pytest.mark.parametrize("promises", [(), PROMISE], ids=["plain", "promise"])
 def test_an_estimator_is_fitted_as_it_was_passed(library, promises, tmp_path):

@@ -244,7 +244,9 @@ class LightGBM:
     @staticmethod
     def within(fitted: Any, rows: Any) -> tuple[LightGBM, Array]:
         """The ensemble in an estimator that the library has fitted, and the scores it gives to rows."""
-        return LightGBM(fitted.booster_), np.asarray(fitted.predict(rows, raw_score=True)).T
+        # The booster, since older estimators warn about arrays that they were fitted to themselves.
+        booster = fitted.booster_
+        return LightGBM(booster), np.asarray(booster.predict(rows, raw_score=True)).T
 
     @staticmethod
     def constant(yes: bool, rows: Any) -> LightGBM:
