@@ -129,7 +129,7 @@ class Inside:
         share = group / self.rows
         b = self.h * (1 - share)
         bound = b - self.o[0] - self.o[1] * share
-        return Line(self._times(share), b, bound, group, self.rows - group)  # type: ignore[arg-type]
+        return Line(self._times(share), b, bound, group, self.rows - group)  # type: ignore[arg-type]  # arrays, of an array
 
     def _variances(self, line: Line, p: Array) -> tuple[Array, Array]:
         """Of the room given the rows of the group, and what the group's share adds to it."""
