@@ -11,7 +11,6 @@ from typing import Any
 
 from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
-from ratebound.commands.yaml_keys import as_toml
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.reading import Reading
 
@@ -157,33 +156,26 @@ def _read_file(source: Path) -> dict[str, Any]:
     """The keys of a run file, checked; its paths are relative to its own folder."""
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
+    if source.suffix.lower() != ".toml":
+        raise ValueError(
+            f"{source} is YAML, and run files are TOML: write key = value, texts in quotes, in "
+            f"{source.with_suffix('.toml').name}"
+        )
     try:
-        text = source.read_text("utf-8-sig")
-        if source.suffix.lower() != ".toml":
-            raise ValueError(f"{source} is YAML, and run files are TOML. {_translated(text, source)}")
-        entries = tomllib.loads(text)
+        entries = tomllib.loads(source.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{source} is not TOML: {error}") from None
-    found = {}
+    given = {}
     for written, value in entries.items():
         key = written.replace("-", "_")
         if key not in KEYS:
             raise ValueError(f"{source}: unknown key {written!r}{nearest(written, KEYS)}")
         _check(key, value, f"{source}: key {written!r}")
-        found[key] = _beside(source, key, value)
-    return found
+        given[key] = _from_folder_of(source, key, value)
+    return given
 
 
-def _translated(text: str, source: Path) -> str:
-    """What to write instead of a run file in YAML."""
-    try:
-        toml = as_toml(text)
-    except ValueError as error:
-        return f"It cannot be translated here: {error}"
-    return f"This says the same, in {source.with_suffix('.toml').name}:\n\n{toml}"
-
-
-def _beside(source: Path, key: str, value: Any) -> Any:
+def _from_folder_of(source: Path, key: str, value: Any) -> Any:
     """Paths in a run file as meant from where it lies."""
 
     def path(given: str) -> str:
