@@ -50,7 +50,7 @@ def test_it_prints_a_verdict():
 
 def test_there_and_back():
     for certificate in (CERTIFICATE, HELD):
-        again = Certificate.from_dict(json.loads(certificate.to_json()))
+        again = Certificate.from_dict(json.loads(certificate.render("json")))
         assert again == certificate
         assert again.promises[0].constraint.name == "fair to a"
 

@@ -13,7 +13,7 @@ from ratebound.auditing._price_charts import price_section
 from ratebound.auditing._tables import Section, count, value
 from ratebound.auditing.report import Audit
 from ratebound.auditing.wording import heading, interval_text, percent, summary
-from ratebound.base.markup import Markup, document, resource, style, tag
+from ratebound.base.markup import Markup, page_of, resource, style, tag
 
 MARKS = {"kept": "✓", "uncertain": "?", "broken": "✗", "nothing": "–"}
 
@@ -29,17 +29,17 @@ def page(report: Audit, title: str) -> str:
         tag("nav", tag("ol", *links), aria_label="Contents"),
         tag("main", *(each.shown() for each in found), id="report", tabindex=-1),
         tag("footer", _footer(report)),
-        class_="ratebound-audit",
+        class_="ratebound",
     )
-    return document(title, body, style(__package__), script=resource(__package__, "page.js"))
+    return page_of(title, body, style("ratebound.base"), script=resource("ratebound.base", "page.js"))
 
 
 def fragment(report: Audit) -> Markup:
     """The part of a page that a notebook shows; it has no script, and its style touches nothing else."""
     found = [promises(report), groups(report), *([confusions(report)] if report.confusions else [])]
     parts = [each.alone() for each in found if each is not None]
-    whole = tag("div", *_top(report, "Audit"), *parts, class_="ratebound-audit")
-    return Markup(style(__package__) + "\n" + whole)
+    whole = tag("div", *_top(report, "Audit"), *parts, class_="ratebound")
+    return Markup(style("ratebound.base") + "\n" + whole)
 
 
 def sections(report: Audit) -> list[Section]:

@@ -27,7 +27,7 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
-def document(title: str, body: Markup, *styles: Markup, script: str = "") -> str:
+def page_of(title: str, body: Markup, *styles: Markup, script: str = "") -> str:
     """A page that loads nothing from elsewhere, light or dark as its reader has it.
 
     Its policy forbids to load anything, and to run any script but `script`, known by its digest.

@@ -15,14 +15,27 @@ from typing import Any, Self
 
 from ratebound.auditing.report import plain
 from ratebound.base.checks import check_number
+from ratebound.base.document import (
+    Cell,
+    Conclusion,
+    Datum,
+    Document,
+    Head,
+    Quoted,
+    ReportTable,
+    Standing,
+    State,
+    count,
+    rate,
+)
+from ratebound.base.rendering import Documented
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import alone_in, write_whole
 from ratebound.certifying._batches import Clock, in_time, read_batch
 from ratebound.certifying._draws import Unwatchable
-from ratebound.certifying._monitor_words import as_html, as_text, summary, watch_to_dict
 from ratebound.certifying._stored import FORMAT, VERSION, read_clock, restored, stored, texts, whole
 from ratebound.certifying._watching import Alarm as Alarm
-from ratebound.certifying._watching import Watch, first_watch, watched
+from ratebound.certifying._watching import Watch, evidence_text, first_watch, watched
 from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
@@ -32,8 +45,11 @@ from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value, plain_value
 
+HEADS = (Head("promise", "words"), Head("rows"), Head("value"), Head("bound"), Head("for broken"),
+         Head("for kept"), Head("verdict", "verdict"))  # fmt: skip
 
-class Monitor:
+
+class Monitor(Documented):
     """The promises of a problem, watched on a stream of decisions.
 
     With probability `confidence` at least, no promise that is kept is ever called broken, over all
@@ -252,7 +268,7 @@ class Monitor:
             },
             "kept": self.kept,
             "alarms": [plain({**vars(alarm), "words": alarm.words}) for alarm in self.alarms],
-            "promises": [watch_to_dict(watch) for watch in self.watches],
+            "promises": [_watch_to_dict(watch) for watch in self.watches],
         }
 
     def to_json(self) -> str:
@@ -391,14 +407,24 @@ class Monitor:
             restored(constraint, self.classes, promise) for constraint, promise in pairs
         )
 
-    def __str__(self) -> str:
-        return as_text(self)
+    def document(self) -> Document:
+        rows = tuple(_row(watch, f"promises/{i}") for i, watch in enumerate(self.watches))
+        notes = []
+        if any(watch.draws.kind != "one set" for watch in self.watches):
+            apart = " of one stratum" * bool(self.strata)
+            notes = [f"Groups are compared among adjacent rows{apart}, which are taken to be alike."]
+        notes += [*_left_out(self), *(f"ALARM: {alarm}." for alarm in self.alarms)]
+        state: State = "broken" if self.alarms else "kept" if self.kept else "uncertain"
+        return Document(
+            title="Monitor",
+            lead=_heading(self),
+            parts=(ReportTable("Every promise so far", HEADS, rows, stacked=True),),
+            data=self.to_dict,
+            conclusion=Conclusion(_summary(self) + ".", state, notes=tuple(notes)),
+        )
 
     def __repr__(self) -> str:
-        return f"Monitor({summary(self)})"
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
+        return f"Monitor({_summary(self)})"
 
 
 def _promises(problem: Problem) -> tuple[Constraint | Parity, ...]:
@@ -434,3 +460,72 @@ def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Cla
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _heading(monitor: Monitor) -> str:
+    """What is watched, and for how long."""
+    first = monitor.rows.get(FIRST, 0)
+    others = ", ".join(f"{name}: {n:,}" for name, n in monitor.rows.items() if name != FIRST)
+    rows = f"{first:,} rows ({others})" if others else f"{first:,} rows"
+    within = f", within each {' and '.join(monitor.strata)}" if monitor.strata else ""
+    return f"Monitor after {rows}, confidence {monitor.confidence:.4g}{within}"
+
+
+def _left_out(monitor: Monitor) -> list[str]:
+    """Which rows were not taken in, and why, for each population."""
+    lines = []
+    for name, clock in monitor.clocks.items():
+        of = "" if name == FIRST else f" of {name}"
+        if clock.unlabelled:
+            lines.append(
+                f"{clock.unlabelled:,} rows{of} had no label by their time and do not count: a promise "
+                "is watched on the others, which they may differ from."
+            )
+        if clock.early:
+            lines.append(f"{clock.early:,} rows{of} are too young: give them again later.")
+        if clock.late:
+            lines.append(f"{clock.late:,} rows{of} are passed over: their time was over before.")
+    return lines
+
+
+def _summary(monitor: Monitor) -> str:
+    """The verdicts, counted."""
+    verdicts = [watch.verdict for watch in monitor.watches]
+    told = [f"{verdicts.count(each)} {each}" for each in ("broken", "kept", "not known yet")]
+    threshold = evidence_text(monitor.threshold)
+    return f"{', '.join(told)}; a verdict takes evidence of {threshold} to 1"
+
+
+def _row(watch: Watch, at: str) -> tuple[Cell, ...]:
+    (value, bound), (broken, kept) = watch.sides, watch.evidence
+    states: dict[str, State] = {"broken": "broken", "kept": "kept"}
+    return (
+        Quoted(str(watch.constraint)),
+        count(watch.rows, f"{at}/rows"),
+        rate(value, f"{at}/value", beside=bound),
+        rate(bound, f"{at}/bound", beside=value, sign=watch.constraint.relation),
+        Datum(broken, evidence_text(broken), f"{at}/evidence_broken"),
+        Datum(kept, evidence_text(kept), f"{at}/evidence_kept"),
+        Standing(
+            watch.verdict.upper() if watch.verdict == "broken" else watch.verdict,
+            states.get(watch.verdict, "uncertain"),
+        ),
+    )
+
+
+def _watch_to_dict(watch: Watch) -> dict[str, Any]:
+    """What is known of a promise, for programs."""
+    value, bound = watch.sides
+    broken, kept = watch.evidence
+    found: dict[str, Any] = plain(
+        {
+            "words": str(watch.constraint),
+            "rows": watch.rows,
+            "value": value,
+            "bound": bound,
+            "evidence_broken": broken,
+            "evidence_kept": kept,
+            "verdict": watch.verdict,
+        }
+    )
+    return found

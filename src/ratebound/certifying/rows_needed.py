@@ -10,8 +10,10 @@ import numpy as np
 
 from ratebound.auditing.decided import Decided, folded
 from ratebound.auditing.measure import rows_behind, scale
+from ratebound.auditing.report import plain
 from ratebound.base.checks import check_number
-from ratebound.base.layout import aligned
+from ratebound.base.document import Cell, Document, Head, Paragraph, ReportTable, count
+from ratebound.base.rendering import Documented
 from ratebound.certifying._aim import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._one import fixed, threshold
@@ -26,6 +28,8 @@ from ratebound.rates.kinds import is_count
 from ratebound.rates.rate import FIRST
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
+HEADS = (Head("promise", "words"), Head("with a margin"), Head("rows here"), Head("rows needed"),
+         Head("in all"))  # fmt: skip
 Margin = float | Iterable[float] | Mapping[Constraint, float]
 
 
@@ -42,7 +46,7 @@ class Needed:
 
 
 @dataclass(frozen=True)
-class RowsNeeded:
+class RowsNeeded(Documented):
     """The rows that certificates need; prints as a table.
 
     Parameters
@@ -73,23 +77,20 @@ class RowsNeeded:
     power: float
     promises: tuple[Needed, ...]
 
-    def __str__(self) -> str:
-        table = [["promise", "with a margin", "rows here", "rows needed", "in all"]]
+    def document(self) -> Document:
+        rows: list[tuple[Cell, ...]] = []
         last = None
         for each in self.promises:
-            numbers = [_number(n) for n in (each.rows, each.rows_needed, each.rows_in_all)]
+            numbers = map(count, (each.rows, each.rows_needed, each.rows_in_all))
             words = "" if each.constraint == last else str(each.constraint)
-            table.append([words, f"{each.margin:g}", *numbers])
+            rows.append((words, f"{each.margin:g}", *numbers))
             last = each.constraint
+        table = ReportTable("Rows that certificates would take", HEADS, tuple(rows), apart=False)
         untold = {each.constraint: each.why for each in self.promises if each.why}
-        return "\n".join(
-            [
-                f"To certify each at {100 * self.confidence:.4g}% confidence, with a chance of "
-                f"{100 * self.power:.4g}%:",
-                *aligned(table, right=range(1, 5)),
-                *(f"{constraint}: {why}" for constraint, why in untold.items()),
-            ]
-        )
+        said = (Paragraph(f"{promise}: {why}", apart=False) for promise, why in untold.items())
+        sure, chance = f"{100 * self.confidence:.4g}%", f"{100 * self.power:.4g}%"
+        lead = f"To certify each at {sure} confidence, with a chance of {chance}:"
+        return Document("Rows needed", lead, (table, *said), lambda: plain(vars(self)))
 
 
 def rows_needed(
@@ -279,7 +280,3 @@ def _room(asked: Needed, decided: Decided, rate: float) -> float:
 def _smallest(decided: Decided, room: Expression) -> str:
     """The population of the smallest set involved."""
     return min(room.rates, key=lambda rate: rows_behind(decided, [rate])).population
-
-
-def _number(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"

@@ -7,7 +7,21 @@ from itertools import combinations
 from typing import Any
 
 from ratebound.auditing.report import Promise, plain
-from ratebound.base.layout import aligned, number
+from ratebound.base.document import (
+    Cell,
+    Document,
+    Head,
+    Paragraph,
+    Part,
+    Quoted,
+    ReportTable,
+    Section,
+    Standing,
+    count,
+    rate,
+)
+from ratebound.base.layout import number
+from ratebound.base.rendering import Documented
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint, Expression
@@ -58,7 +72,7 @@ class TotalPrice:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Documented):
     """Whether promises can be kept, which of them conflict, and at what price; prints as a text.
 
     Parameters
@@ -115,26 +129,27 @@ class Explanation:
     price: TotalPrice | None
     needed: RowsNeeded
 
-    def __str__(self) -> str:
-        lines = [_rows_text(self)]
+    def document(self) -> Document:
+        parts: list[Part] = []
         if self.problem.left_out:
-            lines.append(left_out_words(self.problem.left_out))
-        for index, promise in enumerate(self.promises):
-            lines += ["", f"{index + 1}. {promise.constraint}"]
-            lines += _indented(_rates_table(promise.rates, several=len(self.classes) > 2))
-            lines += _indented(_classifiers_table(promise.classifiers))
-            lines += _indented([_verdict(promise, self.exact)])
+            parts.append(Paragraph(left_out_words(self.problem.left_out), apart=False))
+        several = len(self.classes) > 2
+        for place, promise in enumerate(self.promises):
+            parts.append(_explained(promise, place, several, self.exact))
         if len(self.promises) > 1:
-            lines += ["", "Together:", *_indented(_together(self))]
+            parts.append(Section("Together:", tuple(_lines(_together(self)))))
         if self.price is not None:
-            head = f"The price, as {self.problem.objective} on these rows:"
-            lines += ["", head, *_indented(_price_lines(self, self.price))]
+            title = f"The price, as {self.problem.objective} on these rows:"
+            parts.append(Section(title, tuple(_price_parts(self, self.price))))
         elif not isinstance(self.problem.objective, Expression):
-            lines += ["", f"The price is that of sums of rates, and {self.problem.objective} is none."]
-        head = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
-        lines += ["", head, *_indented(str(self.needed).splitlines())]
+            words = f"The price is that of sums of rates, and {self.problem.objective} is none."
+            parts.append(Paragraph(words))
+        title = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
+        needed = self.needed.document()
+        parts.append(Section(title, (Paragraph(needed.lead), *needed.parts)))
         notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]
-        return "\n".join([*lines, *(["", "; ".join(notes) + "."] if notes else [])])
+        parts += [Paragraph("; ".join(notes) + ".")] if notes else []
+        return Document("What the promises ask for", _rows_text(self), tuple(parts), self.to_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, finite numbers and None.
@@ -163,32 +178,57 @@ def _rows_text(found: Explanation) -> str:
     return "; ".join(parts)
 
 
-def _indented(lines: list[str]) -> list[str]:
-    return ["", *(f"   {line}".rstrip() for line in lines)]
-
-
-def _rates_table(rates: tuple[RateRows, ...], several: bool) -> list[str]:
-    """The rows behind each rate; of several classes none is positive."""
-    table = [["rate", "rows", *["positive"] * (not several), "counted over"]]
-    for each in rates:
-        positive = ["–" if each.positive is None else f"{each.positive:,}"] * (not several)
-        table.append([each.rate, f"{each.rows:,}", *positive, f"{each.counted_over:,}"])
-    remarks = [
+def _explained(promise: Explained, place: int, several: bool, exact: bool) -> Section:
+    """A promise: the rows behind its rates, what simple classifiers make of it, and the verdict."""
+    at = f"promises/{place}"
+    few = [
         f"{each.rate}: few rows, each of them moves it by {1 / each.counted_over:.2g}"
-        for each in rates
+        for each in promise.rates
         if each.counted_over < FEW
     ]
-    return [*aligned(table, right=range(1, len(table[0]))), *remarks]
+    return Section(
+        f"{place + 1}. {promise.constraint}",
+        (
+            _rates_table(promise.rates, f"{at}/rates", several),
+            *(Paragraph(words, apart=False) for words in few),
+            _classifiers_table(promise.classifiers, f"{at}/classifiers"),
+            Paragraph(_verdict(promise, exact)),
+        ),
+    )
 
 
-def _classifiers_table(promises: dict[str, Promise]) -> list[str]:
-    table = [["classifier", "value", "bound", "room", ""]]
+def _lines(said: list[str]) -> list[Paragraph]:
+    """Sentences, each on a line of its own."""
+    return [Paragraph(words, apart=place == 0) for place, words in enumerate(said)]
+
+
+def _rates_table(rates: tuple[RateRows, ...], at: str, several: bool) -> ReportTable:
+    """The rows behind each rate; of several classes none is positive."""
+    named = ["rows", "positive", "counted over"]
+    fields = ["rows", "positive", "counted_over"]
+    if several:
+        del named[1], fields[1]
+    rows = tuple(
+        (Quoted(each.rate), *(count(getattr(each, own), f"{at}/{i}/{own}") for own in fields))
+        for i, each in enumerate(rates)
+    )
+    return ReportTable("Rows behind each rate", (Head("rate", "words"), *map(Head, named)), rows)
+
+
+def _classifiers_table(promises: dict[str, Promise], at: str) -> ReportTable:
+    heads = (Head("classifier", "words"), Head("value"), Head("bound"), Head("room"),
+             Head("", "verdict"))  # fmt: skip
+    rows: list[tuple[Cell, ...]] = []
     for name, promise in promises.items():
-        value = number(promise.value, beside=promise.bound)
-        bound = f"{promise.relation} {number(promise.bound, beside=promise.value)}"
-        room = number(promise.slack, signed=True, beside=0.0)
-        table.append([name, value, bound, room, "kept" if promise.kept else "BROKEN"])
-    return aligned(table, right=[1, 2, 3])
+        value, bound = promise.value, promise.bound
+        row = [
+            rate(value, f"{at}/{name}/value", beside=bound),
+            rate(bound, f"{at}/{name}/bound", beside=value, sign=promise.relation),
+            rate(promise.slack, f"{at}/{name}/slack", signed=True, beside=0.0),
+        ]
+        kept = Standing("kept", "kept") if promise.kept else Standing("BROKEN", "broken")
+        rows.append((name, *row, kept))
+    return ReportTable("What simple classifiers make of it", heads, tuple(rows))
 
 
 def _verdict(promise: Explained, exact: bool) -> str:
@@ -259,12 +299,13 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
     )
 
 
-def _price_lines(found: Explanation, price: TotalPrice) -> list[str]:
+def _price_parts(found: Explanation, price: TotalPrice) -> list[Part]:
     """What keeping the promises costs: a lower bound, and what thresholds reach."""
     bound = number(price.at_least)
-    table = [
-        ["classifier", "without promises", "keeping them"],
-        ["the best there could be, given the labels", number(price.without_promises), bound],
+    heads = (Head("classifier", "words"), Head("without promises"), Head("keeping them"))
+    without = rate(price.without_promises, "price/without_promises")
+    rows: list[tuple[Cell, ...]] = [
+        ("the best there could be, given the labels", without, rate(price.at_least, "price/at_least"))
     ]
     costs = price.at_least - price.without_promises > NOTHING
     said = f"No classifier at all keeps them below {bound} on these rows."
@@ -279,7 +320,8 @@ def _price_lines(found: Explanation, price: TotalPrice) -> list[str]:
     if price.unconstrained is not None:
         each = f"by {', '.join(price.known)}" if price.known else "for everyone"
         words = f"{UNCONSTRAINED}, with the best threshold{'s' * bool(price.known)} {each}"
-        table.append([words, number(price.unconstrained), number(price.by_thresholds)])
+        own = rate(price.unconstrained, "price/unconstrained")
+        rows.append((words, own, rate(price.by_thresholds, "price/by_thresholds")))
         if price.by_thresholds is None:
             remarks.append(f"Thresholds on the unconstrained model do not tell: {price.why_not}.")
-    return [*aligned(table, right=[1, 2]), "", *remarks]
+    return [ReportTable("The objective", heads, tuple(rows)), *_lines(remarks)]

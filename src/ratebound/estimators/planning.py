@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.checks import check_number, check_whole
-from ratebound.base.layout import aligned
+from ratebound.base.document import Conclusion, Document, Head, ReportTable
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.progress import bar
+from ratebound.base.rendering import Documented
 from ratebound.base.types import Array
 from ratebound.estimators._aiming import decided_alike
 from ratebound.estimators.classifier import RateConstrainedClassifier
@@ -94,7 +95,7 @@ class Option:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Documented):
     """How each option does on held-out rows, and which one to use; prints as a table and a sentence.
 
     Parameters
@@ -135,15 +136,19 @@ class Plan:
     recommended: str
     reason: str
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
         splits = len(self.options[AS_IT_IS].objectives)
         spread = ", mean ± sd" if splits > 1 else ""
-        title = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
-        rows = [["", str(self.problem.objective), "worst violation", "kept in", ""]]
-        for name, option in self.options.items():
-            rows.append([name, _spread(option.shown, ".4f"), _spread(option.violations, "+.4f"),
-                         option.kept, WHAT[name]])  # fmt: skip
-        return "\n".join([title, *aligned(rows, right=[1, 2, 3], ruled=False), "", self.reason])
+        heads = (Head("", "words"), Head(str(self.problem.objective)), Head("worst violation"),
+                 Head("kept in"), Head("", "words"))  # fmt: skip
+        rows = tuple(
+            (name, _spread(option.shown, ".4f"), _spread(option.violations, "+.4f"), option.kept,
+             WHAT[name])
+            for name, option in self.options.items()
+        )  # fmt: skip
+        table = ReportTable("Every way to keep the promises", heads, rows, apart=False, ruled=False)
+        lead = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
+        return Document("Plan", lead, (table,), self.to_dict, Conclusion(self.reason))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, numbers and lists of them.

@@ -6,18 +6,30 @@ neither trained nor chosen on; here it is only kept, printed, written and read b
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, fields
-from html import escape
 from typing import Any
 
-from ratebound.base.layout import NOTHING, aligned, number, printable
+from ratebound.base.document import (
+    Cell,
+    Conclusion,
+    Datum,
+    Document,
+    Head,
+    Paragraph,
+    Quoted,
+    ReportTable,
+    Standing,
+    count,
+    rate,
+)
+from ratebound.base.rendering import Documented
 from ratebound.problem.plain import promise_from_plain, promise_to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.parities import Parity
 
-HEADS = ("promise", "value", "bound", "p-value", "rows", "rows needed", "")
+HEADS = (Head("promise", "words"), Head("value"), Head("bound"), Head("p-value"), Head("rows"),
+         Head("rows needed"), Head("", "verdict"))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Documented):
     """What was certified: it holds where all promises do, together, at its confidence; prints as a text.
 
     `rb.certify` makes one, and a saved model carries it.
@@ -111,35 +123,15 @@ class Certificate:
         all_of = "the promise holds" if count == 1 else "all promises hold"
         return f"Not certified: these rows do not show at {level} that {all_of}{some}{untested}."
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
         (first, *others) = self.populations.items()
         also = "".join(f", {name}: {rows:,}" for name, rows in others)
-        lines = [f"Certificate of {self.model} on {first[1]:,} rows{also}"]
-        if self.promises:
-            rows = [list(HEADS), *map(_row, self.promises)]
-            lines += ["", *aligned(rows, right=range(1, 6))]
-            lines += [f"Not tested: {each.constraint}: {each.why}" for each in self.promises if each.why]
-            tests = dict.fromkeys(each.method for each in self.promises if not each.why)
-            lines += ["By " + "; ".join(tests) + "."] if tests else []
-        return printable("\n".join([*lines, "", self.summary]))
+        lead = f"Certificate of {self.model} on {first[1]:,} rows{also}"
+        *parts, conclusion = certificate_parts(self, "promises")
+        return Document("Certificate", lead, tuple(parts), self.to_dict, conclusion)
 
     def __repr__(self) -> str:
         return f"Certificate({self.summary})"
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in HEADS)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _row(each)) + "</tr>"
-            for each in self.promises
-        )
-        why = "".join(
-            f"<p>Not tested: <code>{escape(str(each.constraint))}</code>: {escape(each.why)}</p>"
-            for each in self.promises
-            if each.why
-        )
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        said = f"<p>{escape(self.summary)}</p>"
-        return f'<div class="ratebound-certificate">{said}{table}{why}</div>'
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types; `from_dict` is the way back.
@@ -157,21 +149,6 @@ class Certificate:
             "populations": dict(self.populations),
             "promises": [promise.to_dict() for promise in self.promises],
         }
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The same as JSON.
-
-        Parameters
-        ----------
-        indent : int, default=2
-            Spaces per level, for people; None writes one line.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
@@ -209,6 +186,21 @@ class Certificate:
         return found
 
 
+def certificate_parts(
+    own: Certificate, at: str
+) -> tuple[*tuple[ReportTable | Paragraph, ...], Conclusion]:
+    """The parts of a document whose data has the promises at a place, the verdict last."""
+    parts: list[ReportTable | Paragraph] = []
+    if own.promises:
+        rows = tuple(_row(each, f"{at}/{place}") for place, each in enumerate(own.promises))
+        parts.append(ReportTable("Every promise on the rows set aside", HEADS, rows, stacked=True))
+    said = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
+    tests = dict.fromkeys(each.method for each in own.promises if not each.why)
+    said += ["By " + "; ".join(tests) + "."] if tests else []
+    parts += [Paragraph(words, apart=False) for words in said]
+    return (*parts, Conclusion(own.summary, "kept" if own.holds else "broken"))
+
+
 def _certified(data: dict[str, Any]) -> Certified:
     found = Certified(
         constraint=promise_from_plain(data["constraint"]),
@@ -226,21 +218,23 @@ def _certified(data: dict[str, Any]) -> Certified:
     return found
 
 
-def _row(promise: Certified) -> list[str]:
-    needed = promise.rows_needed
-    return [
-        str(promise.constraint),
-        number(promise.value, beside=promise.bound),
-        f"{promise.constraint.relation} {number(promise.bound, beside=promise.value)}",
-        _p_shown(promise.p_value),
-        f"{promise.rows:,}",
-        NOTHING if needed is None else f"{needed:,}",
-        "holds" if promise.holds else "not tested" if promise.why else "NOT SHOWN",
-    ]
+def _row(promise: Certified, at: str) -> tuple[Cell, ...]:
+    value, bound, p_value = promise.value, promise.bound, promise.p_value
+    return (
+        Quoted(str(promise.constraint)),
+        rate(value, f"{at}/value", beside=bound),
+        rate(bound, f"{at}/bound", beside=value, sign=promise.constraint.relation),
+        Datum(p_value, "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}", f"{at}/p_value"),
+        count(promise.rows, f"{at}/rows"),
+        count(promise.rows_needed, f"{at}/rows_needed"),
+        _standing(promise),
+    )
 
 
-def _p_shown(p_value: float) -> str:
-    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+def _standing(promise: Certified) -> Standing:
+    if promise.holds:
+        return Standing("holds", "kept")
+    return Standing("not tested") if promise.why else Standing("NOT SHOWN", "broken")
 
 
 def _number(value: Any, what: str) -> float:

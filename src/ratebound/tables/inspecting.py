@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.layout import aligned, printable
-from ratebound.base.markup import Markup, document, tag
-from ratebound.base.writing import write_whole
+from ratebound.base.document import Cell, Document, Head, Paragraph, Quoted, ReportTable, count
+from ratebound.base.layout import printable
+from ratebound.base.rendering import Documented
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.tables.columns import Name
@@ -24,13 +24,14 @@ from ratebound.tables.table import Table, read_table
 from ratebound.tables.tally import Tally, tally
 from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
-HEADS = ("Column", "Holds", "Missing", "Distinct", "Examples", "What is done")
+HEADS = (Head("Column", "words"), Head("Holds", "words"), Head("Missing"), Head("Distinct"),
+         Head("Examples", "words"), Head("What is done", "words"))  # fmt: skip
 LOOKED_AT = 1000  # rows in which examples are looked for
 SHOWN, LONGEST = 3, 12  # examples of a column, and letters of each
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Documented):
     """What will be done with each column of a table. Print it, or take it as a dictionary or a page.
 
     `inspect` makes it.
@@ -62,16 +63,16 @@ class Inspection:
     examples: tuple[tuple[str, ...], ...]
     notices: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        lines = aligned([HEADS, *self._cells()], right=[2, 3])
-        words = [f"{self.name}: {self.rows:,} rows", *self.notices]
-        return "\n".join([*(printable(each, "") for each in words), "", *lines])
+    def document(self) -> Document:
+        pairs = enumerate(zip(self.treatments, self.examples, strict=True))
+        rows = tuple(_row(*pair, f"columns/{place}") for place, pair in pairs)
+        table = ReportTable("Every column", HEADS, rows, sortable=True, stacked=True)
+        notices = (Paragraph(words, apart=False) for words in self.notices)
+        lead = f"{self.name}: {self.rows:,} rows"
+        return Document(f"Columns of {self.name}", lead, (*notices, table), self.to_dict)
 
     def __repr__(self) -> str:
         return f"Inspection({self.rows:,} rows, {len(self.treatments)} columns)"
-
-    def _repr_html_(self) -> str:
-        return tag("div", tag("p", f"{self.name}: {self.rows:,} rows"), _table(self._cells()))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, numbers and None.
@@ -87,22 +88,6 @@ class Inspection:
         ]
         found = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
         return {**found, "columns": columns}
-
-    def save_html(self, path: str | Path) -> None:
-        """Write a page that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        """
-        title = f"Columns of {self.name}"
-        body = tag("main", tag("h1", title), Markup(self._repr_html_()), style="padding: 2em")
-        write_whole(path, document(title, body).encode())
-
-    def _cells(self) -> list[list[str]]:
-        pairs = zip(self.treatments, self.examples, strict=True)
-        return [_row(treatment, examples) for treatment, examples in pairs]
 
 
 def inspect(
@@ -237,12 +222,12 @@ def _examples(cells: Cells) -> tuple[str, ...]:
     return tuple(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts)
 
 
-def _row(treatment: Treatment, examples: Sequence[str]) -> list[str]:
-    counts = [f"{treatment.missing:,}", f"{treatment.distinct:,}"]
-    return [str(treatment.name), treatment.holds, *counts, ", ".join(examples), treatment.words]
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Markup:
-    head = tag("thead", tag("tr", *(tag("th", head) for head in HEADS)))
-    body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
-    return tag("table", head, body)
+def _row(treatment: Treatment, examples: Sequence[str], at: str) -> tuple[Cell, ...]:
+    return (
+        Quoted(str(treatment.name)),
+        treatment.holds,
+        count(treatment.missing, f"{at}/missing"),
+        count(treatment.distinct, f"{at}/distinct"),
+        ", ".join(examples),
+        treatment.words,
+    )

@@ -1,7 +1,7 @@
 "use strict";
 // What the page can do beyond being read: sorting tables, showing values, moving along a price.
 (() => {
-  const page = document.querySelector(".ratebound-audit");
+  const page = document.querySelector(".ratebound");
   if (!page) return;
 
   // --- sorting ---------------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+"""Drawings of documents, each one SVG element in the page's colours.
+
+Whiskers and bars are small and stand in table cells, where the words beside them can wrap; charts have
+axes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ratebound.base.document import Bar, Chart, Range, Whisker
+from ratebound.base.markup import Markup, tag
+
+WIDTH = 336  # of a chart
+
+
+def whisker(drawn: Whisker, width: int = 190, height: int = 20) -> Markup:
+    """A number with its interval; the line is the bound, the shaded side is room."""
+    low, high = drawn.axis
+    y = height / 2
+
+    def x(value: float) -> float:
+        return 6 + (min(max(value, low), high) - low) / (high - low) * (width - 12)
+
+    zero = x(0.0)
+    parts = [
+        tag("rect", x=zero, y=0, width=width - zero, height=height, class_="room"),
+        tag("line", x1=zero, x2=zero, y1=0, y2=height, class_="bound"),
+    ]
+    if drawn.ends is not None:
+        first, last = map(x, drawn.ends)
+        parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="whisker"))
+        parts += [
+            tag("line", x1=x(end), x2=x(end), y1=y - 5, y2=y + 5, class_="whisker")
+            for end in drawn.ends
+            if low <= end <= high
+        ]
+    if drawn.value is not None:
+        parts.append(tag("circle", cx=x(drawn.value), cy=y, r=4.5, class_="dot"))
+    return _svg(width, height, parts, drawn.label, drawn.state, data_tip=drawn.label)
+
+
+def bar(drawn: Bar, width: int = 104) -> Markup:
+    """A rate from 0 to 1; the tick is everyone's."""
+    value, reference = drawn.rate.value, drawn.reference
+    parts = [tag("rect", x=0, y=3, width=width, height=8, rx=2, class_="track")]
+    if value is not None:
+        parts.append(tag("rect", x=0, y=3, width=width * value, height=8, rx=2, class_="bar"))
+    if reference is not None:
+        x = min(max(width * reference, 1.0), width - 1.0)
+        parts.append(tag("line", x1=x, x2=x, y1=0, y2=14, class_="tick"))
+    said = "no value" if value is None else f"{value:.4f}"
+    said += "" if reference is None else f"; everyone {reference:.4f}"
+    return _svg(width, 14, parts, said, data_tip=said)
+
+
+def chart(drawn: Chart) -> Markup:
+    """A chart with its axes."""
+    axes = _Axes(drawn.x_range, drawn.y_range, 230 if drawn.movable else 260)
+    parts = [_band(axes, *band) for band in drawn.bands]
+    parts += axes.drawn(drawn.x, drawn.y, drawn.zero, about=4 if drawn.movable else 6)
+    if drawn.bound is not None:
+        (x, top), (_, bottom) = axes.at(drawn.bound, axes.y[1]), axes.at(drawn.bound, axes.y[0])
+        parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="bound"))
+    for xs, ys in drawn.curves:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in axes.places(xs, ys))
+        kind = "curve price" if drawn.movable else "curve"
+        parts.append(tag("polyline", points=path, class_=kind))
+    parts += [
+        tag("circle", cx=cx, cy=cy, r=2.6, class_="point") for cx, cy in axes.places(*drawn.points)
+    ]
+    for mark in drawn.marks:
+        cx, cy = axes.at(mark.x, mark.y)
+        size = 5.5 if drawn.movable else 6.5
+        parts.append(tag("circle", tag("title", mark.words), cx=cx, cy=cy, r=size, class_=mark.kind))
+    moved = {"data_curve": _moved(axes, drawn)} if drawn.movable else {}
+    return _svg(WIDTH, axes.height, parts, drawn.label, "chart", **moved)
+
+
+def _moved(axes: _Axes, drawn: Chart) -> str:
+    """What a script needs to let readers move along the curve: its points, and where these are drawn."""
+    ((xs, ys),) = drawn.curves
+    here = next(([mark.x, mark.y] for mark in drawn.marks if mark.kind == "solution"), None)
+    places = [[round(x, 1), round(y, 1)] for x, y in axes.places(xs, ys)]
+    curve = {"xs": list(xs), "ys": list(ys), "places": places, "here": here}
+    return json.dumps({"bound": drawn.x, "objective": drawn.y, **curve})
+
+
+def _band(axes: _Axes, low: float, high: float, kind: str) -> Markup:
+    (x, bottom), (end, top) = axes.at(low, axes.y[0]), axes.at(high, axes.y[1])
+    return tag("rect", x=x, y=top, width=end - x, height=bottom - top, class_=kind)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Where numbers lie in a chart."""
+
+    x: Range
+    y: Range
+    height: int
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The place of a point."""
+        left, right, top, bottom = 68, WIDTH - 14, 14, self.height - 48
+        across = (x - self.x[0]) / (self.x[1] - self.x[0])
+        up = (y - self.y[0]) / (self.y[1] - self.y[0])
+        return left + across * (right - left), bottom - up * (bottom - top)
+
+    def places(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+        """The places of points."""
+        return [self.at(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
+
+    def drawn(self, x_label: str, y_label: str, zero: bool, about: int) -> list[Markup]:
+        """Grid, `about` so many numbers, and labels; with `zero`, a line at y = 0."""
+        (left, bottom), (right, top) = self.at(self.x[0], self.y[0]), self.at(self.x[1], self.y[1])
+        parts = []
+        for value in ticks(*self.x, about):
+            x, _ = self.at(value, 0)
+            parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
+            parts.append(tag("text", f"{value:,.4g}", x=x, y=bottom + 17, text_anchor="middle"))
+        for value in ticks(*self.y, about):
+            _, y = self.at(0, value)
+            parts.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
+            parts.append(tag("text", f"{value:.4g}", x=left - 7, y=y + 4, text_anchor="end"))
+        if zero and self.y[0] <= 0 <= self.y[1]:
+            _, y = self.at(0, 0)
+            parts.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="bound"))
+        middle, style = (top + bottom) / 2, {"text_anchor": "middle", "class_": "label"}
+        turned = f"rotate(-90 14 {middle:.1f})"
+        parts.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 38, **style))
+        parts.append(tag("text", y_label, x=14, y=middle, transform=turned, **style))
+        return parts
+
+
+def ticks(low: float, high: float, about: int = 6) -> list[float]:
+    """Round numbers from `low` to `high`.
+
+    >>> ticks(0.0, 1.0)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    rough = (high - low) / about
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 2.5, 5, 10) if unit * m >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(k * step, 12) + 0.0 for k in range(first, last + 1)]
+
+
+def _svg(
+    width: int, height: int, parts: Sequence[Markup], label: str, kind: str = "", **others: object
+) -> Markup:
+    """A drawing, with its words for those who cannot see it."""
+    return tag(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="img",
+        aria_label=label,
+        class_=kind or None,
+        **others,
+    )
