@@ -82,7 +82,7 @@ def test_the_page_and_the_words_of_a_report_show_costs(tmp_path):
     rows = people()
     problem = rb.Problem('cost(column="loan")', [f"{COST} <= 3", 'cost(column="loan", per=100) <= 9999'])
     report = rb.audit(problem, MODEL, rows)
-    assert "interval of a mean corrected for skewness" in report.to_html()
+    assert "interval of a mean corrected for skewness" in report.render("html")
     assert str(report).count("cost(") == 3
     assert [promise["unit"] for promise in report.to_dict()["promises"]] == ["cost", "cost"]
 
@@ -190,7 +190,7 @@ def test_too_few_costly_rows_have_no_interval():
     assert (promise.slack_low, promise.verdict, promise.method) == (None, "may not hold", "none")
     assert "12 rows that cost something" in promise.why
     assert "too few rows for an interval" in str(report)
-    assert "too few rows for an interval" in report.to_html()
+    assert "too few rows for an interval" in report.render("html")
     assert any("too few rows" in limit for limit in report.limits)
     ratio = rb.Problem("positive_rate()", [rb.cost(column="amount") / rb.positive_rate() <= 100])
     assert rb.audit(ratio, yes, costly(np.random.default_rng(0), 12, 1.0)).promises[0].slack_low is None

@@ -105,7 +105,7 @@ def test_it_fits_and_can_be_read(opened, scheme):
 
 
 def test_every_number_is_the_one_in_the_json(opened, report):
-    document = json.loads(report.to_json())
+    document = json.loads(report.render("json"))
     page = opened()
     shown = page.eval_on_selector_all(
         "data", "all => all.map((e) => [e.dataset.at, e.value, e.textContent])"

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing._price_charts import price_chart
+from ratebound.auditing._about_model import price_chart
 from ratebound.auditing.auditing import audit
+from ratebound.base.charts import chart
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.price import Price
 
@@ -49,29 +50,29 @@ def number(markup, name):
 
 
 def test_marks_lie_on_the_curve_and_shades_on_their_side_of_it():
-    chart = price_chart(PRICES[0], tested=certified(FLOOR, 0.01))
-    (dot,), (line,) = of_kind(chart, "solution"), of_kind(chart, "bound")
-    points = [p.split(",") for p in re.search(r'points="([^"]+)"', chart)[1].split()]
+    drawn = chart(price_chart(PRICES[0], tested=certified(FLOOR, 0.01)))
+    (dot,), (line,) = of_kind(drawn, "solution"), of_kind(drawn, "bound")
+    points = [p.split(",") for p in re.search(r'points="([^"]+)"', drawn)[1].split()]
     xs, ys = np.array(points, dtype=float).T
     assert np.interp(number(dot, "cx"), xs, ys) == pytest.approx(number(dot, "cy"), abs=0.2)
     assert number(line, "x1") == number(dot, "cx")  # trained for what was promised
-    (green,), (grey,) = of_kind(chart, "certified"), of_kind(chart, "never")
+    (green,), (grey,) = of_kind(drawn, "certified"), of_kind(drawn, "never")
     assert number(green, "x") + number(green, "width") == pytest.approx(number(line, "x1"), abs=0.02)
     assert number(grey, "x") == pytest.approx(xs[-1], abs=0.1)  # nothing is drawn where nothing is kept
 
 
 def test_a_cap_is_certified_to_its_right_and_impossible_to_its_left():
-    chart = price_chart(PRICES[1], (0.41, 0.25), certified(CAP, 0.01))
-    (green,), (grey,), (line,) = (of_kind(chart, kind) for kind in ("certified", "never", "bound"))
+    drawn = chart(price_chart(PRICES[1], (0.41, 0.25), certified(CAP, 0.01)))
+    (green,), (grey,), (line,) = (of_kind(drawn, kind) for kind in ("certified", "never", "bound"))
     assert number(green, "x") == number(line, "x1")
     assert number(grey, "x") < number(line, "x1")
-    (dot,), (ring,) = of_kind(chart, "solution"), of_kind(chart, "audited")
+    (dot,), (ring,) = of_kind(drawn, "solution"), of_kind(drawn, "audited")
     assert number(dot, "cx") < number(line, "x1") < number(ring, "cx")  # trained with a margin
 
 
 def test_the_page_has_a_chart_a_promise_and_the_certificate():
     tested = certificate(certified(FLOOR, 0.01), certified(CAP, 0.2))
-    page = reported(PRICES, tested).to_html()
+    page = reported(PRICES, tested).render("html")
     words = "".join(Outline(page).words)
     assert page.count("<figure ") == 2
     order = ["What was promised", "Certificate", "What was measured", "What each promise costs"]
@@ -83,16 +84,16 @@ def test_the_page_has_a_chart_a_promise_and_the_certificate():
     assert "from 0.9 to 0.91 would cost 0.0125 of error_rate()" in words
     untested = certificate(certified(FLOOR, 1.0, "rows have <weights>"))
     assert "Not certified: rows have <weights>" in "".join(
-        Outline(reported(PRICES, untested).to_html()).words
+        Outline(reported(PRICES, untested).render("html")).words
     )
 
 
 def test_what_has_no_curve_is_said_in_words():
-    words = "".join(Outline(reported([NEVER]).to_html()).words)
+    words = "".join(Outline(reported([NEVER]).render("html")).words)
     assert "cannot be kept together, whatever its bound" in words
     beyond = Price(
         FLOOR, "error_rate()", np.array([0.5, 0.6]), np.array([0.2, 0.3]), (0.9, math.inf), 0.0
     )
-    assert not of_kind(price_chart(beyond), "solution")
+    assert not of_kind(chart(price_chart(beyond)), "solution")
     free = Price(FLOOR, "error_rate()", np.array([0.95]), np.array([0.2]), (0.9, 0.2), 0.0)
-    assert of_kind(price_chart(free), "solution")
+    assert of_kind(chart(price_chart(free)), "solution")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing._figures import ticks
 from ratebound.auditing.auditing import audit
+from ratebound.base.charts import ticks
 
 from .conftest import draw, mixture
 
@@ -59,7 +59,7 @@ def test_many_groups_are_cut_short_in_text_only():
 
 
 def test_json_goes_there_and_back(report):
-    found = json.loads(report.to_json(), parse_constant=pytest.fail)
+    found = json.loads(report.render("json"), parse_constant=pytest.fail)
     assert found == report.to_dict()
     assert found["promises"][0]["words"] == 'recall(sex == "F") >= 0.9 * recall()'
     assert found["populations"] == {"audited": 400, "steering": 30}
@@ -130,7 +130,7 @@ def test_names_do_no_harm():
     problem = rb.Problem(rb.error_rate(), [rb.recall(group) >= 0.5, rb.recall(on="a<b>") >= 0.5])
     given = rb.Population(people.X, people.y, columns=columns)
     report = audit(problem, mixture([1.0]), given, **{"a<b>": draw(1)})
-    for page, scripts in ((report.to_html(title=EVIL), 1), (report._repr_html_(), 0)):
+    for page, scripts in ((report.render("html", title=EVIL), 1), (report._repr_html_(), 0)):
         outline = Outline(page)
         assert outline.tags.count("script") == scripts  # ours, on a page of its own
         assert "onload" not in outline.attributes
@@ -147,9 +147,9 @@ def test_a_notebook_gets_a_fragment(report):
 def test_a_page_with_nothing_promised_and_no_room():
     people = rb.Population(np.full((4, 1), -1.0), [0, 0, 0, 0])
     nothing = audit(rb.Problem(rb.error_rate()), mixture([1.0]), people)
-    Outline(nothing.to_html())
+    Outline(nothing.render("html"))
     bare = audit(rb.Problem(rb.positive_rate(), [rb.precision() >= 0.8]), mixture([1.0]), people)
-    Outline(bare.to_html())
+    Outline(bare.render("html"))
 
 
 def test_a_trace_of_many_settings_is_drawn():
@@ -157,7 +157,7 @@ def test_a_trace_of_many_settings_is_drawn():
     problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.9])
     rates = np.linspace(0.01, 0.1, 14).tolist()
     trace = rb.play(rb.compile(problem, people), rb.Linear(learning_rate=rates), rounds=20)
-    page = audit(problem, rb.shrink(trace), people).to_html()
+    page = audit(problem, rb.shrink(trace), people).render("html")
     Outline(page)
     assert page.count("<polyline") == 24
     assert "first 12 settings" in page
@@ -182,7 +182,7 @@ def test_what_cannot_be_measured_here_is_said_and_the_rest_is_measured():
         "1 of 3 promises kept on 400 rows; on new rows 1 holds (each alone, at 95%); 2 could not be "
         "measured on these rows)"
     )
-    assert why in "".join(Outline(report.to_html()).words)
+    assert why in "".join(Outline(report.render("html")).words)
     assert {group.words for group in report.groups} == {"everyone", 'sex == "M"', 'sex == "F"'}
     with pytest.raises(ValueError, match=r"no row .*in the objective"):
         audit(
@@ -283,6 +283,6 @@ def test_verdicts_show_the_digits_that_decide():
     broken, kept = str(report).splitlines()[6:8]
     assert broken.split()[3:7] == ["0.99999", ">=", "1.00000", "-0.00001"]
     assert "kept" in kept
-    assert "0.99999<" in report.to_html()
+    assert "0.99999<" in report.render("html")
     certified = rb.certify(problem, mixture([1.0]), rb.Population(scores, np.ones(n, int)))
     assert "0.99999  >= 1.00000" in str(certified)

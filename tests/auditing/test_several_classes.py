@@ -179,10 +179,10 @@ def test_tables_of_labels_and_decisions(people):
     assert "label" in text
     assert "positive" not in text
     assert "everyone: what rows of each label are decided to be" in text
-    page = report.to_html()
+    page = report.render("html")
     shown = page.split("Labels and decisions</h2>")[1].split("</section>")[0]
     assert shown.count("<table") == 3
-    found = json.loads(report.to_json())
+    found = json.loads(report.render("json"))
     assert found["confusions"][1]["classes"] == list(CLASSES)
     assert np.allclose(found["confusions"][1]["counts"], report.confusions[1].counts)
 

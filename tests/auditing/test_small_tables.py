@@ -73,4 +73,4 @@ def test_every_table_gets_an_answer(table, promise):
         if found.slack_low is not None and found.slack is not None:
             assert found.slack_low <= found.slack <= found.slack_high
     assert str(report)
-    assert report.to_json()
+    assert report.render("json")

@@ -219,7 +219,7 @@ def test_a_trained_mixture_agrees_with_its_own_record():
     assert report.training == pytest.approx(
         (solution.objectives["train"], solution.violations["train"].max())
     )
-    assert "objective against worst violation" in report.to_html()
+    assert "objective against worst violation" in report.render("html")
 
 
 def test_groups(people):

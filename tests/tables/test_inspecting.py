@@ -123,7 +123,7 @@ def test_a_saved_model_and_its_report_know_what_was_done(model, tmp_path):
     assert loaded.encoding == model.solution_.encoding
     treatments = loaded.encoding.treatments
     assert [each.action for each in treatments] == ACTIONS
-    page = model.audit(pd.DataFrame(PEOPLE), PEOPLE["income"]).to_html()
+    page = model.audit(pd.DataFrame(PEOPLE), PEOPLE["income"]).render("html")
     assert "What the model sees" in page
     assert "read from texts, day first: days since 1970, month, weekday" in page
 

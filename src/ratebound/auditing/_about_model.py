@@ -1,15 +1,49 @@
-"""The page's sections on the model: how it was trained and chosen, how it decides, and what it sees."""
+"""Sections of the audit of a model of ours: its prices, its training, how it decides, what it sees."""
 
 from __future__ import annotations
 
-from ratebound.auditing._figures import LINES, course_figures
-from ratebound.auditing._tables import Section, count, note, table, value
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
 from ratebound.auditing.provenance import Card, Column, by_setting, used
 from ratebound.auditing.report import Audit
-from ratebound.base.markup import Markup, tag
+from ratebound.auditing.wording import percent
+from ratebound.base.document import (
+    Bullets,
+    Cell,
+    Chart,
+    ChartMark,
+    Head,
+    Paragraph,
+    Part,
+    Quoted,
+    Range,
+    Remark,
+    ReportTable,
+    Section,
+    Standing,
+    count,
+    rate,
+)
+from ratebound.base.types import Array
+from ratebound.solution.certificate import Certificate, Certified
+from ratebound.solution.making import Course
+from ratebound.solution.price import Price
 
 MEMBERS = 40  # that are listed
 COLUMNS = 200  # that are listed of each use
+POINTS = 1500  # drawn in a chart; more would only blacken it
+LINES = 12  # settings that are drawn as curves
+AROUND = 8  # steps of the bound that are drawn on either side of the present one
+MOST = 24  # charts of prices
+PRICES = (
+    "The best objective on the rows trained on, by the bound of one promise, all others kept. Dot: the "
+    "bound trained for. Line: the bound promised. Ring: what the model reaches on the rows audited. "
+    "Shaded grey: bounds that cannot be kept together with the other promises."
+)
 ENDED = {
     "rounds": "all rounds were played",
     "gap": "the solution could not get better",
@@ -39,6 +73,113 @@ CHOICE = (
     "objective and worst violation are ranked, and the setting whose larger rank is smallest is chosen. "
     "Another setting may therefore have the better single candidate."
 )
+BEST = (
+    "“Best” is the candidate that keeps every promise at the best objective, or the one that breaks "
+    "them least where none does."
+)
+HEADS = (Head("column", "words"), Head("holds", "words"), Head("missing"), Head("distinct"),
+         Head("what was done", "words"))  # fmt: skip
+
+
+def prices(report: Audit) -> Section | None:
+    """One small chart for each promise, with what moving its bound would cost in words."""
+    card = report.card
+    if card is None or not card.prices:
+        return None
+    own = card.mixture.certificate
+    tested = {str(each.constraint): each for each in (own.promises if own else ())}
+    drawn = [(i, each) for i, each in enumerate(card.prices) if len(each.bounds)][:MOST]
+    parts: list[Part] = []
+    for i, price in drawn:
+        test = tested.get(str(price.constraint))
+        caption: list[Cell] = [Quoted(str(price.constraint)), price.sentence]
+        caption += [_certified(test, own)] if test is not None and own is not None else []
+        chart = price_chart(price, _audited(report, price), test, tuple(caption), f"card/prices/{i}")
+        parts.append(chart)
+    without = [price for price in card.prices if not len(price.bounds)]
+    parts += [Paragraph((Quoted(str(each.constraint)), each.sentence)) for each in without]
+    words = PRICES
+    if any(each.holds for each in tested.values()):
+        words += " Shaded green: bounds that are certified."
+    if len(card.prices) > len(drawn) + len(without):
+        words += f" The first {MOST} promises are drawn."
+    return Section("What each promise costs", (*parts, Remark(words)), "prices")
+
+
+def _certified(tested: Certified, own: Certificate) -> str:
+    """What the certificate says of one promise."""
+    level = percent(own.confidence)
+    if tested.holds:
+        return f"Certified at {level}."
+    if tested.why:
+        return f"Not certified: {tested.why}"
+    needed, rows = tested.rows_needed, tested.rows
+    more = "" if needed is None else f"; that would take about {needed:,} rows, and there are {rows:,}"
+    return f"Not certified at {level}{more}."
+
+
+def price_chart(
+    price: Price,
+    audited: tuple[float, float] | None = None,
+    tested: Certified | None = None,
+    caption: tuple[Cell, ...] = (),
+    at: str = "",
+) -> Chart:
+    """The curve of a price around its present bound; `audited` is a bound and an objective reached."""
+    promised = price.constraint.right.constant
+    low, high = _window(price, promised)
+    inside = price.bounds[(price.bounds > low) & (price.bounds < high)]
+    xs = [x for x in (low, *inside.tolist(), price.here[0], high) if math.isfinite(price.at(x))]
+    xs = sorted({*xs, *([price.tightest] if low <= price.tightest <= high else [])})
+    ys = [price.at(x) for x in xs]
+    ring = audited if audited is not None and low <= audited[0] <= high else None
+    heights = [*ys, *([ring[1]] if ring else [])]
+    room = 0.08 * (max(heights) - min(heights)) or 0.05 * abs(ys[0]) or 0.05
+    marks = []
+    if math.isfinite(price.here[1]):
+        marks.append(ChartMark("solution", *price.here, "now"))
+    if ring is not None and math.isfinite(ring[1]):
+        marks.append(ChartMark("audited", *ring, "on the rows audited"))
+    rises = price.constraint.relation == ">="
+    bands: list[tuple[float, float, Literal["never", "certified"]]] = []
+    if low < price.tightest < high:
+        bands.append((price.tightest, high, "never") if rises else (low, price.tightest, "never"))
+    if tested is not None and tested.holds:  # the promised bound, and all that are looser
+        bands.append((low, promised, "certified") if rises else (promised, high, "certified"))
+    return Chart(
+        label=f"what {price.constraint} costs: {price.sentence}",
+        x="added to the right side" if price.constraint.right.terms else "bound",
+        y=price.objective,
+        x_range=(low, high),
+        y_range=(min(heights) - room, max(heights) + room),
+        curves=((xs, ys),),
+        marks=tuple(marks),
+        bands=tuple(bands),
+        bound=promised,
+        caption=caption,
+        at=at,
+        movable=True,
+    )
+
+
+def _window(price: Price, promised: float) -> Range:
+    """The bounds that are drawn."""
+    center = price.here[0] if math.isfinite(price.here[1]) else price.tightest
+    reach, least = AROUND * price.step, 2 * price.step
+    low = min(max(center - reach, float(price.bounds[0]) - least), promised, center - least)
+    high = max(min(center + reach, float(price.bounds[-1]) + least), promised, center + least)
+    margin = 0.05 * (high - low) or price.step
+    return low - margin, high + margin
+
+
+def _audited(report: Audit, price: Price) -> tuple[float, float] | None:
+    """The bound that the model reaches on the rows audited, and its objective there."""
+    for promise in report.promises:
+        if promise.words == str(price.constraint) and promise.slack is not None:
+            sign = 1.0 if price.constraint.relation == ">=" else -1.0
+            reached = price.constraint.right.constant + sign * promise.slack
+            return (reached, report.objective.cost) if math.isfinite(reached) else None
+    return None
 
 
 def training(report: Audit) -> Section | None:
@@ -47,32 +188,31 @@ def training(report: Audit) -> Section | None:
     if card is None:
         return None
     record = card.mixture.record
-    parts = [tag("p", tag("strong", "On the rows trained on: "), str(record.status))]
-    parts.append(tag("p", *_reached(card)))
+    parts: list[Part] = [Paragraph(f"On the rows trained on: {record.status}"), *_reached(card)]
     if record.course is not None:
-        parts += _settings(card)
-        drawn = tag("div", *course_figures(record.course, report), class_="charts")
-        parts += [drawn, note(_chart_words(report, card))]
+        parts += [_settings(card), Remark(f"{BEST} {CHOICE} {_ended(card)}")]
+        parts += _charts(record.course, report)
     elif record.made.tried:
         made = record.made
         tried = f"{len(made.tried)} settings were tried, and {made.candidates:,} candidates kept"
-        parts.append(tag("p", f"{tried}. {_ended(card)}"))
-        parts.append(note(CHOICE))
-    return Section("training", "Training and choice", tuple(parts))
+        parts += [Paragraph(f"{tried}. {_ended(card)}"), Remark(CHOICE)]
+    return Section("Training and choice", tuple(parts), "training")
 
 
-def _reached(card: Card) -> list[object]:
+def _reached(card: Card) -> list[Paragraph]:
     """The objective and the worst violation on each population that it was judged on."""
-    found: list[object] = []
-    for name, objective in card.mixture.objectives.items():
-        found += [
-            f"On “{name}” the objective is ",
-            value(objective, f"card/objectives/{name}"),
-            " and the worst violation ",
-            value(card.worst[name], f"card/worst/{name}", signed=True),
-            " (kept where not above 0). ",
-        ]
-    return found
+    return [
+        Paragraph(
+            (
+                f"On “{name}” the objective is",
+                rate(objective, f"card/objectives/{name}"),
+                "and the worst violation",
+                rate(card.worst[name], f"card/worst/{name}", signed=True),
+                "(kept where not above 0).",
+            )
+        )
+        for name, objective in card.mixture.objectives.items()
+    ]
 
 
 def _ended(card: Card) -> str:
@@ -80,43 +220,95 @@ def _ended(card: Card) -> str:
     return f"Training ended because {ENDED[ended]}." if ended in ENDED else ""
 
 
-def _settings(card: Card) -> list[Markup]:
+def _settings(card: Card) -> ReportTable:
     record = card.mixture.record
     assert record.course is not None
     tried, rows = record.made.tried, []
     for place, each in enumerate(by_setting(record.course)):
-        at, setting = f"card/by_setting/{place}", each["setting"]
-        words = tried[place] if place < len(tried) else "as it is"
-        chosen = "chosen" if setting == record.setting else ""
+        at = f"card/by_setting/{place}"
+        chosen = Standing("chosen", "kept") if each["setting"] == record.setting else Standing("")
         rows.append(
-            [
-                words,
+            (
+                tried[place] if place < len(tried) else "as it is",
                 count(each["candidates"], f"{at}/candidates"),
                 count(each["keeping"], f"{at}/keeping"),
-                value(each["objective"], f"{at}/objective"),
-                value(each["worst"], f"{at}/worst", signed=True),
-                tag("span", chosen, class_="chip kept"),
-            ]
+                rate(each["objective"], f"{at}/objective"),
+                rate(each["worst"], f"{at}/worst", signed=True),
+                chosen,
+            )
         )
-    heads = ["Setting", "Candidates", "That keep all", "Best objective", "Its worst violation", "Chosen"]
-    found = table("Every setting that was trained", heads, rows, left=(0, 5), sortable=True)
-    said = (
-        "“Best” is the candidate that keeps every promise at the best objective, or the one that breaks "
-        f"them least where none does. {CHOICE} {_ended(card)}"
-    )
-    return [found, note(said)]
+    heads = (Head("setting", "words"), Head("candidates"), Head("that keep all"), Head("best objective"),
+             Head("its worst violation"), Head("chosen", "verdict"))  # fmt: skip
+    return ReportTable("Every setting that was trained", heads, tuple(rows), sortable=True)
 
 
-def _chart_words(report: Audit, card: Card) -> str:
-    course = card.mixture.record.course
-    assert course is not None
+def _charts(course: Course, report: Audit) -> list[Part]:
+    """How training got there, drawn."""
     words = f"{len(course):,} candidates of {len(course.settings)} settings, where they were judged. "
     if report.training is not None:
         words += "Filled: the solution on the rows trained on. "
     words += "Ring: the solution on the rows audited."
     if len(course.settings) > LINES:
         words += f" Curves: the first {LINES} settings."
-    return words
+    return [
+        _trade_off(course, report),
+        _convergence(course, course.objectives, "objective"),
+        _convergence(course, course.worst, "worst violation", zero=True),
+        Remark(words),
+    ]
+
+
+def _trade_off(course: Course, report: Audit) -> Chart:
+    """Objective against worst violation of every candidate, and where the solution lies."""
+    some = _some(np.arange(len(course)))
+    xs, ys = course.objectives[some].tolist(), course.worst[some].tolist()
+    marks = []
+    if report.training is not None and math.isfinite(report.training[1]):
+        words = "the solution, on the rows trained on"
+        marks.append(ChartMark("solution", *report.training, words))
+    worst = max((p.violation for p in report.promises if p.kept is not None), default=0.0)
+    words = "the solution, on the rows audited"
+    marks.append(ChartMark("audited", report.objective.value, worst, words))
+    return Chart(
+        label="objective against worst violation",
+        x="objective",
+        y="worst violation",
+        x_range=_range([*xs, *(mark.x for mark in marks)]),
+        y_range=_range([*ys, *(mark.y for mark in marks)]),
+        points=(xs, ys),
+        marks=tuple(marks),
+        zero=True,
+    )
+
+
+def _convergence(course: Course, values: Array, label: str, zero: bool = False) -> Chart:
+    """Values (N,) of the candidates by round, one curve for each setting."""
+    curves = []
+    for setting in course.settings[:LINES]:
+        own = np.flatnonzero(course.setting == setting)
+        own = _some(own[np.argsort(course.round[own], kind="stable")])
+        curves.append((course.round[own].tolist(), values[own].tolist()))
+    return Chart(
+        label=f"{label} by round",
+        x="round",
+        y=label,
+        x_range=_range([x for xs, _ in curves for x in xs], padded=False),
+        y_range=_range([y for _, ys in curves for y in ys]),
+        curves=tuple(curves),
+        zero=zero,
+    )
+
+
+def _some(places: Array) -> Array:
+    """At most so many of them as are drawn, evenly spread."""
+    return places[np.unique(np.linspace(0, len(places) - 1, min(len(places), POINTS)).astype(int))]
+
+
+def _range(values: Iterable[float], padded: bool = True) -> Range:
+    values = list(values)
+    low, high = float(min(values)), float(max(values))
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+    return (low - room, high + room) if padded or low == high else (low, high)
 
 
 def deciding(report: Audit) -> Section | None:
@@ -125,22 +317,26 @@ def deciding(report: Audit) -> Section | None:
     if card is None:
         return None
     model = card.mixture
-    rules = [tag("li", tag("code", line)) for line in model.rule.splitlines()]
-    parts = [tag("ul", *rules, class_="rules")]
+    parts: list[Part] = [Bullets(tuple(map(Quoted, model.rule.splitlines())))]
+    said = f"The scores are those of a model of the kind “{model.scorer.kind}”."
     if len(model) > 1:
-        rows = [
-            [f"Member {i + 1}", value(float(weight), f"card/weights/{i}")]
+        heads = ("weight", *(f"threshold {name}" for name in model.thresholds))
+        rows = tuple(
+            (
+                f"Member {i + 1}",
+                rate(weight, f"card/weights/{i}"),
+                *(
+                    _threshold(levels[i].tolist(), f"card/thresholds/{name}/{i}")
+                    for name, levels in model.thresholds.items()
+                ),
+            )
             for i, weight in enumerate(model.weights[:MEMBERS].tolist())
-        ]
-        for name, levels in list(model.thresholds.items()):
-            for i, row in enumerate(rows):
-                row.append(_threshold(levels[i].tolist(), f"card/thresholds/{name}/{i}"))
-        heads = ["Member", "Weight", *(f"Threshold {name}" for name in model.thresholds)]
-        parts.append(table("Members, and how often each decides", heads, rows))
+        )
+        caption = "Members, and how often each decides"
+        parts.append(ReportTable(caption, (Head("member", "words"), *map(Head, heads)), rows))
         if len(model) > MEMBERS:
-            parts.append(note(f"The first {MEMBERS} of {len(model):,} members."))
-    said = "A member is one of the models, which are numbered from 0, at thresholds. " * (len(model) > 1)
-    said += f"The scores are those of a model of the kind “{model.scorer.kind}”."
+            parts.append(Remark(f"The first {MEMBERS} of {len(model):,} members."))
+        said = f"A member is one of the models, which are numbered from 0, at thresholds. {said}"
     if card.randomised:
         said += (
             " One member decides each row, drawn by a hash of the row or of its id: the same row always "
@@ -149,13 +345,13 @@ def deciding(report: Audit) -> Section | None:
     if model.calibration is not None:
         on = model.calibration
         said += f" Probabilities of the label are calibrated on {on.rows:,} rows ({on.on})."
-    return Section("deciding", "How it decides", (*parts, note(said)))
+    return Section("How it decides", (*parts, Remark(said)), "deciding")
 
 
-def _threshold(level: float | list[float], at: str) -> Markup:
+def _threshold(level: float | list[float], at: str) -> Cell:
     if isinstance(level, list):
-        return Markup(", ".join(value(each, f"{at}/{i}") for i, each in enumerate(level)))
-    return value(level, at)
+        return tuple(rate(each, f"{at}/{i}") for i, each in enumerate(level))
+    return rate(level, at)
 
 
 def columns(report: Audit) -> Section | None:
@@ -163,29 +359,26 @@ def columns(report: Audit) -> Section | None:
     card = report.card
     if card is None:
         return None
-    parts: list[Markup] = []
     places = {id(each): place for place, each in enumerate(card.columns)}
+    parts: list[Part] = []
     for use, own in used(card.columns).items():
         title, why = USES[use]
-        parts.append(tag("h3", f"{title} ({len(own):,})"))
-        parts.append(tag("p", why))
+        inside: list[Part] = [Paragraph(why)]
         if all(each.missing is None for each in own):
-            names = [tag("li", tag("code", each.name)) for each in own[:COLUMNS]]
-            parts.append(tag("ul", *names, class_="names"))
+            inside.append(Bullets(tuple(Quoted(each.name) for each in own[:COLUMNS]), short=True))
         else:
-            heads = ["Column", "Holds", "Missing", "Distinct", "What was done"]
-            rows = [_column(each, places[id(each)]) for each in own[:COLUMNS]]
-            parts.append(table(title, heads, rows, left=(0, 1, 4), sortable=True, stacked=True))
+            rows = tuple(_column(each, f"card/columns/{places[id(each)]}") for each in own[:COLUMNS])
+            inside.append(ReportTable(title, HEADS, rows, sortable=True, stacked=True))
         if len(own) > COLUMNS:
-            parts.append(note(f"The first {COLUMNS} of {len(own):,}; all of them are in the JSON."))
+            inside.append(Remark(f"The first {COLUMNS} of {len(own):,}; all of them are in the JSON."))
+        parts.append(Section(f"{title} ({len(own):,})", tuple(inside)))
     if not card.columns:
-        parts.append(tag("p", "It sees features without names, as they were given."))
+        parts.append(Paragraph("It sees features without names, as they were given."))
     elif any(each.missing is not None for each in card.columns):
-        parts.append(note("Missing and distinct values are counted on the rows trained on."))
-    return Section("columns", "What the model sees", tuple(parts))
+        parts.append(Remark("Missing and distinct values are counted on the rows trained on."))
+    return Section("What the model sees", tuple(parts), "columns")
 
 
-def _column(each: Column, place: int) -> list[object]:
-    at = f"card/columns/{place}"
+def _column(each: Column, at: str) -> tuple[Cell, ...]:
     missing, distinct = count(each.missing, f"{at}/missing"), count(each.distinct, f"{at}/distinct")
-    return [tag("code", each.name), each.holds, missing, distinct, each.words]
+    return (Quoted(each.name), each.holds, missing, distinct, each.words)

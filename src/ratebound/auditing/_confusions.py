@@ -96,13 +96,15 @@ def cells(counts: Sequence[float]) -> list[tuple[str, str]]:
     """The count and the share of each decision as text, and the total."""
     shares = [*_shares(counts), 1.0 if sum(counts) > 0 else None]
     numbers = [*counts, sum(counts)]
-    return [(_count(n), "–" if s is None else f"{s:.3f}") for n, s in zip(numbers, shares, strict=True)]
+    return [
+        (weight_text(n), "–" if s is None else f"{s:.3f}") for n, s in zip(numbers, shares, strict=True)
+    ]
 
 
-def _count(value: float) -> str:
+def weight_text(value: float) -> str:
     """A weight: whole where it is, otherwise with one digit.
 
-    >>> _count(1234.0), _count(0.25)
+    >>> weight_text(1234.0), weight_text(0.25)
     ('1,234', '0.2')
     """
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"

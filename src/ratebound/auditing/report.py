@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any, Literal
 from ratebound.auditing._confusions import Confusion
 from ratebound.auditing._groups import Group
 from ratebound.auditing._intervals import Interval
-from ratebound.auditing._limits import limits
 from ratebound.auditing.provenance import Card, Provenance
-from ratebound.auditing.wording import as_text, summary
-from ratebound.base.writing import write_whole
+from ratebound.auditing.wording import limits, summary
+from ratebound.base.document import Document
+from ratebound.base.pages import as_fragment
+from ratebound.base.rendering import Documented, as_text
 from ratebound.problem.problem import LeftOut
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
@@ -75,7 +75,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Documented):
     """What was promised and what was kept. Print it, or take it as a frame, JSON or a page.
 
     Parameters
@@ -202,16 +202,33 @@ class Audit:
         """What this report does not show."""
         return limits(self)
 
+    def document(self) -> Document:
+        """All that there is to read: the verdict, what it rests on, and what it does not show.
+
+        Of a model that ratebound made it also says how it was made, what it decides by, what it sees,
+        its certificate, and what each promise costs. Printing an audit, and a notebook, show a part.
+
+        Returns
+        -------
+        Document
+            What every format is made of.
+        """
+        from ratebound.auditing._document import whole
+
+        return whole(self)
+
     def __str__(self) -> str:
-        return as_text(self)
+        from ratebound.auditing._document import printed
+
+        return as_text(printed(self))
+
+    def _repr_html_(self) -> str:
+        from ratebound.auditing._document import shown
+
+        return as_fragment(shown(self))
 
     def __repr__(self) -> str:
         return f"Audit({summary(self)})"
-
-    def _repr_html_(self) -> str:
-        from ratebound.auditing._page import fragment
-
-        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, finite numbers and None.
@@ -227,21 +244,6 @@ class Audit:
         found["card"] = None if self.card is None else self.card.to_dict()
         found["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]
         return {name: plain(value) for name, value in found.items()}
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The same as JSON.
-
-        Parameters
-        ----------
-        indent : int, default=2
-            Spaces per level, for people; None writes one line.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def to_frame(self, what: Literal["promises", "groups", "confusions"] = "promises") -> Any:
         """A DataFrame with one row per promise, per group, or per group, label and decision.
@@ -273,38 +275,6 @@ class Audit:
             return pandas.DataFrame([entry for each in self.confusions for entry in each.entries()])
         kind = Promise if what == "promises" else Group
         return pandas.DataFrame(plain(getattr(self, what)), columns=list(kind.__dataclass_fields__))
-
-    def to_html(self, *, title: str = "Audit") -> str:
-        """One page that needs nothing else: the verdict, what it rests on, and what it does not show.
-
-        Of a model that ratebound made it also shows how it was made, what it decides by, what it sees,
-        its certificate, and what each promise costs. Everything on it is in `to_dict` too.
-
-        Parameters
-        ----------
-        title : str, default="Audit"
-            Its title.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        from ratebound.auditing._page import page
-
-        return page(self, title)
-
-    def save_html(self, path: str | Path, *, title: str = "Audit") -> None:
-        """Write the page to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        title : str, default="Audit"
-            Of the page.
-        """
-        write_whole(path, self.to_html(title=title).encode())
 
 
 def plain(value: Any) -> Any:

@@ -1,43 +1,19 @@
-"""An audit as text: aligned tables, and one sentence at the end."""
+"""An audit in sentences: what was audited, what it comes to, and what it does not show."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ratebound.auditing._confusions import ALL, Confusion, cells
-from ratebound.auditing._groups import Group, heads
-from ratebound.base.layout import NOTHING, aligned, number, printable
+from ratebound.base.layout import NOTHING, number
 from ratebound.problem.problem import left_out_words
 
-if TYPE_CHECKING:  # the report prints itself with these functions
-    from ratebound.auditing.report import Audit, Objective, Promise
+if TYPE_CHECKING:  # the report says its limits with these functions
+    from ratebound.auditing.report import Audit
 
 MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
-GROUPS_SHOWN = 40
-CONFUSIONS_SHOWN = 12
-CLASSES_SHOWN = 20  # of each such table
-CONFUSED = "what rows of each label are decided to be, and which share of them"
-
-
-def as_text(report: Audit) -> str:
-    """The whole report."""
-    one = report.objective
-    lines = [heading(report), "", f"{one.sense} {one.words}: {objective_text(one)}"]
-    if report.promises:
-        level = percent(report.confidence)
-        heads = ["promise", "value", "bound", "room", f"{level} bounds", "rows"]
-        rows = [[*heads, "on these rows", f"on new rows ({level})"], *map(promise_row, report.promises)]
-        lines += ["", *aligned(rows, right=range(1, 6))]
-        lines += [_reason(p) for p in report.promises if p.why]
-    lines += [left_out_words(report.left_out)] if report.left_out else []
-    shown = report.groups[:GROUPS_SHOWN]
-    rows = [group_heads(report), *(group_row(group, report) for group in shown)]
-    lines += ["", *aligned(rows, right=range(1, 8))]
-    if len(report.groups) > len(shown):
-        lines.append(f"… and {len(report.groups) - len(shown)} more groups, in .groups")
-    lines += _confusion_tables(report)
-    return printable("\n".join([*lines, "", summary(report) + "."]))
+FEW = 30  # rows of the smallest set, below which a promise is known badly
+LISTED = 6  # promises and columns that are named
 
 
 def heading(report: Audit) -> str:
@@ -52,13 +28,6 @@ def clusters_text(report: Audit) -> str:
         return ""
     column, count = report.clusters
     return f", drawn as {count:,} clusters by {column!r}"
-
-
-def _reason(promise: Promise) -> str:
-    """Why a promise has no value, or no interval."""
-    if promise.kept is None:
-        return f"Not measured: {promise.why}"
-    return f"No interval: {promise.words}: {promise.why}"
 
 
 def rows_text(report: Audit) -> str:
@@ -99,11 +68,6 @@ def _verb(verdict: str, count: int) -> str:
     return MANY[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
 
 
-def objective_text(objective: Objective) -> str:
-    ends = interval_text(objective.low, objective.high, signed=False)
-    return f"{number(objective.value)} {ends}"
-
-
 def percent(level: float) -> str:
     """A confidence as people write it.
 
@@ -120,51 +84,105 @@ def interval_text(low: float | None, high: float | None, *, signed: bool = True)
     return f"[{number(low, signed=signed, beside=beside)}, {number(high, signed=signed, beside=beside)}]"
 
 
-def promise_row(promise: Promise) -> list[str]:
-    """The cells of a promise: words, value, bound, room, its interval, rows, and how it stands."""
-    return [
-        promise.words,
-        number(promise.value, beside=promise.bound),
-        f"{promise.relation} {number(promise.bound, beside=promise.value)}",
-        number(promise.slack, signed=True, beside=0.0),
-        interval_text(promise.slack_low, promise.slack_high),
-        f"{promise.rows:,}",
-        NOTHING if promise.kept is None else "kept" if promise.kept else "BROKEN",
-        promise.verdict,
+def limits(report: Audit) -> list[str]:
+    """The known limits of a report, a sentence or two each; the gravest first."""
+    return [*_of_rows(report), *_of_promises(report), *_of_model(report), *_of_all()]
+
+
+def _of_rows(report: Audit) -> list[str]:
+    """What follows from which rows were audited."""
+    found, origin = [], report.provenance
+    if origin is not None and origin.unseen is False:
+        found.append(
+            "The model was trained on these rows. What it keeps here shows nothing about new ones."
+        )
+    elif origin is not None and origin.unseen is None:
+        found.append(
+            "It is not known here whether the model was trained or chosen on these rows. If it "
+            "was, what "
+            "it keeps on them shows nothing about new ones."
+        )
+    if origin is not None and origin.weighted:
+        found.append(
+            "Rows count by their weight. The intervals take the weights as given, and say nothing about "
+            "whether they are right."
+        )
+    if report.clusters is None:
+        found.append(
+            "“New rows” are drawn from where these rows were drawn, independently of each other. "
+            "Several rows of one person are not, unless clusters= names the column that tells them "
+            "apart. Another year or another place is something else: watch the model in use."
+        )
+    else:
+        column, count = report.clusters
+        found.append(
+            f"“New rows” are those of new values of {column}, drawn from where these {count:,} were "
+            "drawn, independently of each other. Another year or another place is something else: "
+            "watch the model in use."
+        )
+    return found
+
+
+def _of_promises(report: Audit) -> list[str]:
+    found, few = [], [p for p in report.promises if 0 < p.rows < FEW]
+    if few:
+        named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
+        more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
+        found.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
+    found += [
+        f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
     ]
+    if report.left_out:
+        found.append(left_out_words(report.left_out))
+    missing = [p.words for p in report.promises if p.verdict == "not measured"]
+    if missing:
+        found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
+    if len(report.promises) > 1:
+        level = percent(report.confidence)
+        found.append(
+            f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
+            f"{percent(1 - report.confidence)} of samples like this one say that it holds. Among "
+            f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
+            "all together."
+        )
+    if report.card is None or report.card.mixture.certificate is None:
+        found.append(
+            "Nothing is certified: no rows were set aside that the model was neither trained nor "
+            "chosen on."
+        )
+    return found
 
 
-def group_heads(report: Audit) -> list[str]:
-    """The heads of the table of groups; of several classes none is positive."""
-    several = bool(report.confusions)
-    return ["group", "rows", *["positive"] * (not several), *heads(several).values()]
+def _of_model(report: Audit) -> list[str]:
+    if report.card is None:
+        return ["Of this model only its decisions are known: not how it was made, nor what it sees."]
+    found, card = [], report.card
+    if card.randomised:
+        found.append(
+            "One of several members decides each row, drawn by a hash of it. Rates, counts and "
+            "intervals are expectations over that draw, but rows whose features many share are counted "
+            "as they are decided. Two people who differ a little may be decided differently by chance."
+        )
+    if card.mixture.decider.known:
+        by = ", ".join(map(str, card.mixture.decider.known))
+        found.append(f"It decides by {by}. Whether that is allowed is not for this report to say.")
+    hidden = [each.name for each in card.columns if each.use == "promises only"]
+    if hidden:
+        named = ", ".join(hidden[:LISTED]) + (" and others" if len(hidden) > LISTED else "")
+        found.append(
+            f"The model does not see {named}, but columns that it sees may stand in for what it "
+            "does not."
+        )
+    if card.mixture.record.made.ended in ("time", "interrupted"):
+        found.append("Training was ended early, so that a better model may exist.")
+    return found
 
 
-def group_row(group: Group, report: Audit) -> list[str]:
-    """The cells of a group: its name, rows and positive rows, and its rates."""
-    several = bool(report.confusions)
-    name = group.words if group.population is None else f"{group.population}: {group.words}"
-    positives = NOTHING if group.positives is None else f"{group.positives:,}"
-    rates = [number(getattr(group, rate)) for rate in heads(several)]
-    return [name, f"{group.rows:,}", *[positives] * (not several), *rates]
-
-
-def _confusion_tables(report: Audit) -> list[str]:
-    """The first tables of labels and decisions; none of more classes than fit on a page."""
-    if report.confusions and len(report.confusions[0].classes) > CLASSES_SHOWN:
-        classes = len(report.confusions[0].classes)
-        return ["", f"tables of {classes} classes by {classes} decisions are in .confusions"]
-    lines = []
-    for each in report.confusions[:CONFUSIONS_SHOWN]:
-        lines += ["", *confusion_lines(each)]
-    if len(report.confusions) > CONFUSIONS_SHOWN:
-        lines.append(f"… and {len(report.confusions) - CONFUSIONS_SHOWN} more tables, in .confusions")
-    return lines
-
-
-def confusion_lines(confusion: Confusion) -> list[str]:
-    """A table of labels and decisions, under a line that says of which group."""
-    rows = [["label", *map(str, confusion.classes), ALL]]
-    for head, counts in confusion.lines:
-        rows.append([head, *(f"{count} {share}" for count, share in cells(counts))])
-    return [f"{confusion.name}: {CONFUSED}", *aligned(rows, right=range(1, len(rows[0])))]
+def _of_all() -> list[str]:
+    return [
+        "Labels are taken to be true. Where they are mistaken, or unfair themselves, so is every "
+        "rate that "
+        "is measured by them.",
+        "Only what was promised was checked. Groups and rates that no promise names may be worse than "
+        "those shown.",
+    ]

@@ -88,6 +88,11 @@ def count(value: int | None, at: str = "") -> Datum:
     return Datum(value, NOTHING if value is None else f"{value:,}", at)
 
 
+def capital(words: str) -> str:
+    """The same words as a sentence or a title begins."""
+    return words[:1].upper() + words[1:]
+
+
 def words_of(cell: Cell) -> str:
     """A cell in words alone.
 
@@ -158,8 +163,7 @@ class Head:
     @property
     def title(self) -> str:
         """The head of a page's table, which begins with a capital."""
-        words = self.words or "verdict" * (self.kind == "verdict")
-        return words[:1].upper() + words[1:]
+        return capital(self.words or "verdict" * (self.kind == "verdict"))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ hovering, and moving along a curve.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 
@@ -29,6 +30,7 @@ from ratebound.base.document import (
     Section,
     Standing,
     Whisker,
+    capital,
 )
 from ratebound.base.markup import Markup, page_of, resource, style, tag
 
@@ -55,7 +57,8 @@ def as_page(document: Document) -> str:
 
 def as_fragment(document: Document) -> str:
     """The part of a page for a notebook; it has no script, and its style touches nothing else."""
-    whole = tag("div", *_heading(document), *_blocks(document.parts), class_="ratebound")
+    parts = [replace(part, name="") if isinstance(part, Section) else part for part in document.parts]
+    whole = tag("div", *_heading(document), *_blocks(parts), class_="ratebound")
     return f"{style(__package__)}\n{whole}"
 
 
@@ -116,7 +119,7 @@ def _block(part: Part, level: int) -> Markup:
 
 def _conclusion(part: Conclusion) -> Markup:
     said = [tag("strong", part.headline or part.summary)]
-    said += [tag("p", part.summary)] if part.headline else []
+    said += [tag("p", capital(part.summary))] if part.headline else []
     said += [tag("p", note) for note in part.notes]
     mark = tag("span", MARKS.get(part.state, ""), class_="mark", aria_hidden="true")
     return tag("div", mark, tag("div", *said), class_=f"verdict {part.state}".rstrip())

@@ -25,6 +25,7 @@ from ratebound.base.document import (
     Remark,
     ReportTable,
     Standing,
+    capital,
     words_of,
 )
 from ratebound.base.layout import aligned, printable
@@ -111,7 +112,8 @@ def _markdown(part: Part, level: int) -> list[str]:
             return ["  \n".join(map(_markdown_cell, part.caption or (part.label,)))]
         case Conclusion():
             headline = [f"**{_escaped(part.headline)}.**"] if part.headline else []
-            return [" ".join([*headline, _escaped(part.summary)]), *map(_escaped, part.notes)]
+            said = " ".join([*headline, _escaped(capital(part.summary))])
+            return [said, *map(_escaped, part.notes)]
     return [f"{'#' * level} {_escaped(part.title)}", *_markdown_blocks(part.parts, level + 1)]
 
 
@@ -167,10 +169,6 @@ class Documented:
         """
         raise NotImplementedError
 
-    def _glance(self) -> Document:
-        """What is printed, and shown in a notebook."""
-        return self.document()
-
     def render(self, form: str = "text", *, title: str | None = None) -> str:
         """The whole of it in a format.
 
@@ -211,7 +209,7 @@ class Documented:
         write_whole(path, self.render("html", title=title).encode())
 
     def __str__(self) -> str:
-        return as_text(self._glance())
+        return as_text(self.document())
 
     def _repr_html_(self) -> str:
-        return as_fragment(self._glance())
+        return as_fragment(self.document())

@@ -57,4 +57,4 @@ def _renew(report: Audit, use: Use) -> None:
     files = digests_of(files_of(use.data))
     report = report.made_by(as_command("certify", use), files, unseen=None, label=use.label)
     report.save_html(use.model / REPORT, title=f"Audit and certificate on {use.name}")
-    write_whole(use.model / "audit.json", f"{report.to_json()}\n".encode())
+    write_whole(use.model / "audit.json", f"{report.render('json')}\n".encode())

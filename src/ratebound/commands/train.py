@@ -171,7 +171,7 @@ def _write(solution: Any, report: Audit, title: str, out: Path) -> None:
     with whole_folder(out, FILES) as folder:
         solution.save(folder)
         report.save_html(folder / "report.html", title=title)
-        write_whole(folder / "audit.json", f"{report.to_json()}\n".encode())
+        write_whole(folder / "audit.json", f"{report.render('json')}\n".encode())
 
 
 def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> str:
