@@ -18,9 +18,9 @@ from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
 from ratebound.problem.deciding import mean_score
 from ratebound.problem.population import Population
+from ratebound.rates.rate import FIRST
 from ratebound.solution.calibration import Calibration
 from ratebound.solution.mixture import Mixture
 
@@ -66,7 +66,7 @@ class Calibrating:
             return seen
         last = crossed.only(np.array([len(crossed) - 1]))
         inside = _scores(last.scorer, last.parameters, rows)[0]
-        outside = last.scores(compile(crossed.problem, rows))[0]
+        outside = last.scores(self.everyone)[0][..., self.everyone.rows[FIRST]]
         flattered = _line(solution.calibrated(rows, TRAINED_ON, scores=inside))
         less = _line(solution.calibrated(rows, CORRECTED, scores=flattered.odds(outside)))
         return replace(seen, calibration=less.after(_line(seen)))

@@ -23,7 +23,7 @@ from ratebound.game.pool import Pool, pool_of_candidates
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace, judged_on
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
+from ratebound.problem.compiling import compile_again
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.given_scores import GivenScorer, GivenScores
@@ -75,7 +75,7 @@ class Candidates:
         pairs = zip(everyone.problem.constraints, places, strict=True)
         try:
             promises = [each.tightened(float(raises[place])) for each, place in pairs]
-            tight = compile(everyone.problem.promising(promises), **everyone.populations)
+            tight = compile_again(everyone, everyone.problem.promising(promises))
         except ValueError:
             return None
         solution = replace(self, everyone=tight, trace=judged_on(self.trace, tight)).solved(margins)
@@ -208,8 +208,7 @@ def out_of_fold(seen: Candidates) -> OutOfFold:
         scorer = GivenScores(len(trace), everyone.decisions)
         parameters = np.arange(len(trace), dtype=float)[:, None]
     repeating = replace(trace, scorer=scorer, parameters=parameters, folds=None)
-    compiled = compile(everyone.problem, **people)
-    return OutOfFold(compiled, repeating, seen.solve, seen.known, seen.moves, seen)
+    return OutOfFold(everyone.seen_as(people), repeating, seen.solve, seen.known, seen.moves, seen)
 
 
 def _without_rare(solution: Mixture, trace: Trace) -> Mixture:

@@ -16,7 +16,7 @@ import numpy as np
 from ratebound.base.processes import rank
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
+from ratebound.problem.compiling import compile, compile_part
 from ratebound.problem.matrices import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all, total_of
@@ -47,10 +47,7 @@ def parted_on_disk(
     if not fraction:
         return everyone, sample
     try:
-        others = {
-            name: each.only(~sampled[everyone.rows[name]]) for name, each in everyone.populations.items()
-        }
-        return compile(everyone.problem, **others), sample
+        return compile_part(everyone, ~sampled), sample
     except ValueError:  # some group has no row left to train on
         return everyone, sample
 

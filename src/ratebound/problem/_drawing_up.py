@@ -3,13 +3,16 @@
 Two things are asked of a population: what the rows of some subsets weigh, and which *cell* each row is
 in, where rows in the same *slices* share a cell. Pieces of the rows, and the shares of several
 processes, each find their own answers; these are then put together.
+
+Rows that lie in the same of all these subsets are of one *kind*. Kinds are kept, so that the same
+questions about some of the rows are answered without reading a column again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ import numpy as np
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.problem.amounts import amounts_where, check_amounts, read_amounts
+from ratebound.problem.coefficients import bit
 from ratebound.problem.masks import (
     Masker,
     elementary,
@@ -27,7 +31,7 @@ from ratebound.problem.masks import (
 )
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import is_shared, of_all
-from ratebound.rates.subsets import Name, Subset
+from ratebound.rates.subsets import All, Combined, Compare, In, Name, Not, Subset
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 Weighed = tuple[Subset, Name | None]  # a subset, and the column of amounts that its rows are worth
@@ -56,17 +60,52 @@ class Asked:
         """The slices in the order that cells are numbered by: 64 at a time, the last counting most."""
         return sorted(range(len(self.slices)), key=lambda place: (place // 64, -place))
 
+    @property
+    def ordered(self) -> list[Subset]:
+        """All subsets in the order that kinds are numbered by, so that those of a cell are in a row."""
+        slices = list(self.slices)
+        others = [subset for subset in self.subsets if subset not in self.slices]
+        return [*(slices[place] for place in self.order), *others]
+
+    def same_as(self, other: Asked) -> bool:
+        """Whether another asks the same, in the same order."""
+        return list(self.weighed) == list(other.weighed) and list(self.slices) == list(other.slices)
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """What was asked of one population, or of some of its rows."""
 
+    asked: Asked
     weight: dict[Weighed, float]
     failed: dict[Subset | Weighed, ValueError]  # where there is no answer
     amounts: dict[Name, Array]  # (n,) of every column of amounts
-    patterns: Array  # (cells, ceil(slices / 8)) the bits of each cell, its slices in `Asked.order`
-    cells: Array  # (n,) int32
+    bits: Array  # (kinds, ceil(subsets / 8)) which subsets each kind lies in, as `Asked.ordered`
+    kinds: Array  # (n,) int32
     present: frozenset[Subset]  # simple conditions that some row meets
+
+    @cached_property
+    def patterns(self) -> Array:
+        """Which slices each cell lies in, (cells, ceil(slices / 8)) bits in `Asked.order`."""
+        bits, new = self._slices_of_kinds
+        return bits[new]
+
+    @cached_property
+    def cells(self) -> Array:
+        """The cell of each row, (n,) int32."""
+        _, new = self._slices_of_kinds
+        return self.kinds if new.all() else (np.cumsum(new, dtype=np.int32) - 1)[self.kinds]
+
+    @property
+    def _slices_of_kinds(self) -> tuple[Array, Array]:
+        """The slices that each kind lies in, and whether it is the first of its cell."""
+        slices = len(self.asked.slices)
+        bits = self.bits[:, : -(-slices // 8)].copy()
+        if slices % 8:
+            bits[:, -1] &= 0xFF << (8 - slices % 8) & 0xFF
+        new = np.ones(len(bits), dtype=bool)
+        new[1:] = (bits[1:] != bits[:-1]).any(axis=1)
+        return bits, new
 
     def weigh(self, subset: Subset, column: Name | None = None) -> float:
         """The weight of a subset's rows, or with a column of amounts what they are worth."""
@@ -122,44 +161,39 @@ def _drawn(rows: Population, asked: Asked, unknown: dict[Name, ValueError], whol
             inside = mask(subset)
         except ValueError as error:
             failed[subset], inside = error, np.zeros(len(rows), dtype=bool)
-        if subset in asked.slices:
-            bits[subset] = np.packbits(inside)
+        bits[subset] = np.packbits(inside)
         for column in columns.get(subset, ()):
             try:
                 if column in unknown:
                     raise unknown[column]
-                weight[subset, column] = _weigh(rows, inside, column, amounts, whole)
+                if column is not None and column not in amounts:
+                    amounts[column] = read_amounts(rows, column, absent=not whole)
+                weight[subset, column] = _weigh(rows, inside, column, amounts)
             except ValueError as error:
                 failed[subset, column] = error
     present = frozenset() if whole else _present(mask, asked.subsets, failed)
-    packed = [bits[subset] for subset in asked.slices]
-    ordered = (np.unpackbits(packed[place], count=len(rows)) for place in asked.order)
-    example, cells = patterns(ordered, len(rows))
-    return Drawn(weight, failed, amounts, _bits(packed, asked.order, example), cells.astype(np.int32),
-                 present)  # fmt: skip
+    packed = [bits[subset] for subset in asked.ordered]
+    example, kinds = patterns((np.unpackbits(each, count=len(rows)) for each in packed), len(rows))
+    return Drawn(asked, weight, failed, amounts, _bits(packed, example), kinds.astype(np.int32), present)
 
 
-def _weigh(
-    rows: Population, mask: Array, column: Name | None, amounts: dict[Name, Array], whole: bool
-) -> float:
+def _weigh(rows: Population, mask: Array, column: Name | None, amounts: dict[Name, Array]) -> float:
     weights = rows.weights
     if column is None:
         return float(mask.sum() if weights is None else weights[mask].sum())
-    if column not in amounts:
-        amounts[column] = read_amounts(rows, column, absent=not whole)
     inside = mask if weights is None else mask & (weights > 0)
     worth = amounts_where(amounts[column], inside, column)
     return float(worth.sum() if weights is None else weights @ worth)
 
 
-def _bits(packed: Sequence[Array], order: Sequence[int], rows: Array) -> Array:
-    """Which slices these rows are in, (rows, ceil(slices / 8)), in this order."""
+def _bits(packed: Sequence[Array], rows: Array) -> Array:
+    """Which subsets these rows are in, (rows, ceil(subsets / 8)), given the bits of each over all."""
     found = []
     for start in range(0, len(rows), CHUNK):
         chosen = rows[start : start + CHUNK]
-        inside = np.zeros((len(chosen), len(order)), dtype=np.uint8)
-        for index, place in enumerate(order):
-            inside[:, index] = (packed[place][chosen // 8] >> (7 - chosen % 8)) & 1
+        inside = np.zeros((len(chosen), len(packed)), dtype=np.uint8)
+        for index, each in enumerate(packed):
+            inside[:, index] = (each[chosen // 8] >> (7 - chosen % 8)) & 1
         found.append(np.packbits(inside, axis=1))
     return np.concatenate(found)
 
@@ -167,6 +201,43 @@ def _bits(packed: Sequence[Array], order: Sequence[int], rows: Array) -> Array:
 def _present(mask: Masker, subsets: Iterable[Subset], failed: dict[Any, Any]) -> frozenset[Subset]:
     simple = {each for subset in subsets if subset not in failed for each in elementary(subset)}
     return frozenset(each for each in simple if mask(each).any())
+
+
+# --- some of the rows ------------------------------------------------------------------------------
+
+
+def draw_part(drawn: Drawn, rows: Array, part: Population) -> Drawn:
+    """The same of `part`, the population of some of the `rows`, by their kinds.
+
+    Columns are read again only if the part may lack a value that a condition names, which is an error.
+    """
+    asked, kinds = drawn.asked, drawn.kinds[rows]
+    used = np.logical_or.reduce(of_all(part, np.bincount(kinds, minlength=len(drawn.bits)) > 0))
+    bits, kinds = drawn.bits[used], (np.cumsum(used, dtype=np.int32) - 1)[kinds]
+    inside = {subset: bit(bits, place).astype(bool) for place, subset in enumerate(asked.ordered)}
+    if drawn.failed or not all(_is_certain(subset, own.any()) for subset, own in inside.items()):
+        return draw_up(part, asked)
+    amounts = {column: values[rows] for column, values in drawn.amounts.items()}
+    for column, values in amounts.items():
+        check_amounts(column, any(of_all(part, bool((values > 0).any()))))
+    weight = {each: _weigh(part, inside[each[0]][kinds], each[1], amounts) for each in asked.weighed}
+    return Drawn(asked, _sums_of(of_all(part, weight)), {}, amounts, bits, kinds, drawn.present)
+
+
+def _is_certain(subset: Subset, met: bool) -> bool:
+    """Whether every value that a subset names occurs, as far as some row in it (`met`) can tell."""
+    return not spoken_of(subset) or (met and _is_conjunction(subset))
+
+
+def _is_conjunction(subset: Subset) -> bool:
+    """Whether a row in a subset meets all the conditions that it names."""
+    if isinstance(subset, Combined):
+        if isinstance(subset, Not):
+            return not spoken_of(subset)
+        return isinstance(subset, All) and all(map(_is_conjunction, subset.parts))
+    if isinstance(subset, In):
+        return len(subset.values) == 1
+    return not isinstance(subset, Compare) or subset.relation != "!="
 
 
 # --- putting the answers of pieces and of processes together ---------------------------------------
@@ -177,7 +248,7 @@ def _together(parts: list[Drawn], population: Population, asked: Asked) -> Drawn
     weight = _sums(parts)
     failed = reduce(lambda first, other: {**other, **first}, [part.failed for part in parts])
     present = frozenset().union(*(part.present for part in parts))
-    bits = _distinct([part.patterns for part in parts])
+    bits = _distinct([part.bits for part in parts])
     amounts = {
         column: np.concatenate([part.amounts[column] for part in parts])
         for column in parts[0].amounts
@@ -196,8 +267,8 @@ def _together(parts: list[Drawn], population: Population, asked: Asked) -> Drawn
         lacking = [each for each in elementary(subset) if each not in present]
         if lacking and subset not in failed:
             failed[subset] = _nobody(lacking[0], population)
-    cells = np.concatenate([_places(part.patterns, bits)[part.cells] for part in parts])
-    return Drawn(weight, failed, amounts, bits, cells.astype(np.int32), present)
+    kinds = np.concatenate([_places(part.bits, bits)[part.kinds] for part in parts])
+    return Drawn(asked, weight, failed, amounts, bits, kinds.astype(np.int32), present)
 
 
 def _nobody(condition: Subset, population: Population) -> ValueError:
@@ -228,10 +299,10 @@ def _places(own: Array, every: Array) -> Array:
     return both[len(every) :]
 
 
-def membership(drawn: Drawn, asked: Asked, own: Sequence[int], slices: int) -> Array:
+def membership(drawn: Drawn, own: Sequence[int], slices: int) -> Array:
     """Which cells are in which of all `slices`, as bits; `own` are those of this population."""
     found = []
-    order = asked.order
+    order = drawn.asked.order
     for start in range(0, len(drawn.patterns), CHUNK):
         bits = np.unpackbits(drawn.patterns[start : start + CHUNK], axis=1, count=len(order))
         inside = np.zeros((len(bits), slices), dtype=np.uint8)

@@ -15,6 +15,7 @@ from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._digest import digest_of
+from ratebound.problem._drawing_up import Drawn
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
 from ratebound.problem.deciding import lowest_within
@@ -70,6 +71,8 @@ class Compiled:
         For each learnable threshold of an area, the slice of its negatives and their allowed share.
     classes : tuple
         What may be decided; of two, no and then yes.
+    drawn : dict of str to Drawn
+        What was asked of the rows of each population, by which parts of them are compiled.
     goal : Goal, default=None
         The objective where it is no sum of rates: a function of pieces, which are. By default it is a
         sum.
@@ -106,6 +109,7 @@ class Compiled:
     coefficients: Coefficients
     budgets: dict[str, tuple[int, float]]
     classes: Classes
+    drawn: dict[str, Drawn]
     goal: Goal | None = None
     whole: Compiled | None = None
     piece_count: int = 0
@@ -325,6 +329,22 @@ class Compiled:
         moved = np.concatenate([[0.0], margins, np.zeros(len(self.offset) - 1 - len(margins))])
         whole = None if self.whole is None else self.whole.tightened(margins)
         return replace(self, offset=self.offset + moved, whole=whole)
+
+    def seen_as(self, populations: dict[str, Population]) -> Compiled:
+        """The same rows and words, with other features of every row.
+
+        Parameters
+        ----------
+        populations : dict of str to Population
+            The same rows in the same order, by name.
+
+        Returns
+        -------
+        Compiled
+            Its rates are the same.
+        """
+        whole = None if self.whole is None else self.whole.seen_as(populations)
+        return replace(self, populations=populations, whole=whole)
 
     def unpacked(self, cells: Any) -> Array:
         """Membership of some cells as zeros and ones.

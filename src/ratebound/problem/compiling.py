@@ -26,7 +26,7 @@ from scipy import sparse
 
 from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
-from ratebound.problem._drawing_up import Asked, draw_up, membership
+from ratebound.problem._drawing_up import Asked, Drawn, draw_part, draw_up, membership
 from ratebound.problem.classes import classes_of
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
@@ -113,8 +113,44 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     if len(classes) > 2:
         _check_said(problem, classes)
     if not isinstance(problem.objective, Expression):
-        return _with_goal(problem, populations, first, classes)
-    book = _Book(problem, populations, weights, first, classes)
+        return _with_goal(problem, classes, lambda whole: compile_on(whole, populations, first))
+    return _entered(problem, populations, classes, first)
+
+
+def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
+    """The same problem on some of its rows, which are not read again; counts are scaled to the whole.
+
+    >>> from ratebound import Population, Problem, recall
+    >>> people = Population(None, [0, 1, 1, 1], columns={"sex": ["F", "F", "M", "M"]})
+    >>> whole = compile(Problem("error_rate()", [recall(sex="M") >= 0.9]), people)
+    >>> compile_part(whole, np.array([True, False, True, True]))
+    Compiled(1 constraints, 3 rows, 2 cells, 3 slices)
+    """
+    if (whole := compiled.whole) is not None:
+        return _with_goal(compiled.problem, compiled.classes, lambda _: compile_part(whole, chosen))
+    rows = {name: chosen[own] for name, own in compiled.rows.items()}
+    people = {name: each.only(rows[name]) for name, each in compiled.populations.items()}
+    drawn = {name: draw_part(compiled.drawn[name], rows[name], each) for name, each in people.items()}
+    return _entered(compiled.problem, people, compiled.classes, drawn=drawn)
+
+
+def compile_again(compiled: Compiled, problem: Problem) -> Compiled:
+    """Another problem on the same rows, which are read again only if it speaks of other sets of them."""
+    if not isinstance(problem.objective, Expression):
+        return compile_on(problem, compiled.populations)
+    problem = counting(problem, {name: _weight(each) for name, each in compiled.populations.items()})
+    return _entered(problem, compiled.populations, compiled.classes, drawn=compiled.drawn)
+
+
+def _entered(
+    problem: Problem,
+    populations: dict[str, Population],
+    classes: Classes,
+    first: str = FIRST,
+    drawn: dict[str, Drawn] | None = None,
+) -> Compiled:
+    """A problem whose objective is a sum, in words that are spelled out, as arrays."""
+    book = _Book(problem, populations, first, classes, drawn or {})
     book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
@@ -136,6 +172,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         coefficients=Coefficients(blocks, membership, len(book.slices), len(classes)),
         budgets=_budgets(problem, book),
         classes=classes,
+        drawn=book.drawn,
     )
 
 
@@ -162,28 +199,25 @@ def _check_said(problem: Problem, classes: Classes) -> None:
                 raise ValueError(f"{metric}: {error}") from None
 
 
-def _with_goal(
-    problem: Problem, populations: dict[str, Population], first: str, classes: Classes
-) -> Compiled:
-    """A problem whose objective is no sum: its pieces, and the linear problem to start with."""
+def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem], Compiled]) -> Compiled:
+    """A problem whose objective is not a sum: its pieces, `measured`, and a linear problem at first."""
     goal = goal_of(problem, classes)
     assert goal is not None
     try:
-        whole = compile_on(whole_of(problem, goal), populations, first)
+        whole = measured(whole_of(problem, goal))
     except ValueError as error:
         said = str(error).partition(" (in the ")
         raise type(error)(f"{said[0]} (in {problem.objective} or a promise)") from None
-    promises = len(problem.demands)
-    goal = goal.checked(partial(least_sum, whole, promises))
-    linear = compile_on(linear_at(problem, goal, start_of(goal, whole)), populations)
+    goal = goal.checked(partial(least_sum, whole, len(problem.demands)))
+    linear = compile_again(whole, linear_at(problem, goal, start_of(goal, whole)))
     return replace(linear, problem=problem, goal=goal, whole=whole, piece_count=len(goal.pieces))
 
 
 def at_point(compiled: Compiled, point: Point) -> Compiled:
     """The linear problem at a point on the way to a goal; margins stay as they are."""
     assert compiled.goal is not None
-    problem = linear_at(compiled.problem, compiled.goal, point)
-    linear, own = compile_on(problem, compiled.populations), len(compiled.offset)
+    linear = compile_again(compiled, linear_at(compiled.problem, compiled.goal, point))
+    own = len(compiled.offset)
     offset = np.concatenate([linear.offset[:1], compiled.offset[1:], linear.offset[own:]])
     return replace(linear, offset=offset, whole=compiled.whole, piece_count=compiled.piece_count)
 
@@ -195,11 +229,12 @@ class _Book:
         self,
         problem: Problem,
         populations: dict[str, Population],
-        totals: dict[str, float],
         first: str,
         classes: Classes,
+        known: dict[str, Drawn],
     ) -> None:
-        self.populations, self.totals, self.first, self.classes = populations, totals, first, classes
+        self.populations, self.first, self.classes = populations, first, classes
+        self.totals = {name: _weight(each) for name, each in populations.items()}
         self.offset = np.zeros(1 + len(problem.demands))
         self.scale = np.zeros(1 + len(problem.demands))
         self.slices: dict[tuple[str, Subset], int] = {}
@@ -214,7 +249,12 @@ class _Book:
             self._ask(demand.expression, demand.per_row)
         if not any(asked.slices for asked in self.asked.values()):  # no decision makes a difference
             self.asked[FIRST].slices[EVERYONE] = None
-        self.drawn = {name: draw_up(each, self.asked[name]) for name, each in populations.items()}
+        self.drawn = {
+            name: known[name]
+            if name in known and known[name].asked.same_as(self.asked[name])
+            else draw_up(each, self.asked[name])
+            for name, each in populations.items()
+        }
 
     def _ask(self, expression: Expression, per_row: bool) -> None:
         """Ask for what `enter` needs. What it finds wrong with the words is told there."""
@@ -326,10 +366,11 @@ class _Book:
         cells, memberships, first = [], [], 0
         for name, drawn in self.drawn.items():
             own = [self.slices[name, subset] for subset in self.asked[name].slices]
-            cells.append(drawn.cells + np.int32(first))
-            memberships.append(membership(drawn, self.asked[name], own, len(self.slices)))
+            cells.append(drawn.cells + np.int32(first) if first else drawn.cells)
+            memberships.append(membership(drawn, own, len(self.slices)))
             first += len(drawn.patterns)
-        return np.concatenate(cells), np.concatenate(memberships)
+        together = cells[0] if len(cells) == 1 else np.concatenate(cells)
+        return together, np.concatenate(memberships)
 
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
+from ratebound.problem.compiling import compile_part
 
 AT_ONCE = 2**22  # rows that are lined up at a time
 
@@ -19,7 +19,7 @@ def parted(
     Counts speak of all rows, whichever part they are counted on. Of every one of `groups`, given by
     their numbers (n,), a row stays to train on.
 
-    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound import Population, Problem, compile, recall
     >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
     >>> parts = parted(compile(Problem("error_rate()", [recall(sex="F") >= 0.9]), people), 0.2, seed=0)
     >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
@@ -36,13 +36,7 @@ def parted(
 
 def _on(everyone: Compiled, chosen: Array, called: str) -> Compiled:
     try:
-        return compile(
-            everyone.problem,
-            **{
-                name: each.only(chosen[everyone.rows[name]])
-                for name, each in everyone.populations.items()
-            },
-        )
+        return compile_part(everyone, chosen)
     except ValueError as error:
         raise ValueError(f"among the {chosen.sum():,} {called} rows: {error}") from None
 
