@@ -1,5 +1,7 @@
 """The package extended the way an outsider would: new ratios and goals, used wherever words are."""
 
+import csv
+import io
 import pickle
 
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 import ratebound as rb
+from ratebound.base.document import words_of
+from ratebound.base.rendering import FORMATS
 from ratebound.cli import main
 from ratebound.rates.grouping import GOALS
 from ratebound.rates.kinds import KINDS
@@ -15,7 +19,7 @@ from ratebound.rates.kinds import KINDS
 @pytest.fixture(autouse=True)
 def _own_words():
     """What a test defines is forgotten after it."""
-    before = [(table, dict(table)) for table in (KINDS, GOALS)]
+    before = [(table, dict(table)) for table in (KINDS, GOALS, FORMATS)]
     yield
     for table, kept in before:
         table.clear()
@@ -252,3 +256,33 @@ def test_words_that_another_process_does_not_know():
 def test_the_meaning_of_a_ratio_ends_where_the_next_sentence_begins():
     rate = rb.ratio("own", rb.wins, rb.losses, "Wins for every loss")
     assert rate.__doc__.startswith("Wins for every loss.\n\nIt is ``wins() / losses()``.\n\n")
+
+
+def test_an_output_format_is_a_function_of_the_document():
+    """CSV: every table of whatever is rendered, under its caption."""
+
+    def as_csv(document):
+        written = io.StringIO()
+        rows = csv.writer(written)
+        for table in document.tables:
+            rows.writerow([table.caption])
+            rows.writerow([head.words for head in table.heads])
+            rows.writerows([words_of(cell) for cell in row] for row in table.rows)
+        return written.getvalue()
+
+    FORMATS["csv"] = as_csv
+    people = draw()
+    promises = [rb.recall(sex="F") >= 0.9 * rb.recall(), rb.positive_rate() <= 0.4]
+    problem = rb.Problem(rb.error_rate(), promises)
+    model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), rounds=30))
+    report = rb.audit(problem, model, people)
+    lines = list(csv.reader(io.StringIO(report.render("csv"))))
+    start = lines.index(["Every promise on the rows audited"])
+    assert lines[start + 1][:4] == ["promise", "value", "bound", "room"]
+    for promise, line in zip(report.promises, lines[start + 2 :], strict=False):
+        assert line[0] == promise.words
+        assert float(line[1]) == pytest.approx(promise.value, abs=5e-5)
+        assert line[-1] == promise.verdict
+    assert "recall() >= 0.8" in rb.explain(
+        rb.Problem("error_rate()", ["recall() >= 0.8"]), people
+    ).render("csv")
