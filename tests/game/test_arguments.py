@@ -8,10 +8,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
 
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(size=(60, 2))
+from ..small_tables import people
+
 PROBLEM = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
-COMPILED = rb.compile(PROBLEM, rb.Population(X, X[:, 0] > 0))
+COMPILED = rb.compile(PROBLEM, people(60, noise=0).population())
 
 
 class Untrained(rb.Learner):

@@ -14,13 +14,12 @@ from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.trace import beside, judged_on
 
 from ..extras import lightgbm, torch, xgboost
+from ..small_tables import people
 
 pytest.importorskip("torch")  # most of the learners compared here need it
 
-rng = np.random.default_rng(4)
-X = rng.normal(size=(600, 3))
-GROUP = np.where(X[:, 1] + rng.normal(size=600) > 0.4, "a", "b")
-Y = X @ [1.0, 0.8, -0.5] + 0.7 * rng.normal(size=600) > 0
+TABLE = people(600, seed=3, slopes=(1.0, 0.8, -0.5), noise=0.7, share=0.4, shift=(0, 1, 0))
+X, Y, _ = TABLE
 PROMISES = [rb.recall(group="b") >= 0.98 * rb.recall(), rb.positive_rate() <= 0.45]
 PROBLEM = rb.Problem(rb.error_rate(), PROMISES)
 FREE = rb.Problem(rb.error_rate())
@@ -28,11 +27,8 @@ STILL = rb.ExternalRegret(1e-30)  # multipliers that do not move
 COUNT = 3
 
 
-def compiled(problem=PROBLEM, rows=slice(None), labels=Y, weights=None):
-    weights = None if weights is None else weights[rows]
-    return rb.compile(
-        problem, rb.Population(X[rows], labels[rows], columns={"group": GROUP[rows]}, weights=weights)
-    )
+def compiled(problem=PROBLEM, rows=slice(None), **options):
+    return rb.compile(problem, TABLE.population(rows, **options))
 
 
 def normed():
@@ -80,13 +76,12 @@ def test_every_cell_has_its_share_in_every_fold(count):
     for cell in range(train.cell_count):
         sizes = np.bincount(folds.of[train.cells == cell], minlength=count)
         assert sizes.max() - sizes.min() <= 1
-    weights = rng.uniform(0.5, 2, 600)
-    folds = folded(compiled(weights=weights), count, seed=1)
+    folds = folded(compiled(weighted=True), count, seed=1)
     for without in range(count):
         rest = folds.of != without
         counted = folds.factors[without][folds.of]
         assert (counted[~rest] == 0).all()
-        assert (counted * weights).sum() == pytest.approx(weights.sum())
+        assert (counted * TABLE.weights).sum() == pytest.approx(TABLE.weights.sum())
     assert (folds.factors[-1] == 1).all()
 
 
@@ -122,7 +117,7 @@ def test_objectives_are_those_of_models_without_the_fold(learner):
 @pytest.mark.parametrize("learner", TAKING)
 def test_deployed_is_the_model_of_all_rows(learner):
     """At multipliers that stand still, it is the model that would be trained without a judge."""
-    train = compiled(weights=rng.uniform(0.5, 2, 600))
+    train = compiled(weighted=True)
     one, other = (play(learner, train, judge, player=STILL) for judge in (rb.Folds(COUNT), None))
     scores = [trace.scorer.scores(trace.parameters, X) for trace in (one, other)]
     np.testing.assert_allclose(*scores, atol=1e-3)

@@ -8,25 +8,19 @@ from sklearn.tree import DecisionTreeClassifier
 import ratebound as rb
 
 from ..extras import lightgbm, pd, torch, xgboost
+from ..small_tables import people
 
 pytest.importorskip("torch")  # most of the learners compared here need it
 
-rng = np.random.default_rng(3)
-X = rng.normal(size=(700, 3))
-GROUP = np.where(X[:, 1] + rng.normal(size=700) > 0.4, "a", "b")
-Y = X @ [1.0, 0.8, -0.5] + 0.7 * rng.normal(size=700) > 0
-WEIGHTS = rng.uniform(0.5, 2.0, size=700)
+TABLE = people(700, seed=3, slopes=(1.0, 0.8, -0.5), noise=0.7, share=0.4, shift=(0, 1, 0))
+X, Y, _ = TABLE
 PROMISES = [rb.recall(group="b") >= 0.98 * rb.recall(), rb.positive_rate() <= 0.45]
 PROBLEM = rb.Problem(rb.error_rate(), PROMISES)
 OWN, OTHER = slice(0, 400), slice(400, 700)
 
 
-def people(rows, features=X, labels=Y, **options):
-    return rb.Population(features[rows], labels[rows], columns={"group": GROUP[rows]}, **options)
-
-
 def compiled(rows, problem=PROBLEM, **options):
-    return rb.compile(problem, people(rows, **options))
+    return rb.compile(problem, TABLE.population(rows, **options))
 
 
 TRAIN, JUDGE = compiled(OWN), compiled(OTHER)
@@ -98,7 +92,7 @@ def test_violations_are_the_judges_and_objectives_those_of_the_models_rows(learn
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_judged_by_its_own_rows_a_game_is_as_it_was(learner, batch_size):
     options = {} if learner in ANSWERING else {"batch_size": batch_size}
-    weighed = compiled(OWN, weights=WEIGHTS[OWN])
+    weighed = compiled(OWN, weighted=True)
     assert same(
         play(learner, weighed, weighed, **options), play(learner, weighed, judge=None, **options)
     )
@@ -150,7 +144,7 @@ def test_several_populations_and_tables():
 def test_the_judges_rows_reach_the_model_through_the_multipliers_alone(learner):
     """With multipliers that cannot move, what the judge holds changes nothing of the model."""
     still = rb.ExternalRegret(1e-30)
-    poisoned = people(OTHER, 50 * rng.normal(size=X.shape), ~Y)
+    poisoned = TABLE.population(OTHER, X=-50 * X[OTHER], y=~Y[OTHER])
     one, other = (
         play(learner, judge=judge, player=still) for judge in (JUDGE, rb.compile(PROBLEM, poisoned))
     )
@@ -165,7 +159,7 @@ def test_flipped_labels_of_the_judge_move_the_multipliers_first(learner):
     def after(rounds, judge):
         return play(learner, judge=judge, rounds=rounds, keep=rb.Keep(1))
 
-    flipped = compiled(OTHER, labels=~Y)
+    flipped = compiled(OTHER, y=~Y[OTHER])
     # A model that starts at 0 says yes to every row, whatever its label, so it is asked a round later.
     rounds = 2 if learner in GROWING or "linear" in learner else 1
     one, other = (after(rounds, judge) for judge in (JUDGE, flipped))
@@ -256,4 +250,4 @@ def test_names_and_features_must_fit():
     with pytest.raises(ValueError, match="the name 'judge'"):
         play("linear", watch={"judge": TRAIN})
     with pytest.raises(ValueError, match="expected rows of 3 features"):
-        play("linear", judge=compiled(OTHER, features=X[:, :2]))
+        play("linear", judge=compiled(OTHER, X=X[OTHER, :2]))

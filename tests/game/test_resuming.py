@@ -12,6 +12,8 @@ import ratebound as rb
 from ratebound.game import _resuming
 from ratebound.game.turns import Taken
 
+from ..small_tables import people
+
 torch = pytest.importorskip("torch")
 
 
@@ -44,11 +46,9 @@ def writing_always(monkeypatch):
 
 @pytest.fixture(scope="module")
 def compiled():
-    random = np.random.default_rng(0)
-    X, sex = random.normal(size=(600, 4)), random.choice(["F", "M"], 600)
-    people = rb.Population(X, X.sum(axis=1) + random.normal(size=600) > 0, {"sex": sex})
+    table = people(600, slopes=(1.0, 1.0, 1.0, 1.0), by="sex", groups=("F", "M"))
     goals = [rb.recall(sex="F") >= 0.95 * rb.recall(), rb.positive_rate(sex="M") <= 0.3]
-    return rb.compile(rb.Problem(rb.error_rate(), goals), people)
+    return rb.compile(rb.Problem(rb.error_rate(), goals), table.population())
 
 
 @pytest.fixture(scope="module")

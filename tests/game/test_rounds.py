@@ -11,21 +11,16 @@ import pytest
 import ratebound as rb
 
 from ..extras import torch
+from ..small_tables import people
 
-rng = np.random.default_rng(5)
-X = rng.normal(size=(400, 3))
-GROUP = np.where(X[:, 1] + rng.normal(size=400) > 0.6, "a", "b")
-Y = X @ [1.0, 0.8, -0.5] + 0.7 * rng.normal(size=400) > 0
+TABLE = people(400, seed=5, slopes=(1.0, 0.8, -0.5), noise=0.7, share=0.3, shift=(0, 1, 0))
+X, Y, _ = TABLE
 PROBLEM = rb.Problem(
     rb.error_rate(), [rb.recall(group="b") >= 0.98 * rb.recall(), rb.positive_rate() <= 0.45]
 )
-
-
-def people(rows=slice(None), **options):
-    return rb.Population(X[rows], Y[rows], columns={"group": GROUP[rows]}, **options)
-
-
-TRAIN, VALIDATION = (rb.compile(PROBLEM, people(rows)) for rows in (slice(0, 300), slice(300, 400)))
+TRAIN, VALIDATION = (
+    rb.compile(PROBLEM, TABLE.population(rows)) for rows in (slice(0, 300), slice(300, 400))
+)
 
 
 @cache  # always the same module, so that its first parameters are
@@ -102,7 +97,9 @@ def test_a_trace_holds_exact_values_on_every_population(name, scores, player, ba
 
 def test_learned_thresholds_are_kept_with_their_iterates():
     problem = rb.Problem(rb.error_rate(), [rb.roc_auc(bins=4) >= 0.9])
-    trace = rb.play(rb.compile(problem, people()), rb.Linear(0.05), rounds=60, keep=rb.Keep(20))
+    trace = rb.play(
+        rb.compile(problem, TABLE.population()), rb.Linear(0.05), rounds=60, keep=rb.Keep(20)
+    )
     assert len(trace.thresholds) == 4
     at = np.array([trace.thresholds[name][-1] for name in trace.thresholds])
     score = linear_scores(trace.parameters[-1].astype(float), X)
@@ -115,7 +112,7 @@ def test_learned_thresholds_are_kept_with_their_iterates():
 
 @pytest.mark.parametrize("player", PLAYERS)
 def test_without_constraints_every_player_trains_the_same_model(player):
-    compiled = rb.compile(rb.Problem(rb.error_rate()), people())
+    compiled = rb.compile(rb.Problem(rb.error_rate()), TABLE.population())
     trace = rb.play(compiled, rb.Linear(0.1), player=PLAYERS[player](), rounds=100, keep=rb.Keep(100))
     assert trace.violations.shape == (1, 0)
     np.testing.assert_allclose(trace.multipliers, 1)
@@ -229,7 +226,7 @@ def test_no_more_are_kept_than_asked_for(rounds, most):
 @pytest.mark.parametrize("subject_to", [PROBLEM.subject_to, [*PROBLEM.subject_to, rb.recall() >= 0.99]])
 def test_the_frontier_shrinks_to_the_same_mixture(player, subject_to):
     """Also where no mixture is feasible: what is dropped is beaten in everything."""
-    compiled = rb.compile(rb.Problem(rb.error_rate(), subject_to), people())
+    compiled = rb.compile(rb.Problem(rb.error_rate(), subject_to), TABLE.population())
     options = {"rounds": 120, "batch_size": 100, "player": PLAYERS[player](0.1)}
     full = rb.play(compiled, rb.Linear((0.02, 0.1)), keep=rb.Keep(1), **options)
     thin = rb.play(compiled, rb.Linear((0.02, 0.1)), keep=rb.Keep(1, frontier=True), **options)
@@ -326,7 +323,7 @@ def test_when_all_settings_diverge_it_says_so(name, player):
 def test_features_without_a_value_raise(name, bad):
     wrong = X.copy()
     wrong[17, 2] = bad
-    compiled = rb.compile(PROBLEM, rb.Population(wrong, Y, columns={"group": GROUP}))
+    compiled = rb.compile(PROBLEM, TABLE.population(X=wrong))
     with pytest.raises(ValueError, match="NaN or infinite"):
         rb.play(compiled, LEARNERS[name](), rounds=1)
 
@@ -348,7 +345,7 @@ def test_bad_arguments_raise(options, words):
 
 def test_populations_need_the_same_features():
     problem = rb.Problem(rb.error_rate(), [rb.accuracy(on="other") >= 0.5])
-    compiled = rb.compile(problem, people(), other=rb.Population(X[:, :2], Y))
+    compiled = rb.compile(problem, TABLE.population(), other=rb.Population(X[:, :2], Y))
     with pytest.raises(ValueError, match="different features"):
         rb.play(compiled, rb.Linear(), rounds=1)
 
@@ -364,7 +361,9 @@ def test_a_few_steering_rows_move_the_model(batch_size):
     found = {}
     for wanted in (0.0, 0.5):
         problem = rb.Problem(rb.error_rate(), [rb.accuracy(on="steering") >= wanted])
-        trace = rb.play(rb.compile(problem, people(), steering=steering), rb.Linear(0.05), **options)
+        trace = rb.play(
+            rb.compile(problem, TABLE.population(), steering=steering), rb.Linear(0.05), **options
+        )
         mixture = rb.shrink(trace)
         yes = mixture.decision_proba(X)[:, 1]
         found[wanted] = np.where(~Y, yes, 1 - yes)[:20].mean(), np.where(Y, 1 - yes, yes).mean()
@@ -402,8 +401,8 @@ def test_a_weight_of_three_is_three_rows(player):
     weights = np.random.default_rng(1).integers(0, 4, size=400)
     repeated = np.repeat(np.arange(400), weights)
     options = {"rounds": 60, "batch_size": None, "keep": rb.Keep(10), "player": PLAYERS[player](0.05)}
-    weighed = rb.play(rb.compile(PROBLEM, people(weights=weights)), rb.Linear(0.05), **options)
-    counted = rb.play(rb.compile(PROBLEM, people(repeated)), rb.Linear(0.05), **options)
+    weighed = rb.play(rb.compile(PROBLEM, TABLE.population(weights=weights)), rb.Linear(0.05), **options)
+    counted = rb.play(rb.compile(PROBLEM, TABLE.population(repeated)), rb.Linear(0.05), **options)
     np.testing.assert_allclose(weighed.parameters, counted.parameters, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(weighed.multipliers, counted.multipliers, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(weighed.objectives, counted.objectives, atol=1e-12)

@@ -11,10 +11,10 @@ from ratebound.game.scorer import Saved, read_scorer
 from ratebound.game.trace import beside, judged_on
 from ratebound.learners.linear import LinearScorer
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(300, 2))
-GROUP = rng.choice(["a", "b"], 300)
-PEOPLE = rb.Population(X, X[:, 0] + rng.normal(size=300) > 0, columns={"group": GROUP})
+from ..small_tables import people
+
+TABLE = people()
+X, PEOPLE = TABLE.X, TABLE.population()
 PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.3])
 
 
@@ -70,8 +70,9 @@ def test_thresholds_by_group_are_set_on_an_outsiders_scores(trace, tmp_path):
     policy = rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"])
     assert policy.status.feasible
     again = rb.load(policy.save(tmp_path))
-    columns = {"group": GROUP}
-    np.testing.assert_array_equal(again.predict(X, columns=columns), policy.predict(X, columns=columns))
+    np.testing.assert_array_equal(
+        again.predict(X, columns=TABLE.columns), policy.predict(X, columns=TABLE.columns)
+    )
 
 
 def test_models_that_nobody_registered_are_refused_with_the_remedy(trace, tmp_path):
