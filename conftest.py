@@ -1,13 +1,21 @@
 """Doctests that need a library which is not installed are skipped, as tests are."""
 
 import doctest
+import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 EXTRAS = ("pandas", "torch", "lightgbm", "xgboost", "matplotlib")
 LACKING = [name for name in EXTRAS if find_spec(name) is None]
+
+# If Python is told to keep no bytecode, this run and the many programs that it starts share some.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(Path(__file__).with_name(".pytest_cache"))
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # Of the site: one imports what only that needs, and the other is copies that it makes of the examples.
 collect_ignore = ["docs/conf.py", "docs/gallery"]

@@ -29,7 +29,7 @@ class SmallTable:
 
 def people(
     n=300, seed=0, *, slopes=(1.0, 0.0), lift=0.0, noise=1.0, cut=0.0,
-    by="group", groups=("a", "b"), share=0.5, shift=0.0,
+    by="group", groups=("a", "b"), share=0.5, shift=0.0, also=(),
 ):  # fmt: skip
     """Rows that are positive if `X @ slopes + lift of the first group + noise > cut`.
 
@@ -40,23 +40,26 @@ def people(
     X = random.normal(size=(n, len(slopes))) + first[:, None] * np.asarray(shift)
     signal = X @ slopes + lift * first
     y, live = (signal + size * random.normal(size=n) > cut for size in (noise, 1.0))
-    return _table(random, X, y, by, np.where(first, *groups), live)
+    group = np.where(first, groups[0], random.choice(groups[1:], n))
+    return _table(random, X, y, {by: group}, live, also)
 
 
 def animals(
     n=300, seed=0, *, classes=("bird", "cat", "dog"), chances=None, apart=1.2,
-    by="sex", groups=("F", "M"), share=0.5,
+    by="sex", groups=("F", "M"), share=0.5, also=(),
 ):  # fmt: skip
     """Rows of several classes, each of which has a feature that is higher by `apart` in its rows."""
     random, classes = np.random.default_rng(seed), np.asarray(classes)
-    labels, said = (random.choice(len(classes), n, p=chances) for _ in range(2))
+    labels, other = (random.choice(len(classes), n, p=chances) for _ in range(2))
     X = random.normal(size=(n, len(classes))) + apart * np.eye(len(classes))[labels]
-    live = classes[np.where(random.random(n) < 0.7, labels, said)]
-    return _table(random, X, classes[labels], by, np.where(random.random(n) < share, *groups), live)
+    live = classes[np.where(random.random(n) < 0.7, labels, other)]
+    group = np.where(random.random(n) < share, *groups)
+    return _table(random, X, classes[labels], {by: group}, live, also)
 
 
-def _table(random, X, y, by, group, live):
-    """With the decisions of an existing model, amounts, ages and weights for those who ask for them."""
+def _table(random, X, y, group, live, also):
+    """A table with what else is asked for: an existing model's decisions, amounts, ages."""
     n = len(y)
-    more = {"loan": random.lognormal(3, 1, n), "age": random.integers(18, 80, n)}
-    return SmallTable(X, y, {by: group, "live": live} | more, random.choice([0.5, 1.0, 3.0], n))
+    more = {"live": live, "loan": random.lognormal(3, 1, n), "age": random.integers(18, 80, n)}
+    columns = group | {name: more[name] for name in also}
+    return SmallTable(X, y, columns, random.choice([0.5, 1.0, 3.0], n))

@@ -22,7 +22,8 @@ def call(*arguments, unbuffered="", **settings):
     """The command line as a program, with Python's buffer or without; it shows no progress."""
     quiet = [] if arguments == ("--help",) else ["--quiet"]
     command = [sys.executable, "-m", "ratebound.cli", *map(str, arguments), *quiet]
-    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    whole = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python would keep the part that a full disk took
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered} | whole
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | settings
     return subprocess.Popen(command, env=environment, **given)
 

@@ -12,6 +12,8 @@ from sklearn.metrics import log_loss
 import ratebound as rb
 from ratebound.solution.calibration import Calibration, fit_calibration
 
+from ..small_tables import people
+
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=800)
 LABELS = rng.random(800) < expit(2 * SCORES - 1)
@@ -81,9 +83,9 @@ def test_a_half_at_zero():
 
 # --- mixtures ------------------------------------------------------------------------------------
 
-X = rng.normal(size=(400, 2))
-Y = X[:, 0] + rng.normal(size=400) > 0.5
-PEOPLE = rb.Population(X, Y)
+TABLE = people(400, cut=0.5)
+X, Y, _ = TABLE
+PEOPLE = TABLE.population()
 PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.1])
 
 

@@ -11,13 +11,12 @@ import pytest
 import ratebound as rb
 
 from ..extras import pd
+from ..small_tables import people
 from .deployed import deciders, learners
 
-rng = np.random.default_rng(3)
-X = rng.normal(size=(240, 3))
-GROUP = {"group": rng.choice(["a", "b"], 240)}
-Y = X[:, 0] + (GROUP["group"] == "a") + rng.normal(size=240) > 0
-PEOPLE = rb.Population(X, Y, columns=GROUP)
+TABLE = people(240, seed=3, slopes=(1.0, 0.0, 0.0), lift=1.0)
+X, Y, _ = TABLE
+GROUP, PEOPLE = TABLE.columns, TABLE.population()
 PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.35, rb.recall() >= 0.6])
 COMPILED = rb.compile(PROBLEM, PEOPLE)
 
@@ -103,7 +102,7 @@ def test_equal_fits_are_equal_files_and_stay_so(kind, tmp_path, monkeypatch):
     library, learner = of_any_kind()[kind]
     if library is not None:
         pytest.importorskip(library, reason=f"{library} is not installed")
-    X_rounded = rb.Population(X.round(), Y, columns=GROUP)
+    X_rounded = TABLE.population(X=X.round())
     compiled = rb.compile(PROBLEM, X_rounded)
 
     def saved(name):
@@ -141,11 +140,11 @@ def test_a_record_says_which_rows_were_trained_on(tmp_path):
     assert record.data == rb.compile(record.problem, PEOPLE).digest
     swapped = np.where(np.arange(240) == 7, ~Y, Y)
     others = {
-        "a feature": rb.Population(X + (np.arange(240) == 5)[:, None] * 1e-9, Y, columns=GROUP),
-        "a label": rb.Population(X, swapped, columns=GROUP),
-        "a row fewer": rb.Population(X[1:], Y[1:], columns={"group": GROUP["group"][1:]}),
-        "weights": rb.Population(X, Y, columns=GROUP, weights=np.full(240, 2.0)),
-        "another order": rb.Population(X[::-1], Y[::-1], columns={"group": GROUP["group"][::-1]}),
+        "a feature": TABLE.population(X=X + (np.arange(240) == 5)[:, None] * 1e-9),
+        "a label": TABLE.population(y=swapped),
+        "a row fewer": TABLE.population(slice(1, None)),
+        "weights": TABLE.population(weights=np.full(240, 2.0)),
+        "another order": TABLE.population(slice(None, None, -1)),
     }
     digests = [rb.compile(PROBLEM, people).digest for people in others.values()]
     assert len({record.data, *digests}) == 1 + len(others)

@@ -21,12 +21,11 @@ from ratebound.solution.deciders import Vote
 from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd
+from ..small_tables import people
 
-rng = np.random.default_rng(8)
-X = rng.normal(size=(200, 3))
-Y = X @ [1.0, -1.0, 0.5] + 0.5 * rng.normal(size=200) > 0
-GROUP = np.where(rng.random(200) < 0.5, "a", "b")
-PEOPLE = rb.Population(X, Y, columns={"group": GROUP})
+TABLE = people(200, seed=8, slopes=(1.0, -1.0, 0.5), noise=0.5)
+X, Y, GROUP = TABLE
+PEOPLE = TABLE.population()
 FAIR = replace(rb.recall(group="a") >= 0.95 * rb.recall(), name="fair to a")
 PROBLEM = rb.Problem(
     0.75 * rb.error_rate() + rb.false_positive_rate() / 3,

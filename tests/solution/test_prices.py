@@ -9,6 +9,8 @@ from ratebound.base.linear_program import mixture_prices
 from ratebound.solution.prices import find
 from ratebound.solution.thresholds import pool_on, thresholds_on
 
+from ..small_tables import people
+
 
 def best_objective(f, G):
     """By interior points; infinite where no mixture keeps everything."""
@@ -132,12 +134,9 @@ def test_the_estimators_prices_are_what_its_own_iterates_gain(rows):
 )
 def test_a_goal_has_the_price_of_all_its_promises_loosened_together(words):
     """Against the same linear program, solved by SciPy with every bound moved."""
-    rng = np.random.default_rng(0)
-    X, group = rng.normal(size=(400, 2)), rng.choice(["a", "b", "c"], 400)
-    y = X[:, 0] + (group == "a") + rng.normal(size=400) > 0.5
-    people = rb.Population(X, y, columns={"group": group})
+    rows = people(400, lift=1.0, cut=0.5, groups=("a", "b", "c"), share=0.33).population()
     others = ['recall(group == "a") >= 0.05', "accuracy() >= 0.3"]
-    compiled = rb.compile(rb.Problem("error_rate()", [words, *others]), people)
+    compiled = rb.compile(rb.Problem("error_rate()", [words, *others]), rows)
     trace = rb.play(compiled, rb.Linear(0.1), rounds=60, batch_size=None)
     found = rb.price(trace, words)
     assert found.said == str(rb.parse(words))

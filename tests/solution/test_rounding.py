@@ -7,6 +7,8 @@ from scipy.optimize import OptimizeResult
 import ratebound as rb
 from ratebound.game.pool import pool_of_candidates
 
+from ..small_tables import people
+
 
 def small_rows(seed=118):
     """Rows that one threshold decides without error, in two groups."""
@@ -57,9 +59,7 @@ def no_solver(monkeypatch):
 
 
 def people_of(rows=200, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, 2))
-    return rb.Population(X, X[:, 0] + 0.5 * rng.normal(size=rows) > 0, columns={"one": X[:, 1] > 0})
+    return people(rows, seed, noise=0.5, by="one", groups=(True, False)).population()
 
 
 @pytest.mark.parametrize("promises", [[rb.positive_rate() <= 0.3], [rb.positive_rate() <= -0.0]])
