@@ -1,7 +1,8 @@
-"""Draws what every rate and goal counts, from the tables that define them: images/rates/*.svg.
+"""Writes what the docs say of every rate and goal, from the tables that define them.
 
-`python docs/pictures.py` writes them again. What is counted is dark, what it is divided by is light.
-`tests/rates/test_reference.py` holds the pictures, and the formulas in saying.md, to what is made here.
+`make docs` runs this. It draws images/rates/*.svg: what is counted is dark, and what it is divided by is
+light. It also writes the tables of rates in saying.md, and their lists in reference/say.rst.
+`tests/rates/test_reference.py` holds what is committed to what is made here.
 """
 
 from __future__ import annotations
@@ -294,7 +295,74 @@ def pictures() -> Iterator[tuple[Path, str]]:
         yield FOLDER / f"{name}.svg", picture(name)
 
 
+def section_of(name: str) -> str:
+    """The heading in saying.md under which a rate stands."""
+    kind, said = KINDS[name], rate_said(name)
+    by_unit = {"count": "Counts", "area": "How well the score ranks"}
+    if kind.versus:
+        return "Against a model in use"
+    if kind.unit == "ratio":
+        return "How often its yes, or its no, is right"
+    if kind.unit in by_unit:
+        return by_unit[kind.unit]
+    square, _, bottom = sides_of(said)
+    if len(bottom) < sum(map(len, square.cells)):
+        return "How often it is right, of those with the same label"
+    if kind.unit == "cost" or kind.speaks == "every class":
+        return "How often it is right in all, and what errors cost"
+    return "How often the model says yes"
+
+
+def row(name: str) -> str:
+    """A rate's row in the tables of saying.md."""
+    kind, said = KINDS[name], rate_said(name)
+    assert kind.example is not None, f"{name} has no example= in rates/named.py"
+    sentence, promise = kind.example
+    needs = [word for word, needed in (("labels", kind.labels), ("`versus=`", kind.versus)) if needed]
+    facts = f"{kind.unit}{', needs ' * bool(needs)}{' and '.join(needs)}"
+    same = f" The same as `{kind.same_as}`." * bool(kind.same_as)
+    return (
+        f"| ![{alt(said)}](images/rates/{name}.svg) | **`{name}`**<br>{formula(said)}<br>*{facts}* | "
+        f"{kind.meaning}{same}<br>“{sentence}”<br>`{promise}` |"
+    )
+
+
+def tables(page: str) -> str:
+    """saying.md with the table of rates under each of its headings."""
+    for heading in dict.fromkeys(map(section_of, RATES)):
+        start = page.index("|---|---|---|\n", page.index(f"### {heading}\n")) + len("|---|---|---|\n")
+        rows = "".join(f"{row(name)}\n" for name in RATES if section_of(name) == heading)
+        page = page[:start] + rows + page[page.index("\n\n", start - 1) + 1 :]
+    return page
+
+
+def lists(page: str) -> str:
+    """reference/say.rst with the names of rates under each of its headings."""
+    of_headings: dict[str, list[str]] = {
+        name: [] for name in ("Rates", "Ratios and areas", "Counts", "Beside an existing model")
+    }
+    for name in RATES:
+        place = {"ratio": 1, "area": 1, "count": 2}.get(KINDS[name].unit, 0)
+        of_headings[list(of_headings)[3 if KINDS[name].versus else place]].append(name)
+    for heading, names in of_headings.items():
+        start = page.index(":nosignatures:\n\n", page.index(f"{heading}\n---")) + len(
+            ":nosignatures:\n\n"
+        )
+        page = (
+            page[:start]
+            + "".join(f"   {name}\n" for name in names)
+            + page[page.index("\n\n", start) + 1 :]
+        )
+    return page
+
+
+PAGES = {"saying.md": tables, "reference/say.rst": lists}
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     for path, svg in pictures():
         path.write_text(svg, "utf-8")
+    for name, written in PAGES.items():
+        path = Path(__file__).parent / name
+        path.write_text(written(path.read_text("utf-8")), "utf-8")

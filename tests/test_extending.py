@@ -1,19 +1,25 @@
-"""The package extended the way an outsider would: new ratios and goals, used wherever words are."""
+"""The package extended the way an outsider would: new words, used wherever ours are."""
 
 import csv
 import io
 import pickle
+import runpy
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 import ratebound as rb
 from ratebound.base.document import words_of
 from ratebound.base.rendering import FORMATS
 from ratebound.cli import main
+from ratebound.rates import named
 from ratebound.rates.grouping import GOALS
-from ratebound.rates.kinds import KINDS
+from ratebound.rates.kinds import KINDS, YES, Atom
+from ratebound.rates.naming import linear
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +47,94 @@ def wrong_yeses():
 def overlap():
     right, wrong = 2 * rb.true_positives(), rb.false_positives() + rb.false_negatives()
     return rb.ratio("overlap", right, right + wrong, "Right yeses among yeses and positives.")
+
+
+def needless_visits():
+    return rb.rate("needless_visits", rb.false_positives, meaning="Share of visits that find nothing.")
+
+
+def test_a_new_rate_is_one_line_and_speaks_like_any_rate():
+    rate = needless_visits()
+    promise = rate(rb.column("age") < 25, sex="F", on="pool", at=0.5) <= 0.1
+    assert str(promise) == 'needless_visits(age < 25 and sex == "F", on="pool", at=0.5) <= 0.1'
+    assert rb.parse(str(promise)) == promise
+    assert rate.__doc__.startswith("Share of visits that find nothing.\n\nIt is ``FP / n``")
+    assert rb.parse("needless_visits() + 0.5 * recall() >= 0.2").rates[0].kind == "needless_visits"
+    with pytest.raises(ValueError, match="never above 1; did you mean"):
+        rb.Problem("error_rate()", ["needless_visits() <= 5"])
+    with pytest.raises(ValueError, match="less of it is better"):
+        rb.Problem(maximize=rate())
+
+
+@pytest.mark.parametrize("among", ["rows", "positive rows", "negative rows"])
+def test_a_new_rate_is_the_share_that_it_says(among):
+    counted = rb.false_negatives if among == "positive rows" else rb.false_positives
+    rate, people = rb.rate("own", counted, among=among), draw()
+    women, scores = people.columns["sex"] == "F", people.X[:, 0]
+    kept = {"rows": women, "positive rows": women & people.y, "negative rows": women & ~people.y}[among]
+    wrong = (scores >= 0) != people.y
+    wrong &= people.y if among == "positive rows" else ~people.y
+    compiled = rb.compile(rb.Problem("error_rate()", [rate(sex="F") <= 0]), people)
+    assert compiled.evaluate(scores)[1][0] == pytest.approx(wrong[kept].mean())
+
+
+def test_a_new_rate_trains_audits_certifies_and_is_saved(tmp_path):
+    rate, people = needless_visits(), draw()
+    problem = rb.Problem("error_rate()", [rate(sex="F") <= 0.05])
+    model = rb.shrink(rb.play(rb.compile(problem, people), rb.Linear(), epochs=30, batch_size=100))
+    (promise,) = rb.audit(problem, model, people).promises
+    yes, women = model.decision_proba(people.X)[:, 1], people.columns["sex"] == "F"
+    assert promise.value == pytest.approx((yes * ~people.y)[women].mean())
+    assert promise.kept
+    assert rb.certify(problem, model, draw(seed=1)).promises[0].rows > 0
+    model.save(tmp_path / "model")
+    assert rb.load(tmp_path / "model").problem == model.problem
+    words = pickle.dumps(problem.subject_to)
+    del KINDS["needless_visits"]
+    with pytest.raises(ValueError, match=r"needless_visits.*no such rate.*before rb\.load"):
+        rb.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="needless_visits is not defined in this process"):
+        rb.Problem("error_rate()", pickle.loads(words))
+
+
+@pytest.mark.parametrize(
+    ("counted", "among", "message"),
+    [
+        (rb.false_positives, "positive rows", "counts rows that are not among the positive rows"),
+        (rb.true_positives() + rb.predicted_positives(), "rows", "counted 2 times"),
+        (rb.recall, "rows", "a share is made of counts"),
+        (2 * rb.false_positives(), "rows", "counts each row once"),
+        (rb.false_positives, "everyone", "among= takes one of rows, positive rows, negative rows"),
+        (3, "rows", "made of rates such as"),
+    ],
+)
+def test_what_makes_no_rate_is_refused(counted, among, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        rb.rate("own", counted, among=among)
+
+
+def test_a_rate_of_the_table_is_in_the_docs_and_the_package_by_itself(monkeypatch):
+    """What a contributor writes is one entry of rates/named.py."""
+    own = linear(
+        "own_share",
+        lambda rows, of: (Atom(YES, rows & of.label, rows),),
+        "Share of rows that are rightly said yes to.",
+        example=("Of all visits at least 3 in 100 find something.", "own_share() >= 0.03"),
+    )
+    monkeypatch.setattr(named, "own_share", own, raising=False)
+    monkeypatch.setattr(named, "__all__", [*named.__all__, "own_share"])
+    assert rb.own_share is own
+    monkeypatch.delitem(vars(rb), "own_share")
+    assert "own_share" in rb.__all__
+    docs = Path(__file__).parents[1] / "docs"
+    pages = runpy.run_path(str(docs / "pictures.py"))["PAGES"]
+    page = pages["saying.md"]((docs / "saying.md").read_text("utf-8"))
+    assert (
+        "**`own_share`**<br>TP ÷ rows<br>*share, needs labels* | Share of rows that are rightly" in page
+    )
+    assert "\n   own_share\n" in pages["reference/say.rst"](
+        (docs / "reference/say.rst").read_text("utf-8")
+    )
 
 
 def test_a_new_ratio_is_one_line_and_speaks_like_any_rate():
@@ -286,3 +380,106 @@ def test_an_output_format_is_a_function_of_the_document():
     assert "recall() >= 0.8" in rb.explain(
         rb.Problem("error_rate()", ["recall() >= 0.8"]), people
     ).render("csv")
+
+
+# --- a player of the multipliers -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hedge(rb.Player):
+    """Multiplicative weights: what is violated counts more, by a factor (Freund and Schapire)."""
+
+    rate: float = 1.0
+
+    def start(self, constraints, *, settings=None, **_):
+        weights = np.full((settings or 1, 1 + constraints), 1 / (1 + constraints))
+        return rb.Multipliers(weights, np.zeros_like(weights))
+
+    def step(self, multipliers, violations):
+        gains = multipliers.state + self.rate * np.concatenate(
+            [np.zeros((len(violations), 1)), violations], axis=1
+        )
+        weights = np.exp(gains - gains.max(axis=1, keepdims=True))
+        return rb.Multipliers(weights / weights.sum(axis=1, keepdims=True), gains)
+
+
+def test_a_player_of_ones_own_plays_with_any_model():
+    people = draw()
+    problem = rb.Problem(rb.error_rate(), ['recall(sex == "F") >= 0.95 * recall()'])
+    compiled = rb.compile(problem, people)
+    plain = rb.play(rb.compile(rb.Problem(rb.error_rate()), people), rb.Linear(), epochs=20)
+    broken = rb.audit(problem, rb.last_iterate(plain), people).promises[0]
+    assert not broken.kept  # it takes a player
+    trace = rb.play(compiled, rb.Linear(), player=Hedge(3.0), epochs=40, batch_size=100)
+    assert trace.multipliers[-1, 1] > trace.multipliers[0, 1]
+    assert rb.audit(problem, rb.shrink(trace), people).promises[0].kept
+    model = rb.RateConstrainedClassifier(
+        problem.subject_to, player=Hedge(3.0), training=rb.Training(epochs=10), random_state=0
+    ).fit(people.X, people.y, columns=people.columns)
+    assert model.status_.feasible
+    oracle = rb.play(compiled, rb.Oracle(LogisticRegression()), player=Hedge(5.0), rounds=15)
+    assert rb.audit(problem, rb.shrink(oracle), people).promises[0].kept
+
+
+# --- a learner and what it deploys ---------------------------------------------------------------
+
+
+@rb.register_scorer
+class SquaresScorer(rb.Scorer):
+    kind = "test: linear in squares"
+
+    def scores(self, parameters, X):
+        return parameters @ _squares(X).T
+
+
+def _squares(X):
+    return np.column_stack([np.ones(len(X)), X, X**2])
+
+
+@dataclass(frozen=True)
+class Squares(rb.Learner):
+    """Gradient descent on a model that is linear in the features and their squares."""
+
+    rate: float = 0.3
+
+    def start(self, rows, settings, seed):
+        return SquaresFit(_squares(rows.features), settings, self.rate)
+
+
+class SquaresFit(rb.Descending):
+    scorer = SquaresScorer()
+
+    def __init__(self, X, settings, rate):
+        self.X, self.rate, self.weights = X, rate, np.zeros((settings, X.shape[1]))
+
+    def scores(self, rows):
+        self.batch = self.X if rows is None else self.X[rows]
+        return self.weights @ self.batch.T
+
+    def descend(self, gradient):
+        self.weights = self.weights - self.rate * gradient @ self.batch
+
+    def parameters(self):
+        return self.weights.copy()
+
+    def all_scores(self):
+        return self.weights @ self.X.T
+
+
+def test_a_learner_of_ones_own_is_trained_saved_loaded_and_certified(tmp_path):
+    people, others = draw(3000), draw(3000, seed=1)
+    promise = 'recall(sex == "F") >= 0.9 * recall()'
+    model = rb.RateConstrainedClassifier(promise, model=Squares(), random_state=0)
+    model.fit(people.X, people.y, columns=people.columns)
+    assert model.status_.feasible
+    loaded = rb.load(model.save(tmp_path / "model"))
+    assert np.array_equal(loaded.predict(others.X), model.predict(others.X))
+    problem = rb.Problem("error_rate()", [promise])
+    assert rb.audit(problem, loaded, people).promises[0].kept
+    plain = LogisticRegression().fit(people.X, people.y)
+    assert (
+        rb.audit(problem, loaded, others).objective.value
+        < np.mean(plain.predict(others.X) != others.y) + 0.03
+    )
+    certificate = rb.certify(problem, loaded, others)
+    assert certificate.promises[0].rows == (others.y & (others.columns["sex"] == "F")).sum()

@@ -46,13 +46,7 @@ _NAMES = {
         limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
         statistical_parity steering_examples""",
     "rates.grouping": "Goal",
-    "rates.named": """
-        accuracy accuracy_of churn confusion cost coverage error_rate f_score false_discovery_rate
-        false_negative_rate false_negatives false_omission_rate false_positive_rate false_positives
-        jaccard loss_only_churn losses negative_predictive_value negative_rate positive_rate
-        positive_rate_of precision predicted_negatives predicted_positives prevalence ratio recall
-        roc_auc true_negative_rate true_negatives true_positive_rate true_positives win_loss_ratio
-        wins""",
+    "rates.naming": "rate ratio",
     "rates.ranges": "Range",
     "rates.rate": "Rate",
     "rates.stating": "goal",
@@ -77,34 +71,44 @@ _NAMES = {
 _FIRST = """
     Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet Population Problem
     RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
-    column compile datasets determinize duality_gap equal explain game goal goals inspect last_iterate
-    load missing parse plan play plot_calibrators plot_convergence plot_trade_off price rates ratio
-    register_scorer rows_needed select shrink thresholds trace_of where"""
+    column compile datasets determinize equal explain game goal goals inspect last_iterate
+    load missing parse plan play plot_convergence plot_trade_off price rate rates
+    ratio register_scorer rows_needed select shrink thresholds trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 
 _ONE_AT_A_TIME = RLock()
 
-__all__ = sorted([*_PLACES, "datasets", "game", "goals", "rates"])
-
 
 def __getattr__(name: str) -> object:
+    if name == "__all__":
+        return sorted([*_PLACES, *_rates(), "datasets", "game", "goals", "rates"])
     if name in _PLACES:
-        room = _PLACES[name].partition(".")[0]
-        with _ONE_AT_A_TIME:  # or two threads wait for each other's modules
-            import_module(f"ratebound.{room}")
-            globals()[name] = found = getattr(import_module(f"ratebound.{_PLACES[name]}"), name)
-        return found
-    if name in _ROOMS or name == "goals":
+        room, place = _PLACES[name].partition(".")[0], f"ratebound.{_PLACES[name]}"
+    elif name in _ROOMS or name == "goals":
         with _ONE_AT_A_TIME:
             return import_module("ratebound.rates.goals" if name == "goals" else f"ratebound.{name}")
-    meant = ""
-    if not name.startswith("_"):
-        from ratebound.rates.spellings import meant as _meant
+    elif name in _rates():
+        room, place = "rates", "ratebound.rates.named"
+    else:
+        meant = ""
+        if not name.startswith("_"):
+            from ratebound.rates.spellings import meant as _meant
 
-        meant = _meant(name, __all__).rstrip(".")
-    # With its name, but without this module: or Python would add a suggestion of its own.
-    raise AttributeError(f"module 'ratebound' has no attribute {name!r}{meant}", name=name)
+            meant = _meant(name, __getattr__("__all__")).rstrip(".")
+        # With its name, but without this module: or Python would add a suggestion of its own.
+        raise AttributeError(f"module 'ratebound' has no attribute {name!r}{meant}", name=name)
+    with _ONE_AT_A_TIME:  # or two threads wait for each other's modules
+        import_module(f"ratebound.{room}")
+        globals()[name] = value = getattr(import_module(place), name)
+    return value
+
+
+def _rates() -> list[str]:
+    """The named rates, which the table of rates alone lists."""
+    with _ONE_AT_A_TIME:
+        names: list[str] = import_module("ratebound.rates").named.__all__
+    return names
 
 
 def __dir__() -> list[str]:

@@ -27,6 +27,12 @@ ROW = re.compile(
 ROWS = {row["name"]: row for row in ROW.finditer(PAGE)}
 
 
+@pytest.mark.parametrize("name", DRAWN.PAGES)
+def test_the_pages_are_those_that_the_script_writes(name):
+    page = (DOCS / name).read_text("utf-8")
+    assert DRAWN.PAGES[name](page) == page, "run python docs/pictures.py"
+
+
 def test_the_page_has_every_rate_and_goal_once_and_nothing_else():
     assert [row["name"] for row in ROW.finditer(PAGE)] == list(ROWS)
     assert set(ROWS) == {*OURS, *PROMISES}

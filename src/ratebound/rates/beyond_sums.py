@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 
 from ratebound.rates.expressions import Area, Expression, Metric, Ratio, SingleMetric
 from ratebound.rates.kinds import wanted
-from ratebound.rates.named import say
+from ratebound.rates.naming import say
 from ratebound.rates.numbers import as_number
 from ratebound.rates.ranges import Absolute
 from ratebound.rates.rate import Rate

@@ -14,38 +14,6 @@ from ratebound.rates.subsets import EVERYONE, Value, value_text
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 SAID = {"<=": "is at most", ">=": "is at least"}
-# What is counted, and among which rows; {c} is the class that a rate speaks of.
-EVENTS: dict[str, tuple[str, str]] = {
-    "positive_rate": ("ŷ = {c}", ""),
-    "coverage": ("ŷ = {c}", ""),
-    "negative_rate": ("ŷ ≠ {c}", ""),
-    "recall": ("ŷ = {c}", "y = {c}"),
-    "true_positive_rate": ("ŷ = {c}", "y = {c}"),
-    "false_negative_rate": ("ŷ ≠ {c}", "y = {c}"),
-    "false_positive_rate": ("ŷ = {c}", "y ≠ {c}"),
-    "true_negative_rate": ("ŷ ≠ {c}", "y ≠ {c}"),
-    "accuracy": ("ŷ = y", ""),
-    "error_rate": ("ŷ ≠ y", ""),
-    "confusion": ("ŷ = {predicted}", "y = {label}"),
-    "prevalence": ("y = {c}", ""),
-    "predicted_positives": ("ŷ = {c}", ""),
-    "predicted_negatives": ("ŷ ≠ {c}", ""),
-    "true_positives": ("ŷ = {c}, y = {c}", ""),
-    "false_positives": ("ŷ = {c}, y ≠ {c}", ""),
-    "true_negatives": ("ŷ ≠ {c}, y ≠ {c}", ""),
-    "false_negatives": ("ŷ ≠ {c}, y = {c}", ""),
-    "cost": ("cost", ""),
-    "churn": ("ŷ ≠ v", ""),
-    "loss_only_churn": ("ŷ ≠ y", "v = y"),
-    "wins": ("ŷ = y, v ≠ y", ""),
-    "losses": ("ŷ ≠ y, v = y", ""),
-    "positive_rate_of": ("v = {c}", ""),
-    "accuracy_of": ("v = y", ""),
-    "precision": ("y = {c}", "ŷ = {c}"),
-    "false_discovery_rate": ("y ≠ {c}", "ŷ = {c}"),
-    "negative_predictive_value": ("y ≠ {c}", "ŷ ≠ {c}"),
-    "false_omission_rate": ("y = {c}", "ŷ ≠ {c}"),
-}
 
 
 def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
@@ -65,7 +33,7 @@ def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
     if isinstance(said, Area):
         return _of("score of y = 1 > score of y ≠ 1", "", said.rate, "P")
     if isinstance(said, Ratio):
-        if said.rate is not None and said.rate.kind in EVENTS:
+        if said.rate is not None and KINDS[said.rate.kind].event is not None:
             return _times(said.factor, _rate(said.rate, classes))
         return f"({_sum(said.numerator, classes)}) / ({_sum(said.denominator, classes)})"
     return str(said)  # a function of several rates, in its own words
@@ -151,11 +119,12 @@ def _times(factor: float, text: str) -> str:
 
 
 def _rate(rate: Rate, classes: Classes) -> str:
-    if rate.kind not in EVENTS:
+    kind = KINDS[rate.kind]
+    if kind.event is None:
         return str(rate)
     named: dict[str, Value] = {"c": rate.of if rate.of is not None else 1, **dict(rate.own)}
     said = {key: _class(value, classes) for key, value in named.items()}
-    event, among = (part.format(**said) for part in EVENTS[rate.kind])
+    event, among = (part.format(**said) for part in kind.event)
     if rate.at is not None and rate.at != 0:
         event = event.replace("ŷ", f"ŷ[{rate.at}]")
     sign = "E" if rate.kind == "cost" else "N" if is_count(rate) else "P"

@@ -80,6 +80,8 @@ class Kind:
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
     better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
+    event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
+    example: tuple[str, str] | None = None  # what someone would say, and the promise that says it
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -92,7 +94,15 @@ class Kind:
         return (*classes, *self.own, *versus, "on", "at", *per)
 
 
-KINDS: dict[str, Kind] = {}  # every kind by its name
+class _Kinds(dict[str, Kind]):
+    """Every kind by its name."""
+
+    def __missing__(self, name: str) -> Kind:
+        # Constraints that were pickled may name a rate that only the other process has defined.
+        raise ValueError(f"the rate {name} is not defined in this process: import what defines it first")
+
+
+KINDS = _Kinds()
 
 
 def metric_of(rate: Rate) -> Metric:

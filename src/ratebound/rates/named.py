@@ -1,222 +1,20 @@
-"""The named rates: a line each, from which text, compiling, audits, printing and the docs follow.
+"""The named rates, each in one place: what text, compiling, audits, `help`, and the docs say follows.
 
-To add one, add a line to the table below, by `ratio` where it is a quotient, and export the function.
+`event` is what a formula shows as counted, and among which rows ({c} is the class a rate is about);
+`example` is what someone would say, and the promise that says it.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from ratebound.rates.costs import OWN, check_costs, priced
-from ratebound.rates.documented import DEFAULTS, docstring, is_required
-from ratebound.rates.expressions import Area, Expression, Metric, Ratio
-from ratebound.rates.grouping import check_new
-from ratebound.rates.kinds import (
-    ANY,
-    KINDS,
-    LABEL,
-    NO,
-    YES,
-    Atom,
-    Better,
-    Counts,
-    Kind,
-    OneClass,
-    Speaks,
-    Unit,
-    counted,
-    metric_of,
-)
+from ratebound.rates.expressions import Area, Expression, Ratio
+from ratebound.rates.kinds import ANY, KINDS, NO, YES, Atom, Kind
+from ratebound.rates.naming import RateFunction, define, linear, quotient
 from ratebound.rates.numbers import as_number
-from ratebound.rates.rate import OPTIONS, Rate
-from ratebound.rates.subsets import EVERYONE, Decision, Subset, Value, leaves, plain_value, where
-
-Said_co = TypeVar("Said_co", covariant=True)
-
-
-class RateFunction(Protocol[Said_co]):
-    """What every named rate is: a function from rows, and some of these options, to what is said.
-
-    `words` are columns with their values; a count takes ``per=`` too, and an area ``bins=``.
-    """
-
-    def __call__(
-        self,
-        *subset: Subset,
-        versus: str | None = None,
-        on: str | None = None,
-        at: float | str | None = None,
-        **words: Any,
-    ) -> Said_co: ...
-
-
-def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
-    """The rate of that name, on rows given by conditions and keywords.
-
-    >>> say("recall", where(sex="Female"), on="pool")
-    recall(sex == "Female", on="pool")
-    """
-    kind, rows = KINDS[name], EVERYONE
-    for part in subset:
-        if not isinstance(part, Subset):
-            raise TypeError(
-                f"{name} takes conditions such as sex='Female' or rb.column('age') < 25, got {part!r}"
-            )
-        rows &= part
-    own = {option: words.pop(option, None) for option in kind.own}
-    options = {option: words.pop(option, None) for option in OPTIONS}
-    for option, value in options.items():
-        if value is not None and option not in kind.options:
-            reason = ", it counts every class" if option == "of" and kind.speaks == "every class" else ""
-            raise TypeError(
-                f"{name} takes no {option}={reason}; a column of that name is written "
-                f"rb.column({option!r}) == ..."
-            )
-    if kind.check_own is not None:
-        options["own"] = tuple(kind.check_own({o: v for o, v in own.items() if v is not None}).items())
-    return metric_of(_checked(Rate(name, rows & where(**words), **options), kind))
-
-
-def _checked(rate: Rate, kind: Kind) -> Rate:
-    if kind.versus and rate.versus is None:
-        raise TypeError(
-            f"{rate.kind}: versus= takes the column with the existing model's decisions, got None"
-        )
-    rate = rate if rate.of is None else replace(rate, of=plain_value(rate.of))
-    if rate.of is not None and "predicted" in dict(rate.own):
-        raise TypeError(
-            f"{rate.kind}: with label= and predicted= the classes are said, so leave out of="
-        )
-    for option, value in (("on", rate.on), ("versus", rate.versus)):
-        if value is not None and not (isinstance(value, str) and value):
-            raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
-    if rate.at is not None and not isinstance(rate.at, str):
-        rate = replace(rate, at=as_number(rate.at, f"a threshold, as in {rate.kind}(at=0.5)"))
-    if kind.unit == "area":
-        rate = replace(rate, bins=10 if rate.bins is None else rate.bins)
-        if type(rate.bins) is not int or not 1 <= rate.bins <= 1000:
-            raise ValueError(
-                f"{rate.kind}: bins must be a whole number from 1 to 1000, got {rate.bins!r}"
-            )
-    return rate if rate.per is None else counted(rate, rate.per)
-
-
-def _function(kind: Kind, details: str = "") -> Any:
-    """Enter a kind into the table; the function that says it."""
-
-    def function(*subset: Subset, **words: Any) -> Metric:
-        return say(kind.name, *subset, **words)
-
-    KINDS[kind.name] = kind
-    function.__name__ = function.__qualname__ = kind.name
-    function.__doc__ = docstring(kind, details)
-    empty, by_name = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
-    named = [
-        inspect.Parameter(
-            name, by_name, default=empty if is_required(kind, name) else DEFAULTS.get(name)
-        )
-        for name in kind.options
-    ]
-    rows, columns = inspect.signature(function).parameters.values()
-    signature = inspect.Signature([rows, *named, columns.replace(name="columns")])
-    function.__signature__ = signature  # type: ignore[attr-defined]  # as help() shows it
-    return function
-
-
-def _rate(
-    name: str,
-    counts: Counts,
-    meaning: str,
-    same_as: str = "",
-    speaks: Speaks = "one class",
-    better: Better = "either",
-) -> RateFunction[Expression]:
-    """A share or a count; its unit and its needs are read off its atoms."""
-    existing = Decision("versus")
-    found = counts(EVERYONE, OneClass(LABEL, existing, existing & LABEL))
-    rows = [rows for atom in found for rows in (atom.given, atom.over) if rows is not None]
-    conditions = [condition for each in rows for condition in leaves(each)]
-    versus = any(isinstance(condition, Decision) for condition in conditions)
-    labels, is_share = LABEL in conditions, all(atom.over is not None for atom in found)
-    unit: Unit = "share" if is_share else "count"
-    kind = Kind(
-        name, meaning, unit, labels, versus, counts, same_as=same_as, speaks=speaks, better=better
-    )
-    if speaks == "two classes":
-        kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
-    function: RateFunction[Expression] = _function(kind)
-    return function
-
-
-def ratio(
-    name: str,
-    numerator: Expression | RateFunction[Expression],
-    denominator: Expression | RateFunction[Expression],
-    meaning: str = "",
-) -> RateFunction[Ratio]:
-    """Define a named ratio: a function like `precision`, known from here on in text and to `rb.load`.
-
-    What the ratio is asked of (conditions, ``on=``, ``at=``, ``versus=``) is asked of both sides.
-
-    Parameters
-    ----------
-    name : str
-        What it is called in text: a plain word that no built-in rate or goal has. A ratio of your own can
-        be defined again.
-    numerator : Expression or function
-        A rate such as `rb.false_positives`, or a sum of rates, said of everyone.
-    denominator : Expression or function
-        The same, without negative coefficients: it must never be below 0.
-    meaning : str, default=""
-        A sentence for its help and for reports. By default one that names both sides.
-
-    Returns
-    -------
-    function
-        It takes conditions and options as rates do, and gives a `Ratio`.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken or no plain word, or the denominator may be negative.
-
-    Examples
-    --------
-    >>> import ratebound as rb
-    >>> missed_per_alarm = rb.ratio("missed_per_alarm", rb.false_negatives, rb.false_positives)
-    >>> missed_per_alarm(sex="Female") <= 2
-    missed_per_alarm(sex == "Female") <= 2.0
-    """
-    check_new(name, KINDS)
-    top, bottom = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
-    sentence = (meaning or f"The ratio of {top} to {bottom}").rstrip(". ") + "."
-    parts = [KINDS[rate.kind] for rate in Ratio(top, bottom).rates]
-    labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
-    speaks: Speaks = "one class" if any(p.speaks == "one class" for p in parts) else "every class"
-    function: RateFunction[Ratio] = _function(
-        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom), speaks=speaks)
-    )
-    return function
-
-
-def _said_of_everyone(name: str, part: Expression | RateFunction[Expression]) -> Expression:
-    word = getattr(part, "__name__", None)
-    if isinstance(word, str) and word in KINDS:
-        part = Expression(((Rate(word), 1.0),))
-    if not isinstance(part, Expression) or any(KINDS[r.kind].counts is None for r in part.rates):
-        raise TypeError(
-            f"{name}: a ratio is made of rates such as rb.true_positives or of sums, got {part!r}"
-        )
-    return part
-
-
-def _two_classes(own: Mapping[str, Any]) -> dict[str, Value]:
-    if len(own) < 2:
-        raise TypeError('confusion takes two classes, as in confusion(label="cat", predicted="dog")')
-    return {option: plain_value(value) for option, value in own.items()}
+from ratebound.rates.subsets import Value
 
 
 def _beta(own: Mapping[str, Any]) -> dict[str, Value]:
@@ -232,52 +30,361 @@ def _f_sides(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
     return right, right + square * false_negatives() + false_positives()
 
 
-# fmt: off
-positive_rate = _rate("positive_rate", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.")
-coverage = _rate("coverage", lambda s, c: (Atom(YES, s, s),), "Share of rows the model says yes to.", "positive_rate")
-negative_rate = _rate("negative_rate", lambda s, c: (Atom(NO, s, s),), "Share of rows the model says no to.")
-recall = _rate("recall", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", better="more")
-true_positive_rate = _rate("true_positive_rate", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Share of positive rows the model says yes to.", "recall", better="more")
-false_negative_rate = _rate("false_negative_rate", lambda s, c: (Atom(NO, s & c.label, s & c.label),), "Share of positive rows the model says no to.", better="less")
-false_positive_rate = _rate("false_positive_rate", lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),), "Share of negative rows the model says yes to.", better="less")
-true_negative_rate = _rate("true_negative_rate", lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),), "Share of negative rows the model says no to.", better="more")
-accuracy = _rate("accuracy", lambda s, c: (Atom(YES, s & c.label, s),), "Share of rows the model decides as their label says.", speaks="every class", better="more")
-error_rate = _rate("error_rate", lambda s, c: (Atom(NO, s & c.label, s),), "Share of rows the model decides against their label.", speaks="every class", better="less")
-confusion = _rate("confusion", lambda s, c: (Atom(YES, s & c.label, s & c.label),), "Of the rows with one label, the share the model takes for another class.", speaks="two classes")
-prevalence = _rate("prevalence", lambda s, c: (Atom(ANY, s & c.label, s),), "Share of rows whose label is positive, whatever the model says.", better="neither")
-predicted_positives = _rate("predicted_positives", lambda s, c: (Atom(YES, s, None),), "Number of rows the model says yes to.")
-predicted_negatives = _rate("predicted_negatives", lambda s, c: (Atom(NO, s, None),), "Number of rows the model says no to.")
-true_positives = _rate("true_positives", lambda s, c: (Atom(YES, s & c.label, None),), "Number of positive rows the model says yes to.", better="more")
-false_positives = _rate("false_positives", lambda s, c: (Atom(YES, s & ~c.label, None),), "Number of negative rows the model says yes to.", better="less")
-true_negatives = _rate("true_negatives", lambda s, c: (Atom(NO, s & ~c.label, None),), "Number of negative rows the model says no to.", better="more")
-false_negatives = _rate("false_negatives", lambda s, c: (Atom(NO, s & c.label, None),), "Number of positive rows the model says no to.", better="less")
-cost: RateFunction[Expression] = _function(
-    Kind("cost", "Mean of what the model's errors cost, over all rows.", "cost", labels=True, versus=False, counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)), prices=priced, own=OWN, check_own=check_costs, better="less"),
+positive_rate = linear(
+    "positive_rate",
+    lambda s, c: (Atom(YES, s, s),),
+    "Share of rows the model says yes to.",
+    event=("ŷ = {c}", ""),
+    example=("We invite at most 15 of 100 applicants.", "positive_rate() <= 0.15"),
+)
+coverage = linear(
+    "coverage",
+    lambda s, c: (Atom(YES, s, s),),
+    "Share of rows the model says yes to.",
+    same_as="positive_rate",
+    event=("ŷ = {c}", ""),
+    example=(
+        "At least 30 of 100 claims are settled without a person looking at them.",
+        "coverage() >= 0.3",
+    ),
+)
+negative_rate = linear(
+    "negative_rate",
+    lambda s, c: (Atom(NO, s, s),),
+    "Share of rows the model says no to.",
+    event=("ŷ ≠ {c}", ""),
+    example=("At least half of all mails pass the filter.", "negative_rate() >= 0.5"),
+)
+recall = linear(
+    "recall",
+    lambda s, c: (Atom(YES, s & c.label, s & c.label),),
+    "Share of positive rows the model says yes to.",
+    better="more",
+    event=("ŷ = {c}", "y = {c}"),
+    example=("Of those who have the disease, at least 95 in 100 are found.", "recall() >= 0.95"),
+)
+true_positive_rate = linear(
+    "true_positive_rate",
+    lambda s, c: (Atom(YES, s & c.label, s & c.label),),
+    "Share of positive rows the model says yes to.",
+    same_as="recall",
+    better="more",
+    event=("ŷ = {c}", "y = {c}"),
+    example=(
+        "Of the women who would repay, at least 80 in 100 get the loan.",
+        'true_positive_rate(sex == "Female") >= 0.8',
+    ),
+)
+false_negative_rate = linear(
+    "false_negative_rate",
+    lambda s, c: (Atom(NO, s & c.label, s & c.label),),
+    "Share of positive rows the model says no to.",
+    better="less",
+    event=("ŷ ≠ {c}", "y = {c}"),
+    example=(
+        "Of those who have the disease, at most 5 in 100 are missed.",
+        "false_negative_rate() <= 0.05",
+    ),
+)
+false_positive_rate = linear(
+    "false_positive_rate",
+    lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),),
+    "Share of negative rows the model says yes to.",
+    better="less",
+    event=("ŷ = {c}", "y ≠ {c}"),
+    example=(
+        "Of those who are healthy, at most 2 in 100 are called back for nothing.",
+        "false_positive_rate() <= 0.02",
+    ),
+)
+true_negative_rate = linear(
+    "true_negative_rate",
+    lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),),
+    "Share of negative rows the model says no to.",
+    better="more",
+    event=("ŷ ≠ {c}", "y ≠ {c}"),
+    example=(
+        "Of the honest customers, at least 99 in 100 are left in peace.",
+        "true_negative_rate() >= 0.99",
+    ),
+)
+accuracy = linear(
+    "accuracy",
+    lambda s, c: (Atom(YES, s & c.label, s),),
+    "Share of rows the model decides as their label says.",
+    speaks="every class",
+    better="more",
+    event=("ŷ = y", ""),
+    example=("On every ward, at least 9 of 10 decisions are right.", 'accuracy(ward == "B") >= 0.9'),
+)
+error_rate = linear(
+    "error_rate",
+    lambda s, c: (Atom(NO, s & c.label, s),),
+    "Share of rows the model decides against their label.",
+    speaks="every class",
+    better="less",
+    event=("ŷ ≠ y", ""),
+    example=("For people under 25 at most 2 of 10 decisions are wrong.", "error_rate(age < 25) <= 0.2"),
+)
+confusion = linear(
+    "confusion",
+    lambda s, c: (Atom(YES, s & c.label, s & c.label),),
+    "Of the rows with one label, the share the model takes for another class.",
+    speaks="two classes",
+    event=("ŷ = {predicted}", "y = {label}"),
+    example=(
+        "Of the patients with a stroke, at most 1 in 100 is sent home with a migraine.",
+        'confusion(label="stroke", predicted="migraine") <= 0.01',
+    ),
+)
+prevalence = linear(
+    "prevalence",
+    lambda s, c: (Atom(ANY, s & c.label, s),),
+    "Share of rows whose label is positive, whatever the model says.",
+    better="neither",
+    event=("y = {c}", ""),
+    example=("We say yes about as often as the labels do.", "positive_rate() <= prevalence() + 0.02"),
+)
+predicted_positives = linear(
+    "predicted_positives",
+    lambda s, c: (Atom(YES, s, None),),
+    "Number of rows the model says yes to.",
+    event=("ŷ = {c}", ""),
+    example=("The team can look into 80 of every 1,000 cases.", "predicted_positives(per=1000) <= 80"),
+)
+predicted_negatives = linear(
+    "predicted_negatives",
+    lambda s, c: (Atom(NO, s, None),),
+    "Number of rows the model says no to.",
+    event=("ŷ ≠ {c}", ""),
+    example=(
+        "Of every 1,000 letters at least 600 go out without being read by a person.",
+        "predicted_negatives(per=1000) >= 600",
+    ),
+)
+true_positives = linear(
+    "true_positives",
+    lambda s, c: (Atom(YES, s & c.label, None),),
+    "Number of positive rows the model says yes to.",
+    better="more",
+    event=("ŷ = {c}, y = {c}", ""),
+    example=("Of every 1,000 inspections at least 30 find something.", "true_positives(per=1000) >= 30"),
+)
+false_positives = linear(
+    "false_positives",
+    lambda s, c: (Atom(YES, s & ~c.label, None),),
+    "Number of negative rows the model says yes to.",
+    better="less",
+    event=("ŷ = {c}, y ≠ {c}", ""),
+    example=(
+        "At most 5 of every 1,000 customers are troubled without cause.",
+        "false_positives(per=1000) <= 5",
+    ),
+)
+true_negatives = linear(
+    "true_negatives",
+    lambda s, c: (Atom(NO, s & ~c.label, None),),
+    "Number of negative rows the model says no to.",
+    better="more",
+    event=("ŷ ≠ {c}, y ≠ {c}", ""),
+    example=(
+        "Of every 1,000 travellers at least 950 pass who may pass.",
+        "true_negatives(per=1000) >= 950",
+    ),
+)
+false_negatives = linear(
+    "false_negatives",
+    lambda s, c: (Atom(NO, s & c.label, None),),
+    "Number of positive rows the model says no to.",
+    better="less",
+    event=("ŷ ≠ {c}, y = {c}", ""),
+    example=(
+        "Of every 10,000 pictures at most 3 tumours are overlooked.",
+        "false_negatives(per=10000) <= 3",
+    ),
+)
+cost: RateFunction[Expression] = define(
+    Kind(
+        "cost",
+        "Mean of what the model's errors cost, over all rows.",
+        "cost",
+        labels=True,
+        versus=False,
+        counts=lambda s, c: (Atom(NO, s & c.label, s), Atom(YES, s & ~c.label, s)),
+        prices=priced,
+        own=OWN,
+        check_own=check_costs,
+        better="less",
+        event=("cost", ""),
+        example=(
+            "A missed default costs us ten times a refused good customer; per application that is at most 0.5.",
+            "cost(false_negative=10, false_positive=1) <= 0.5",
+        ),
+    ),
     "Say at least one of its options. The mean is over all rows of the subset, right decisions too, which\ncost nothing.",
 )
 
-churn = _rate("churn", lambda s, c: (Atom(YES, s & ~c.existing, s),), "Share of rows decided otherwise than by the existing model.", speaks="every class", better="less")
-loss_only_churn = _rate("loss_only_churn", lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),), "Of the rows the existing model gets right, the share the new one gets wrong.", speaks="every class", better="less")
-wins = _rate("wins", lambda s, c: (Atom(YES, s & ~c.existing & c.label, None),), "Number of rows the model gets right and the existing one wrong.", speaks="every class", better="more")
-losses = _rate("losses", lambda s, c: (Atom(NO, s & c.existing & c.label, None),), "Number of rows the model gets wrong and the existing one right.", speaks="every class", better="less")
-positive_rate_of = _rate("positive_rate_of", lambda s, c: (Atom(ANY, s & c.existing, s),), "Share of rows the *existing* model says yes to, whatever the new one says.", better="neither")
-accuracy_of = _rate("accuracy_of", lambda s, c: (Atom(ANY, s & c.agreed, s),), "Share of rows the *existing* model gets right, whatever the new one says.", speaks="no class", better="neither")
-
-precision = ratio("precision", true_positives, predicted_positives, "Share of the model's yeses that are right.")
-false_discovery_rate = ratio("false_discovery_rate", false_positives, predicted_positives, "Share of the model's yeses that are wrong.")
-negative_predictive_value = ratio("negative_predictive_value", true_negatives, predicted_negatives, "Share of the model's noes that are right.")
-false_omission_rate = ratio("false_omission_rate", false_negatives, predicted_negatives, "Share of the model's noes that are wrong.")
-jaccard = ratio("jaccard", true_positives, true_positives() + false_positives() + false_negatives(), "Right yeses among the rows that are positive or said yes to.")
-f_score: RateFunction[Ratio] = _function(
-    Kind("f_score", "The mean of precision and recall (harmonic), in which recall counts `beta` squared times as much.", "ratio", labels=True, versus=False, sides=_f_sides, own=("beta",), check_own=_beta),
+churn = linear(
+    "churn",
+    lambda s, c: (Atom(YES, s & ~c.existing, s),),
+    "Share of rows decided otherwise than by the existing model.",
+    speaks="every class",
+    better="less",
+    event=("ŷ ≠ v", ""),
+    example=(
+        "The new version decides at most 2 of 100 cases otherwise than the one in use.",
+        'churn(versus="live") <= 0.02',
+    ),
 )
-win_loss_ratio = ratio("win_loss_ratio", wins, losses, "Wins over losses against an existing model.")
+loss_only_churn = linear(
+    "loss_only_churn",
+    lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),),
+    "Of the rows the existing model gets right, the share the new one gets wrong.",
+    speaks="every class",
+    better="less",
+    event=("ŷ ≠ y", "v = y"),
+    example=(
+        "Of the cases the old version got right, at most 1 in 100 becomes wrong.",
+        'loss_only_churn(versus="live") <= 0.01',
+    ),
+)
+wins = linear(
+    "wins",
+    lambda s, c: (Atom(YES, s & ~c.existing & c.label, None),),
+    "Number of rows the model gets right and the existing one wrong.",
+    speaks="every class",
+    better="more",
+    event=("ŷ = y, v ≠ y", ""),
+    example=(
+        "Of every 1,000 cases at least 20 become right that were wrong.",
+        'wins(versus="live", per=1000) >= 20',
+    ),
+)
+losses = linear(
+    "losses",
+    lambda s, c: (Atom(NO, s & c.existing & c.label, None),),
+    "Number of rows the model gets wrong and the existing one right.",
+    speaks="every class",
+    better="less",
+    event=("ŷ ≠ y, v = y", ""),
+    example=(
+        "Of every 1,000 cases at most 5 become wrong that were right.",
+        'losses(versus="live", per=1000) <= 5',
+    ),
+)
+positive_rate_of = linear(
+    "positive_rate_of",
+    lambda s, c: (Atom(ANY, s & c.existing, s),),
+    "Share of rows the *existing* model says yes to, whatever the new one says.",
+    better="neither",
+    event=("v = {c}", ""),
+    example=(
+        "Nobody's age group is accepted less often than today.",
+        'positive_rate(age < 25) >= positive_rate_of(age < 25, versus="live")',
+    ),
+)
+accuracy_of = linear(
+    "accuracy_of",
+    lambda s, c: (Atom(ANY, s & c.agreed, s),),
+    "Share of rows the *existing* model gets right, whatever the new one says.",
+    speaks="no class",
+    better="neither",
+    event=("v = y", ""),
+    example=(
+        "The new version is right at least as often as the one in use.",
+        'accuracy() >= accuracy_of(versus="live")',
+    ),
+)
 
-roc_auc: RateFunction[Area] = _function(
-    Kind("roc_auc", "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.", "area", labels=True, versus=False, speaks="no class"),
+precision = quotient(
+    "precision",
+    true_positives,
+    predicted_positives,
+    "Share of the model's yeses that are right.",
+    event=("y = {c}", "ŷ = {c}"),
+    example=("When we raise an alarm, it is real in at least 8 of 10 cases.", "precision() >= 0.8"),
+)
+false_discovery_rate = quotient(
+    "false_discovery_rate",
+    false_positives,
+    predicted_positives,
+    "Share of the model's yeses that are wrong.",
+    event=("y ≠ {c}", "ŷ = {c}"),
+    example=("Of those we accuse, at most 1 in 100 is innocent.", "false_discovery_rate() <= 0.01"),
+)
+negative_predictive_value = quotient(
+    "negative_predictive_value",
+    true_negatives,
+    predicted_negatives,
+    "Share of the model's noes that are right.",
+    event=("y ≠ {c}", "ŷ ≠ {c}"),
+    example=(
+        "Whoever is sent home is healthy, in at least 999 of 1,000 cases.",
+        "negative_predictive_value() >= 0.999",
+    ),
+)
+false_omission_rate = quotient(
+    "false_omission_rate",
+    false_negatives,
+    predicted_negatives,
+    "Share of the model's noes that are wrong.",
+    event=("y = {c}", "ŷ ≠ {c}"),
+    example=(
+        "Of those we let pass, at most 1 in 1,000 should have been stopped.",
+        "false_omission_rate() <= 0.001",
+    ),
+)
+jaccard = quotient(
+    "jaccard",
+    true_positives,
+    true_positives() + false_positives() + false_negatives(),
+    "Right yeses among the rows that are positive or said yes to.",
+    example=("What we mark and what is damaged overlap by at least six tenths.", "jaccard() >= 0.6"),
+)
+f_score: RateFunction[Ratio] = define(
+    Kind(
+        "f_score",
+        "The mean of precision and recall (harmonic), in which recall counts `beta` squared times as much.",
+        "ratio",
+        labels=True,
+        versus=False,
+        sides=_f_sides,
+        own=("beta",),
+        check_own=_beta,
+        example=(
+            "Alarms are real and nothing is missed, both counted alike, to at least 0.7.",
+            "f_score() >= 0.7",
+        ),
+    ),
+)
+win_loss_ratio = quotient(
+    "win_loss_ratio",
+    wins,
+    losses,
+    "Wins over losses against an existing model.",
+    example=(
+        "For every case that becomes wrong, at least two become right.",
+        'win_loss_ratio(versus="live") >= 2',
+    ),
+)
+
+roc_auc: RateFunction[Area] = define(
+    Kind(
+        "roc_auc",
+        "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.",
+        "area",
+        labels=True,
+        versus=False,
+        speaks="no class",
+        example=(
+            "Of one ill and one healthy person, the score puts the ill one first in at least 85 of 100 pairs.",
+            "roc_auc() >= 0.85",
+        ),
+    ),
     """Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that the
 mean recall at those thresholds is at least 0.8 and that each keeps its budget. The paper takes budgets
 l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate it by at most half of
 that, and do so a little on any concave curve. An audit measures the area itself.""",
 )
-# fmt: on
+
+__all__ = [name for name in globals() if name in KINDS]  # all that is above

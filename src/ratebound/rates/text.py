@@ -16,7 +16,7 @@ from ratebound.rates.beyond_sums import CURVES, EXTREMES
 from ratebound.rates.expressions import Constraint, Expression, Metric, as_expression, refuse_strict
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
-from ratebound.rates.named import say
+from ratebound.rates.naming import say
 from ratebound.rates.numbers import as_number
 from ratebound.rates.parities import Parity
 from ratebound.rates.ranges import Range
