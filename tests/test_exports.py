@@ -15,7 +15,7 @@ PUBLIC = {
     "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
         rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
-    "rates": " ".join(rb.rates.named.__all__),  # listed once, in their own table
+    "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",

@@ -122,7 +122,7 @@ def test_a_rate_of_the_table_is_in_the_docs_and_the_package_by_itself(monkeypatc
         example=("Of all visits at least 3 in 100 find something.", "own_share() >= 0.03"),
     )
     monkeypatch.setattr(named, "own_share", own, raising=False)
-    monkeypatch.setattr(named, "__all__", [*named.__all__, "own_share"])
+    monkeypatch.setattr(named, "RATES", [*named.RATES, "own_share"])
     assert rb.own_share is own
     monkeypatch.delitem(vars(rb), "own_share")
     assert "own_share" in rb.__all__

@@ -107,7 +107,7 @@ def __getattr__(name: str) -> object:
 def _rates() -> list[str]:
     """The named rates, which the table of rates alone lists."""
     with _ONE_AT_A_TIME:
-        names: list[str] = import_module("ratebound.rates").named.__all__
+        names: list[str] = import_module("ratebound.rates").named.RATES
     return names
 
 

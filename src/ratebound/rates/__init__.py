@@ -41,7 +41,7 @@ __all__ = [
     "ratio",
     "smallest",
     "where",
-    *named.__all__,
+    *named.RATES,
 ]
 
 

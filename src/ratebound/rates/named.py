@@ -387,4 +387,4 @@ l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate 
 that, and do so a little on any concave curve. An audit measures the area itself.""",
 )
 
-__all__ = [name for name in globals() if name in KINDS]  # all that is above
+RATES = [name for name in globals() if name in KINDS]
