@@ -1,11 +1,14 @@
 """Standard errors of promises against redrawn samples, and against formulas that textbooks have."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing.decided import Decided, decided_by
 from ratebound.auditing.influence import covariance
+from ratebound.auditing.judged import judged, scored
+from ratebound.auditing.tallying import tallied
 
 PROMISES = [
     'recall(group == "a") >= 0.95 * recall()',
@@ -33,8 +36,8 @@ def test_as_violations_vary_over_redrawn_samples(weighted):
         return rb.compile(rb.Problem("error_rate()", PROMISES), people)
 
     whole = compiled(np.arange(len(y)))
-    decided = decided_by(whole.populations, {"train": scores}, "a model")
-    found = covariance(decided, whole.problem.demands)
+    tally = tallied(scored({"train": scores}, ""), whole.populations, whole.problem.rates)
+    found = covariance(tally, whole.problem.demands)
     rng = np.random.default_rng(1)
     samples = [rng.integers(0, len(y), len(y)) for _ in range(300)]
     redrawn = np.cov(np.array([compiled(s).evaluate(scores[s])[1] for s in samples]).T)
@@ -47,18 +50,18 @@ def test_as_violations_vary_over_redrawn_samples(weighted):
 def test_one_rate_has_the_error_of_a_proportion():
     people = rb.Population(None, [1] * 400 + [0] * 100)
     scores = np.where(np.arange(500) < 100, 1.0, -1.0)
-    decided = decided_by({"train": people}, {"train": scores}, "a model")
-    demands = rb.Problem("error_rate()", [rb.recall() >= 0.1]).demands
-    assert covariance(decided, demands)[0, 0] ** 0.5 == pytest.approx(
+    problem = rb.Problem("error_rate()", [rb.recall() >= 0.1])
+    tally = tallied(scored({"train": scores}, ""), {"train": people}, problem.rates)
+    assert covariance(tally, problem.demands)[0, 0] ** 0.5 == pytest.approx(
         (0.25 * 0.75 / 400) ** 0.5, rel=0.01
     )
 
 
 def test_ten_of_ten_are_no_certainty():
     people = rb.Population(None, [1] * 10)
-    decided = decided_by({"train": people}, {"train": np.ones(10)}, "a model")
-    demands = rb.Problem("error_rate()", [rb.recall() >= 0.1]).demands
-    assert covariance(decided, demands)[0, 0] ** 0.5 == pytest.approx(0.1)
+    problem = rb.Problem("error_rate()", [rb.recall() >= 0.1])
+    tally = tallied(scored({"train": np.ones(10)}, ""), {"train": people}, problem.rates)
+    assert covariance(tally, problem.demands)[0, 0] ** 0.5 == pytest.approx(0.1)
 
 
 def test_other_populations_are_independent():
@@ -67,22 +70,22 @@ def test_other_populations_are_independent():
     problem = rb.Problem("error_rate()", [rb.recall() >= 0.1, rb.recall(on="steering") >= 0.1])
     rng = np.random.default_rng(0)
     scores = {"train": rng.normal(size=100), "steering": rng.normal(size=40)}
-    decided = decided_by({"train": first, "steering": steering}, scores, "a model")
-    found = covariance(decided, problem.demands)
+    people = {"train": first, "steering": steering}
+    found = covariance(tallied(scored(scores, ""), people, problem.rates), problem.demands)
     assert found[0, 1] == 0.0
     assert found[1, 1] > found[0, 0] > 0.0
 
 
 def test_decisions_as_they_fall_vary_more_than_expected_ones():
     """A coin for everyone has the same rates in expectation on every sample; drawn, those of a coin."""
-    people = rb.Population(None, [1] * 300 + [0] * 100)
-    coin = Decided(
-        {"train": people}, {"train": np.outer([1.0, -1.0], np.ones(400))}, np.full(2, 0.5), {}, "a coin"
+    people = rb.Population(np.zeros((400, 1)), [1] * 300 + [0] * 100)
+    coin = SimpleNamespace(
+        weights=[0.5, 0.5], thresholds={}, member_scores=lambda X: np.outer(np.ones(len(X)), [1.0, -1.0])
     )
-    promises = [rb.recall() >= 0.1, rb.error_rate() <= 0.9]
-    demands = rb.Problem("error_rate()", promises).demands
-    expected = covariance(coin, demands)
-    drawn = covariance(coin, demands, drawn=True)
+    problem = rb.Problem("error_rate()", [rb.recall() >= 0.1, rb.error_rate() <= 0.9])
+    tally = tallied(judged(coin), {"train": people}, problem.rates)
+    expected = covariance(tally, problem.demands)
+    drawn = covariance(tally, problem.demands, drawn=True)
     rng = np.random.default_rng(0)
     samples = rng.integers(0, 400, (2000, 400))
     redrawn = []

@@ -10,8 +10,9 @@ from sklearn.metrics import confusion_matrix
 
 import ratebound as rb
 from ratebound.auditing.auditing import audit
-from ratebound.auditing.decided import decide
 from ratebound.auditing.influence import covariance
+from ratebound.auditing.judged import judged
+from ratebound.auditing.tallying import tallied
 
 CLASSES = ("bird", "cat", "dog")
 WEIGHTS = np.array([0.5, 0.2, 0.3])
@@ -123,9 +124,9 @@ def test_covariance_of_drawn_decisions_is_that_of_drawing_them():
         rb.recall(of="cat") >= 0.5, rb.recall(of="dog") >= 0.5, rb.positive_rate(of="cat") <= 0.9,
         rb.accuracy() >= 0.5, rb.confusion(label="bird", predicted="dog") <= 0.4,
     ]  # fmt: skip
-    demands = rb.Problem(rb.error_rate(), promises).demands
-    decided = decide(mixture(), {"train": people})
-    more = covariance(decided, demands, drawn=True) - covariance(decided, demands)
+    problem = rb.Problem(rb.error_rate(), promises)
+    tally = tallied(judged(mixture()), {"train": people}, problem.rates)
+    more = covariance(tally, problem.demands, drawn=True) - covariance(tally, problem.demands)
     f, y, *_ = direct(people)
     rng, values = np.random.default_rng(0), []
     for _ in range(20_000):

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import ratebound as rb
+from ratebound.auditing.tally import counted
 from ratebound.certifying._pair import Share, pair_p_value
 from ratebound.certifying._row_kinds import row_kinds
 from ratebound.certifying.certify import room_of
@@ -152,7 +153,7 @@ def test_other_populations_are_independent(sample):
 def test_what_words_say_of_two_sets(one, other, disjoint, inside):
     rates = rb.positive_rate(one).rates + rb.positive_rate(other).rates
     kinds = row_kinds(rates, (False, True))
-    first, second = (kinds.over(rate) for rate in rates)
+    first, second = (kinds.inside(rate.subset) for rate in rates)
     assert bool((first & second).any()) is not disjoint
     assert bool((first & ~second).any()) is not inside
 
@@ -209,13 +210,14 @@ def test_before_any_row_a_text_may_be_a_date():
     early, late = rb.column("day") < "2024-10-1", rb.column("day") >= "2024-2-1"
     rates = rb.recall(early).rates + rb.recall(late).rates
     kinds = row_kinds(rates, (False, True))
-    assert (kinds.over(rates[0]) & kinds.over(rates[1])).any()
+    assert (kinds.inside(rates[0].subset) & kinds.inside(rates[1].subset)).any()
 
 
 def test_at_two_thresholds_two_classes_may_be_decided():
     rates = rb.positive_rate(of="cat", at=0).rates + rb.positive_rate(of="dog", at=0.5).rates
-    kinds = row_kinds(rates, ("bird", "cat", "dog"))
-    assert (kinds.counted(rates[0]) * kinds.counted(rates[1])).any()
+    classes = ("bird", "cat", "dog")
+    kinds = row_kinds(rates, classes)
+    assert (counted(kinds, rates[0], classes) * counted(kinds, rates[1], classes)).any()
 
 
 def test_too_many_kinds_of_rows_conclude_nothing(sample):

@@ -37,7 +37,8 @@ def expected_money(promise, chances):
     names = np.repeat(np.arange(len(rows)), WINDOW)
     draws = draws_of(rb.parse(promise))
     batch = read_batch(yes, labels, {"g": g, "i": names}, (False, True), None, (), ["i"])
-    at, numbers_, _ = numbers(draws, batch, {})
+    lines = batch.lines(rb.parse(promise).rates, (False, True))
+    at, numbers_, _ = numbers(draws, lines, batch.strata, {})
     full = names[at]
     money = np.exp([evidence(played(opening(draws.range), each[None])[0]) for each in numbers_])
     chances_of_none = 1.0 - chance[full].sum()  # windows that are not full: the money is as it was

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
+from ratebound.auditing.tally import over_of
 from ratebound.certifying._row_kinds import row_kinds
 from ratebound.problem.masks import masker
 
@@ -154,7 +155,8 @@ def test_kinds_of_rows_cover_every_row_that_occurs(chosen):
     """What can be told of rows without data must allow for whatever the data holds."""
     rates = [rb.parse(f"recall({condition}) >= 0.5").rates[0] for condition in chosen]
     kinds = row_kinds(rates, (False, True))
-    possible = {tuple(row) for row in np.column_stack([kinds.over(rate) for rate in rates]).tolist()}
+    overs = [kinds.inside(over_of(rate, (False, True))) for rate in rates]
+    possible = {tuple(row) for row in np.column_stack(overs).tolist()}
     mask = masker(PEOPLE)
     occurring = np.column_stack([mask(rate.subset) & PEOPLE.y for rate in rates])
     assert {tuple(row) for row in occurring.tolist()} <= possible

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from ratebound.auditing._about_model import columns, deciding, prices, training
-from ratebound.auditing._confusions import ALL, Confusion, cells, weight_text
-from ratebound.auditing._groups import Group, heads
+from ratebound.auditing._groups import ALL, Confusion, Group, cells, heads, weight_text
 from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import heading, interval_text, limits, percent, summary
 from ratebound.base.document import (

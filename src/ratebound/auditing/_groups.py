@@ -1,4 +1,8 @@
-"""The rates people ask about, for every group that the constraints speak of."""
+"""The rates people ask about, for every group that the constraints speak of.
+
+With two classes a few rates say it all. With more, there is a table as well, of what rows of each label
+are decided to be: each label has a row and each decision a column.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided
+from ratebound.auditing.tally import Lines, Tally
 from ratebound.base.types import Array
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
+from ratebound.rates.kinds import Classes
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
 
@@ -23,6 +28,7 @@ HEADS = {
     "precision": "precision",
     "accuracy": "accuracy",
 }  # what tables call the rates
+ALL = "all"  # what the last row and the last column of a table of decisions are called
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,9 @@ def heads(several: bool) -> dict[str, str]:
     return {"accuracy": HEADS["accuracy"]} if several else HEADS
 
 
-def spoken_of(problem: Problem, decided: Decided) -> list[tuple[str, Subset]]:
+def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
     """Everyone, and every distinct subset of the constraints, population by population."""
-    spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in decided.populations}
+    spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in tally.lines}
     for constraint in problem.subject_to:
         for rate in constraint.rates:
             spoken[rate.population].setdefault(rate.subset)
@@ -59,58 +65,146 @@ def spoken_of(problem: Problem, decided: Decided) -> list[tuple[str, Subset]]:
     for name, subsets in spoken.items():
         for subset in subsets:
             with suppress(NoSuchValue):  # a promise that is reported as not measured
-                decided.mask(name, subset)
+                tally[name].inside(subset)
                 found.append((name, subset))
     return found
 
 
-def groups(decided: Decided, places: Sequence[tuple[str, Subset]]) -> tuple[Group, ...]:
+def groups(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Group, ...]:
     """The rates of each subset of a population."""
-    rates = _of_all_classes if len(decided.classes) > 2 else _of_yes
+    rates = _of_all_classes if len(tally.classes) > 2 else _of_yes
     return tuple(
         Group(
             population=None if name == FIRST else name,
             words=str(subset) or "everyone",
-            rows=decided.rows(name, decided.mask(name, subset)),
-            **dict.fromkeys(("positives", *HEADS)) | rates(decided, name, decided.mask(name, subset)),
+            rows=tally[name].counted(tally[name].inside(subset)),
+            **dict.fromkeys(("positives", *HEADS)) | rates(tally[name], tally[name].inside(subset)),
         )
         for name, subset in places
     )
 
 
-def _of_all_classes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
+def _of_all_classes(lines: Lines, inside: Array) -> dict[str, Any]:
     """The share of right decisions, whatever the class."""
-    labels = decided.populations[name].y
+    labels = lines.people.y
     if labels is None:
         return {}
-    weights, said = (
-        decided.row_weights(name)[inside],
-        [decided.said(name, 0.0, c) for c in decided.classes],
-    )
-    right = np.stack(said)[labels, np.arange(len(labels))][inside]
+    weights = lines.total[inside]
+    right = lines.chances[0.0][labels, np.arange(len(labels))][inside]
     return {"accuracy": _share(weights @ right, weights.sum())}
 
 
-def _of_yes(decided: Decided, name: str, inside: Array) -> dict[str, Any]:
+def _of_yes(lines: Lines, inside: Array) -> dict[str, Any]:
     """The rates of two classes, told by yes."""
-    weights, yes = decided.row_weights(name)[inside], decided.said(name, 0.0, None)[inside]
-    labels = decided.populations[name].y
+    weights, yes, labels = lines.total[inside], lines.chances[0.0][1][inside], lines.people.y
     said_yes = weights @ yes
-    found: dict[str, Any] = {"positive_rate": _share(said_yes, weights.sum())}
+    rates: dict[str, Any] = {"positive_rate": _share(said_yes, weights.sum())}
     if labels is not None:
         label = labels[inside].astype(float)
-        found["positives"] = decided.rows(name, inside & labels)
-        found["recall"] = _share(weights @ (yes * label), weights @ label)
-        found["false_positive_rate"] = _share(weights @ (yes * (1 - label)), weights @ (1 - label))
-        found["precision"] = _share(weights @ (yes * label), said_yes)
         right = np.where(label > 0, yes, 1 - yes)
-        found["accuracy"] = _share(weights @ right, weights.sum())
-        found["true_positives"] = float(weights @ (yes * label))
-        found["false_positives"] = float(weights @ (yes * (1 - label)))
-        found["false_negatives"] = float(weights @ ((1 - yes) * label))
-        found["true_negatives"] = float(weights @ ((1 - yes) * (1 - label)))
-    return found
+        rates |= {
+            "positives": lines.counted(inside & labels),
+            "recall": _share(weights @ (yes * label), weights @ label),
+            "false_positive_rate": _share(weights @ (yes * (1 - label)), weights @ (1 - label)),
+            "precision": _share(weights @ (yes * label), said_yes),
+            "accuracy": _share(weights @ right, weights.sum()),
+            "true_positives": float(weights @ (yes * label)),
+            "false_positives": float(weights @ (yes * (1 - label))),
+            "false_negatives": float(weights @ ((1 - yes) * label)),
+            "true_negatives": float(weights @ ((1 - yes) * (1 - label))),
+        }
+    return rates
 
 
 def _share(part: Any, whole: Any) -> float | None:
     return float(part / whole) if whole > 0 else None
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """The weight of a group's rows by their label and their decision, expected over a mixture.
+
+    Where there are no labels, `counts` is None and `decided` says how often each class is decided.
+    """
+
+    population: str | None  # None for the population audited first
+    words: str
+    rows: int  # unweighted
+    classes: Classes
+    counts: tuple[tuple[float, ...], ...] | None  # of each label, by the decision
+    decided: tuple[float, ...]  # of all rows, by the decision
+
+    @property
+    def shares(self) -> tuple[tuple[float | None, ...], ...] | None:
+        """Of the rows with each label, the share that gets each decision; None where there is no row."""
+        return None if self.counts is None else tuple(map(_shares, self.counts))
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.words if self.population is None else f"{self.population}: {self.words}"
+
+    @property
+    def lines(self) -> list[tuple[str, tuple[float, ...]]]:
+        """Every row of the table with its head: one for each label, and one for all."""
+        labels = zip(map(str, self.classes), self.counts or (), strict=False)
+        return [*labels, (ALL, self.decided)]
+
+    def entries(self) -> list[dict[str, Any]]:
+        """One entry for each label and decision, for a long table."""
+        found = []
+        for label, counts in zip(self.classes, self.counts or (), strict=False):
+            for decision, count, share in zip(self.classes, counts, _shares(counts), strict=True):
+                where = {"population": self.population, "group": self.words}
+                found.append(
+                    {**where, "label": label, "decision": decision, "count": count, "share": share}
+                )
+        return found
+
+
+def confusions(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Confusion, ...]:
+    """The table of each subset of a population; none where there are only two classes."""
+    if len(tally.classes) <= 2:
+        return ()
+    return tuple(_confusion(tally, name, subset) for name, subset in places)
+
+
+def _confusion(tally: Tally, name: str, subset: Subset) -> Confusion:
+    lines = tally[name]
+    inside = lines.inside(subset)
+    weight, chances, counts = lines.total[inside], lines.chances[0.0][:, inside], None
+    if lines.people.y is not None:
+        label = lines.people.y[inside]
+        own = [np.bincount(label, weight * each, len(chances)) for each in chances]
+        counts = tuple(map(tuple, np.stack(own, axis=1).tolist()))
+    return Confusion(
+        population=None if name == FIRST else name,
+        words=str(subset) or "everyone",
+        rows=lines.counted(inside),
+        classes=tally.classes,
+        counts=counts,
+        decided=tuple((chances @ weight).tolist()),
+    )
+
+
+def _shares(counts: Sequence[float]) -> tuple[float | None, ...]:
+    total = sum(counts)
+    return tuple(count / total if total > 0 else None for count in counts)
+
+
+def cells(counts: Sequence[float]) -> list[tuple[str, str]]:
+    """The count and the share of each decision as text, and the total."""
+    shares = [*_shares(counts), 1.0 if sum(counts) > 0 else None]
+    numbers = [*counts, sum(counts)]
+    return [
+        (weight_text(n), "–" if s is None else f"{s:.3f}") for n, s in zip(numbers, shares, strict=True)
+    ]
+
+
+def weight_text(value: float) -> str:
+    """A weight: whole where it is, otherwise with one digit.
+
+    >>> weight_text(1234.0), weight_text(0.25)
+    ('1,234', '0.2')
+    """
+    return f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.1f}"

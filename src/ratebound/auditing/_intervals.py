@@ -34,7 +34,7 @@ def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Int
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Weighed:
     """What rows count, some of which may stand for several that are alike."""
 
     weight: Array  # (n,) of one row
@@ -51,7 +51,7 @@ class Rows:
         return float(self.all.sum() ** 2 / (self.all @ self.weight))
 
 
-def proportion(hits: Array, rows: Rows, level: float, alike: float = 1.0) -> Interval:
+def proportion(hits: Array, rows: Weighed, level: float, alike: float = 1.0) -> Interval:
     """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1.
 
     So many rows as are `alike` tell as much as one does.
@@ -62,7 +62,7 @@ def proportion(hits: Array, rows: Rows, level: float, alike: float = 1.0) -> Int
     return clopper_pearson(share * trials, trials, level)
 
 
-def equal_decisions(rows: Rows, values: Array, stratum: Array, low: Array, high: Array) -> Array:
+def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, high: Array) -> Array:
     """How many decisions of equal weight have a mean that varies as much as each stratum's, (strata,).
 
     Values (n,) lie between `low` and `high` (strata,), and decisions would take only these two. Values
@@ -94,8 +94,8 @@ class Placements:
     found: float
     above: Array  # (positives,) the share of negatives below each positive row
     below: Array  # (negatives,) the share of positives above each negative row
-    v: Rows
-    w: Rows
+    v: Weighed
+    w: Weighed
 
     def moves(self) -> list[Array]:
         """How far each positive and each negative row moves the area."""
@@ -118,7 +118,7 @@ class Placements:
         return clopper_pearson(found * rows, rows, level)
 
 
-def area(positives: Array, negatives: Array, members: Array, v: Rows, w: Rows) -> Placements:
+def area(positives: Array, negatives: Array, members: Array, v: Weighed, w: Weighed) -> Placements:
     """The mean area of members (M,) with scores (M, rows) of rows `v` and `w`. A tie counts half.
 
     DeLong's variance is that of the two classes' mean placements, a row's placement being the share of
@@ -139,7 +139,7 @@ def _share_below(values: Array, weights: Array, at: Array) -> Array:
     return (totals[left] + totals[right]) / (2 * totals[-1])
 
 
-def _variance_of_mean(values: Array, rows: Rows) -> float:
+def _variance_of_mean(values: Array, rows: Weighed) -> float:
     mean = rows.all @ values / rows.all.sum()
     few = rows.equal / (rows.equal - 1.0) if rows.equal >= 2 else 1.0
     return float(few * ((rows.all * rows.weight) @ (values - mean) ** 2) / rows.all.sum() ** 2)

@@ -11,37 +11,43 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing._confusions import confusions
-from ratebound.auditing._goals import goal_interval
-from ratebound.auditing._groups import groups, spoken_of
-from ratebound.auditing._intervals import Interval, Rows, area, clopper_pearson
-from ratebound.auditing._parities import around, measured_parity, verdict_of
+from ratebound.auditing._groups import confusions, groups, spoken_of
+from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
+from ratebound.auditing._measured import (
+    around,
+    goal_interval,
+    measured_parity,
+    measured_ratio,
+    no_interval,
+    sum_interval,
+    verdict_of,
+)
 from ratebound.auditing._planned import rows_to_certify
-from ratebound.auditing._ratios import measured_ratio
-from ratebound.auditing._sums import no_interval, sum_interval
-from ratebound.auditing.answers import as_counted, called, is_mixture
-from ratebound.auditing.decided import Decided, among_trained, decide, folded
 from ratebound.auditing.influence import effect_of_clusters
-from ratebound.auditing.measure import counted, rows_behind, scale, total
+from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
 from ratebound.auditing.provenance import card_of, provenance
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
+from ratebound.auditing.tally import Tally, counted, over_of, rows_behind, scale, total
+from ratebound.auditing.tallying import tallied
+from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
-from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.counts import counting, rows_counted
+from ratebound.problem.digests import digest_of
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import spelled_out
-from ratebound.rates.demands import form_of
+from ratebound.rates.demands import Demand, form_of
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
-from ratebound.rates.subsets import Label, Name
+from ratebound.rates.subsets import Label, Name, Subset
 
 
 def audit(
@@ -118,13 +124,12 @@ def audit(
     if isinstance(trained_for, Problem):
         problem = counting(problem, rows_counted(trained_for))
     known = trained_for.constraints if isinstance(trained_for, Problem) else ()
-    counted_on = as_counted(model, asked.rates)
-    people = folded(counted_on, people, (*asked.rates, *problem.rates))
-    compiled, missing = _measurable(asked, problem, people, known)
-    decided = decide(counted_on, compiled.populations, clusters)
-    objective, found = measured(compiled, decided, both)
-    left, places = iter(found), spoken_of(asked, decided)
-    compared = partial(measured_parity, decided=decided, level=both)
+    counts = judged(as_counted(model, asked.rates))
+    tally = tallied(counts, people, (*asked.rates, *problem.rates), clusters)
+    compiled, missing = _measurable(asked, problem, tally.populations, known)
+    objective, promises = measured(compiled, tally, both)
+    left, places = iter(promises), spoken_of(asked, tally)
+    compared = partial(measured_parity, tally=tally, level=both)
     return Audit(
         objective=objective,
         promises=tuple(
@@ -132,21 +137,21 @@ def audit(
                 missing.get(promise)
                 or (compared(promise) if isinstance(promise, Parity) else next(left)),
                 promise,
-                decided,
+                tally,
                 both,
             )
             for promise in _counted(asked, problem)
         ),
-        groups=groups(decided, places),
-        confusions=confusions(decided, places),
-        populations={called(name): decided.size(name) for name in people},
+        groups=groups(tally, places),
+        confusions=confusions(tally, places),
+        populations={called(name): lines.size for name, lines in tally.lines.items()},
         confidence=confidence,
-        clusters=_clusters(decided),
+        clusters=_clusters(tally),
         left_out=asked.left_out,
-        model=decided.words,
+        model=tally.model.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),
-        provenance=provenance(compiled.digest, any(map(decided.weighted, people))),
+        provenance=provenance(_digest(people, tally), tally.weighted),
         card=card_of(model, asked, population),
     )
 
@@ -158,17 +163,28 @@ def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
         yield promise if isinstance(promise, Parity) else next(constraints)
 
 
-def _told(found: Promise, promise: Constraint | Parity, decided: Decided, level: float) -> Promise:
+def _told(found: Promise, promise: Constraint | Parity, tally: Tally, level: float) -> Promise:
     """A promise as measured, with what those who check it want to know too."""
     needed = rows_to_certify(found, level)
-    said = formula(promise, decided.classes)
+    said = formula(promise, tally.classes)
     return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
 
 
-def _clusters(decided: Decided) -> tuple[str, int] | None:
+def _clusters(tally: Tally) -> tuple[str, int] | None:
     """The column of clusters, and how many there are among the rows audited first."""
-    found = decided.clusters(FIRST)
-    return None if found is None else (str(decided.clustered), int(found.max()) + 1)
+    codes = tally.clusters(FIRST)
+    return None if codes is None else (str(tally.clustered), int(codes.max()) + 1)
+
+
+def _digest(people: dict[str, Population], tally: Tally) -> str:
+    """A digest of the rows: their features, labels, weights, and groups as far as promises ask."""
+    parts: list[Any] = []
+    for name, rows in people.items():
+        columns = () if rows.stored else map(rows.column, tally[name].people.columns)
+        parts += [np.array([rows.digest])] if rows.stored else [rows.X, rows.y, rows.weights, *columns]
+    own = digest_of(parts)
+    every = processes.gathered(own) if any_shared(people) else [own]
+    return own if len(every) == 1 else digest_of([np.array(every)])
 
 
 def _named(population: Population) -> Any:
@@ -225,28 +241,36 @@ def unmeasurable(
     return missing
 
 
-def measured(
-    compiled: Compiled, decided: Decided, level: float = 0.9
-) -> tuple[Objective, list[Promise]]:
-    """What decisions on the rows of a compiled problem make of its objective and of its promises."""
+def measured(compiled: Compiled, tally: Tally, level: float = 0.9) -> tuple[Objective, list[Promise]]:
+    """What tallied decisions make of a compiled problem's objective and of its promises."""
+    learned = tally.model.thresholds
+    for name in compiled.learnable:
+        if name not in learned and name not in compiled.budgets:
+            raise ValueError(
+                f"a rate is taken at={name!r}, a threshold the model has not learned; it has "
+                f"{', '.join(map(repr, learned)) or 'none'}: train it on this problem, or write a number"
+            )
     problem = compiled.problem
-    objective, violations = _expected(compiled, decided)
     promises = [
-        _promise(promise, float(violations[own[0]]), float(compiled.scale[1 + own[0]]), decided, level)
+        _promise(promise, problem.demands[own[0]], float(compiled.scale[1 + own[0]]), tally, level)
         for promise, own in zip(problem.constraints, compiled.parts, strict=True)
     ]
-    return _objective(compiled, objective, decided, level), promises
+    return _objective(compiled, tally, level), promises
 
 
-def _objective(compiled: Compiled, objective: float, decided: Decided, level: float) -> Objective:
+def _objective(compiled: Compiled, tally: Tally, level: float) -> Objective:
     """The objective in its own sense, and its interval."""
     problem, goal = compiled.problem, compiled.goal
-    metric, value = problem.objective, problem.shown(objective)
+    if goal is None:
+        reached = total(tally, problem.cost)
+    else:
+        reached = float(goal.value(np.array([total(tally, piece) for piece in goal.pieces])))
+    metric, value = problem.objective, problem.shown(reached)
 
     def of_part(part: Expression | Ratio, level: float) -> tuple[Interval | None, Method]:
         if isinstance(part, Ratio):
-            return measured_ratio(part, 0.0, decided, level)[0][2:]
-        return _sum(part, Expression(), decided, level)[2:]
+            return measured_ratio(part, 0.0, tally, level)[0][2:]
+        return _sum(part, Expression(), tally, level)[2:]
 
     if isinstance(metric, Expression | Ratio):
         interval, method = of_part(metric, level)
@@ -256,41 +280,30 @@ def _objective(compiled: Compiled, objective: float, decided: Decided, level: fl
         interval = goal_interval(metric, goal, level, lambda part, level: of_part(part, level)[0])
         sides, method = list(goal.pieces), "score" if interval is not None else "none"
     low, high = around(value, interval)
-    rows = rows_behind(decided, tuple(rate for side in sides for rate in side.rates))
-    said = formula(metric, decided.classes)
+    rows = rows_behind(tally, tuple(rate for side in sides for rate in side.rates))
+    said = formula(metric, tally.classes)
     return Objective(str(metric), value, low, high, rows, method, problem.sense, said)
 
 
-def _expected(compiled: Compiled, decided: Decided) -> tuple[float, Array]:
-    """Objective and violations (m,), as expectations over the mixture."""
-    given = {name: t for name, t in decided.thresholds.items() if name not in compiled.budgets}
-    for name in compiled.learnable:
-        if name not in given and name not in compiled.budgets:
-            raise ValueError(
-                f"a rate is taken at={name!r}, a threshold the model has not learned; it has "
-                f"{', '.join(map(repr, given)) or 'none'}: train it on this problem, or write a number"
-            )
-    return compiled.expected(decided.weights, decided.scores, given)
-
-
-def _promise(
-    constraint: Constraint, violation: float, unit: float, decided: Decided, level: float
-) -> Promise:
+def _promise(constraint: Constraint, demand: Demand, unit: float, tally: Tally, level: float) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
     found: Measured
     if isinstance(metric, Area):
-        found = _area(metric, constraint.right.constant, decided, level)
-        rows = min(decided.rows(at[0], decided.mask(*at)) for at in _classes(metric.rate))
+        found = _area(metric, constraint.right.constant, tally, level)
+        lines = tally[metric.rate.population]
+        rows = min(lines.counted(lines.inside(subset)) for subset in _classes(metric.rate))
     elif isinstance(metric, Ratio):
-        found, rows = measured_ratio(metric, constraint.right.constant, decided, level)
+        found, rows = measured_ratio(metric, constraint.right.constant, tally, level)
     else:
         assert isinstance(metric, Expression)
-        found = _sum(metric, constraint.right, decided, level)
-        rows = rows_behind(decided, (metric + constraint.right).rates)
+        found = _sum(metric, constraint.right, tally, level)
+        rows = rows_behind(tally, (metric + constraint.right).rates)
     left, right, interval, method = found
     slack = None if left is None or right is None else sign * (left - right)
-    if isinstance(metric, Area) and slack is not None:
-        violation = -slack  # of the area itself; training counts recalls at its budgets
+    if isinstance(metric, Area) and slack is not None:  # training counts recalls at its budgets
+        violation = -slack
+    else:
+        violation = total(tally, demand.expression, demand.per_row)
     if interval is not None and sign < 0:
         interval = (-interval[1], -interval[0])
     low, high = around(slack, interval)
@@ -309,56 +322,57 @@ def _promise(
         rows=rows,
         unit=_unit(constraint),
         method=method,
-        why="" if slack is None or interval is not None else no_interval(constraint.rates, decided),
+        why="" if slack is None or interval is not None else no_interval(constraint.rates, tally),
     )
 
 
-def _sum(left: Expression, right: Expression, decided: Decided, level: float) -> Measured:
+def _sum(left: Expression, right: Expression, tally: Tally, level: float) -> Measured:
     """Two sums of rates: exact where one rate of one model is left of them, else by scores."""
     difference = left - right
-    values = total(decided, left), total(decided, right)
-    exact = _exact(difference, decided, level)
+    values = total(tally, left), total(tally, right)
+    exact = _exact(difference, tally, level)
     if exact is not None:
         return *values, exact, "exact"
-    return *values, *sum_interval(values[0] - values[1], difference, decided, level)
+    return *values, *sum_interval(values[0] - values[1], difference, tally, level)
 
 
-def _exact(difference: Expression, decided: Decided, level: float) -> Interval | None:
-    if len(difference.terms) != 1 or not decided.deterministic:
+def _exact(difference: Expression, tally: Tally, level: float) -> Interval | None:
+    if len(difference.terms) != 1 or not tally.model.deterministic:
         return None
     ((rate, coefficient),) = difference.terms
-    name = rate.population
-    if decided.weighted(name) or is_cost(rate) or decided.clustered is not None:
+    lines = tally[rate.population]
+    if lines.weighted or is_cost(rate) or tally.clustered is not None:
         return None
-    trials = decided.rows(name, decided.mask(name, decided.over(rate)))
-    successes = round(float((counted(decided, rate) * decided.times(name)).sum()))
-    times = coefficient * scale(decided, rate)
+    trials = lines.counted(lines.inside(over_of(rate, tally.classes)))
+    successes = round(float(lines.rows @ counted(lines, rate, tally.classes)))
+    times = coefficient * scale(tally, rate)
     ends = [times * end for end in clopper_pearson(successes, trials, level)]
     return min(ends) + difference.constant, max(ends) + difference.constant
 
 
-def _area(metric: Area, bound: float, decided: Decided, level: float) -> Measured:
+def _area(metric: Area, bound: float, tally: Tally, level: float) -> Measured:
     name = metric.rate.population
-    inside = [decided.mask(*at) for at in _classes(metric.rate)]
-    weight, times = decided.each_weight(name), decided.times(name)
-    v, w = (Rows(weight[rows], times[rows]) for rows in inside)
-    positives, negatives = (decided.scores[name][:, rows] for rows in inside)
-    found = area(positives, negatives, decided.weights, v, w)
+    lines = tally[name]
+    inside = [lines.inside(subset) for subset in _classes(metric.rate)]
+    assert lines.answers is not None
+    v, w = (Weighed(lines.weight[rows], lines.rows[rows]) for rows in inside)
+    positives, negatives = (lines.answers[:, rows] for rows in inside)
+    found = area(positives, negatives, tally.model.chances, v, w)
     alike = 1.0
-    if decided.clustered is not None:
-        moved = np.zeros(len(weight))
+    if tally.clustered is not None:
+        moved = np.zeros(len(lines))
         for rows, moves in zip(inside, found.moves(), strict=True):
             moved[rows] = moves
-        alike = effect_of_clusters(decided, {name: (moved, inside[0] | inside[1])}, level)
+        alike = effect_of_clusters(tally, {name: (moved, inside[0] | inside[1])}, level)
     if math.isinf(alike):
         return found.found, bound, None, "none"
     low, high = found.interval(level, alike)
     return found.found, bound, (low - bound, high - bound), "delong"
 
 
-def _classes(rate: Rate) -> list[tuple[str, Any]]:
-    """Where the positive and the negative rows of an area are."""
-    return [(rate.population, rate.subset & label) for label in (Label(), ~Label())]
+def _classes(rate: Rate) -> tuple[Subset, Subset]:
+    """The positive and the negative rows of an area."""
+    return rate.subset & Label(), rate.subset & ~Label()
 
 
 def _unit(constraint: Constraint | Parity) -> Unit:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ratebound.auditing._confusions import Confusion
-from ratebound.auditing._groups import Group
+from ratebound.auditing._groups import Confusion, Group
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing.provenance import Card, Provenance
 from ratebound.auditing.wording import limits, summary

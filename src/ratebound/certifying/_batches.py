@@ -14,7 +14,6 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Batch
 from ratebound.problem.frames import as_array, columns_by_name, distinct, is_missing, length, some
-from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.values import dated, read_values
 from ratebound.rates.kinds import TWO, Classes
@@ -32,8 +31,8 @@ def read_batch(
     """The rows of a batch; columns named in `existing` are decisions too.
 
     >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, (False, True), "yes", (), ["at"])
-    >>> batch.said(None), batch.strata
-    (array([False,  True]), (('[1]', array([0])), ('[2]', array([1]))))
+    >>> batch.scores, batch.strata
+    (array([[-1.,  1.]]), (('[1]', array([0])), ('[2]', array([1]))))
     """
     several = len(classes) > 2
 
@@ -49,12 +48,8 @@ def read_batch(
     truth = None if labels is None else read(labels, "labels")
     how: dict[str, Any] = {"classes": classes} if several else {}
     rows = Population(np.zeros((len(decided), 1)), truth, columns=named, **how)
-    return Batch(
-        len(decided),
-        masker(rows, absent=True),
-        (lambda of: np.asarray(decided == of)) if several else (lambda _: decided),
-        _strata(rows, strata),
-    )
+    yes = np.array([decided == each for each in classes]) if several else decided
+    return Batch(rows, np.where(yes, 1.0, -1.0)[None], _strata(rows, strata))
 
 
 def _check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:

@@ -53,16 +53,19 @@ def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
     return min(math.exp(-rows * float(apart)), math.e * binomial_tail(whole, rows, at), 1.0)
 
 
-def shuffled(values: Array, times: Array) -> Array:
+def shuffled(values: Array, times: Array, order: Array | None = None) -> Array:
     """The rows (n,) in an order that has nothing to do with them, each as many `times` as it occurs.
 
-    Of rows on disk only the kinds are known, and how many rows each has. Rows that were drawn
+    `order` says which of the values each row has, in the order of the rows. Of rows on disk it is not
+    known. Rows that were drawn
     independently may be bet on in any order that they do not choose, so a random one will do; and of
     very many, those that a coin chooses for each row will do.
     """
     rows = int(times.sum())
     random = np.random.default_rng(rows)
-    if len(values) < rows:
+    if order is not None:
+        values = values[order]
+    elif len(values) < rows:
         values = np.repeat(values, random.binomial(times, min(1.0, MOST_BETS / rows)))
     return values[random.permutation(len(values))]
 

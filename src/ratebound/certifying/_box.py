@@ -73,7 +73,7 @@ class Bound:
         kind = kind or ("Clopper–Pearson" if mean.binary else "Hoeffding–Bentkus" if two else "betting")
         values, weights = mean.values, mean.row_weights
         if kind == "betting":
-            values, weights = (shuffled(each, mean.times) for each in (values, weights))
+            values, weights = (shuffled(each, mean.times, mean.order) for each in (values, weights))
         return cls(mean, values, weights, kind, math.sqrt(mean.variance))
 
     def at(self, tail: float) -> float:

@@ -10,25 +10,27 @@ that a block has no place for are lost. Windows and blocks have rows of one stra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ratebound.auditing.decided import over_of
-from ratebound.auditing.measure import chance
+from ratebound.auditing.judged import scored
+from ratebound.auditing.tally import Countable, Lines, counted, over_of
+from ratebound.auditing.tallying import asked_of, lines_of
 from ratebound.base.types import Array
 from ratebound.certifying._means import unbounded
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.certifying._wealth import PAIRS, WINDOW, Range
+from ratebound.problem.population import Population
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import Area, Constraint
-from ratebound.rates.kinds import TWO, Classes, atoms, is_count
+from ratebound.rates.kinds import TWO, Classes, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
-from ratebound.rates.subsets import Subset, Value
+from ratebound.rates.subsets import Subset
 
 MOST_STRATA = 1000  # more are ids, of which none has a window of rows
 Kind = Literal["one set", "pairs", "blocks"]
@@ -44,10 +46,15 @@ class Unwatchable(ValueError):
 class Batch:
     """Rows of a stream, in the order in which they came."""
 
-    size: int
-    mask: Callable[[Subset], Array]  # from a subset to the rows in it, (n,) bool
-    said: Callable[[Value | None], Array]  # from a class to the rows decided so; of two, None is yes
+    rows: Population
+    scores: Array  # (1, n) or (1, D, n) by which the decisions would be taken
     strata: tuple[tuple[str, Array], ...]  # the name of each, and its rows
+
+    def lines(self, rates: Iterable[Rate], classes: Classes) -> Lines:
+        """The rows, counted by what `rates` of one population tell apart; `place` has their order."""
+        spoken_of = tuple(rates)
+        asked = asked_of(spoken_of, spoken_of[0].population, classes)
+        return lines_of(self.rows, asked, scored({}, ""), self.scores, len(classes), partial=True)
 
 
 @dataclass(frozen=True)
@@ -57,27 +64,23 @@ class Part:
     above: Terms
     below: Subset | Terms  # the set; of a ratio, what counts below the line
 
-    def values(self, batch: Batch, classes: Classes) -> tuple[Array, Array]:
-        """What each row adds above the line, and below it: (n,) each."""
+    def values(self, rows: Countable, classes: Classes) -> tuple[Array, Array]:
+        """What each row, or kind of row, adds above the line, and below it: (n,) each."""
+        above = _total(self.above, rows, classes)
         if isinstance(self.below, Subset):
-            below = batch.mask(self.below).astype(float)
-            return below * _total(self.above, batch, classes), below
-        return _total(self.above, batch, classes), _total(self.below, batch, classes)
+            below = rows.inside(self.below).astype(float)
+            return below * above, below
+        return above, _total(self.below, rows, classes)
 
-    def possible(self, kinds: RowKinds | None) -> tuple[Array, Array]:
+    def possible(self, kinds: RowKinds | None, classes: Classes) -> tuple[Array, Array]:
         """What rows may add above and below; if kinds are not known, the ends of either."""
-        if kinds is None:
-            ends = [np.array(_ends(self.above)), np.ones(2)]
-            if not isinstance(self.below, Subset):
-                ends[1] = np.array(_ends(self.below))
-            above, below = np.meshgrid(*(np.append(end, 0.0) for end in ends))
-            return above.ravel(), below.ravel()
-        none = np.zeros(kinds.size)
-        above = sum((c * kinds.counted(rate) for rate, c in self.above), none)
-        if isinstance(self.below, Subset):
-            inside = kinds.over(self.above[0][0]).astype(float)
-            return inside * above, inside
-        return above, sum((c * kinds.counted(rate) for rate, c in self.below), none)
+        if kinds is not None:
+            return self.values(kinds, classes)
+        ends = [np.array(_ends(self.above)), np.ones(2)]
+        if not isinstance(self.below, Subset):
+            ends[1] = np.array(_ends(self.below))
+        above, below = np.meshgrid(*(np.append(end, 0.0) for end in ends))
+        return above.ravel(), below.ravel()
 
 
 @dataclass(frozen=True)
@@ -119,22 +122,23 @@ def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
         )
     _check_rates(promise, rates, per_row)
     kind: Kind = ("one set", "pairs", "blocks")[min(len(parts), 3) - 1]
-    given = _range(kind, parts, constant, row_kinds(rates, classes))
+    given = _range(kind, parts, constant, row_kinds(rates, classes), classes)
     return Draws(kind, parts, constant, populations.pop(), classes, given)
 
 
 def numbers(
-    draws: Draws, batch: Batch, waiting: Mapping[str, Open]
+    draws: Draws, lines: Lines, strata: Sequence[tuple[str, Array]], waiting: Mapping[str, Open]
 ) -> tuple[Array, Array, dict[str, Open]]:
     """The rows that complete a draw, its numbers (n, 1 or P), and the rows that wait, by stratum."""
-    values = [part.values(batch, draws.classes) for part in draws.parts]
+    of_lines = (part.values(lines, draws.classes) for part in draws.parts)
+    values = [(above[lines.place], below[lines.place]) for above, below in of_lines]
     if draws.kind == "one set":
         above, below = values[0]
         totals = above + draws.constant * below
         at = np.flatnonzero(totals != 0)
         return at, totals[at, None], {}
     after, found = dict(waiting), []
-    for stratum, rows in batch.strata:
+    for stratum, rows in strata:
         own = [(above[rows], below[rows]) for above, below in values]
         gathered = _windows if draws.kind == "pairs" else _blocks
         at, drawn, after[stratum] = gathered(own, draws.constant, after.get(stratum, ()))
@@ -149,14 +153,6 @@ def numbers(
     return at[order], drawn[order], after
 
 
-def counted(rate: Rate, batch: Batch, classes: Classes) -> Array:
-    """How often each row is counted by the rate, (n,)."""
-    found = np.zeros(batch.size)
-    for atom in atoms(rate, classes):
-        found += atom.factor * (batch.mask(atom.given) * chance(atom, batch.said))
-    return found
-
-
 def pair_numbers(first: Array, second: Array) -> Array:
     """What two rows of either order give together: above of one times below of the other, summed.
 
@@ -166,11 +162,11 @@ def pair_numbers(first: Array, second: Array) -> Array:
     return a * h + b * g + e * d + f * c
 
 
-def _total(terms: Terms, batch: Batch, classes: Classes) -> Array:
-    found = np.zeros(batch.size)
+def _total(terms: Terms, rows: Countable, classes: Classes) -> Array:
+    added = np.zeros(len(rows))
     for rate, coefficient in terms:
-        found += coefficient * counted(rate, batch, classes)
-    return found
+        added += coefficient * counted(rows, rate, classes)
+    return added
 
 
 def _rates(part: Part) -> list[Rate]:
@@ -197,7 +193,7 @@ def _shares(terms: Terms, per_row: bool, classes: Classes) -> tuple[Part, ...]:
     """Rates by the rows that they are shares of."""
     found: dict[Subset, list[tuple[Rate, float]]] = {}
     for rate, coefficient in terms:
-        over = rate.subset if per_row else over_of(atoms(rate, classes)[0])
+        over = over_of(rate, classes, per_row)
         found.setdefault(over, []).append((rate, coefficient * (rate.per or 1.0)))
     return tuple(Part(tuple(own), over) for over, own in found.items())
 
@@ -219,9 +215,11 @@ def _check_rates(promise: Constraint | Parity, rates: list[Rate], per_row: bool)
             )
 
 
-def _range(kind: Kind, parts: tuple[Part, ...], constant: float, kinds: RowKinds | None) -> Range:
+def _range(
+    kind: Kind, parts: tuple[Part, ...], constant: float, kinds: RowKinds | None, classes: Classes
+) -> Range:
     """Between which ends numbers lie, of all rows that the words allow."""
-    possible = [part.possible(kinds) for part in parts]
+    possible = [part.possible(kinds, classes) for part in parts]
     if kind != "pairs":
         own = [above[below > 0] for above, below in possible]
         return Range(constant + sum(map(np.min, own)), constant + sum(map(np.max, own)))

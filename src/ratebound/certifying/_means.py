@@ -7,18 +7,18 @@ to a mean is known from the words, and often it is one of two values; then the m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import counted, scale
+from ratebound.auditing.tally import Countable, Tally, counted, over_of, scale
 from ratebound.base.types import Array
 from ratebound.certifying._row_kinds import RowKinds, row_kinds
 from ratebound.rates.costs import cost_columns, largest_cost
-from ratebound.rates.demands import form_of
+from ratebound.rates.demands import form_of, unscaled
 from ratebound.rates.expressions import Expression
+from ratebound.rates.kinds import Classes
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 
@@ -38,6 +38,7 @@ class Mean:
     values: Array  # (rows,) what they add
     weights: Array | None  # (rows,) None where all rows count the same
     times: Array  # (rows,) how many rows alike each stands for
+    order: Array | None  # (n,) which of these each row is, in the order of the rows, if that is known
     decided: bool  # whether each row is decided; otherwise its value is an expectation over members
 
     @property
@@ -91,91 +92,95 @@ class Mean:
         return self.count(self.values > self.possible.mean())
 
 
-def means(decided: Decided, expression: Expression) -> list[Mean]:
+def means(tally: Tally, expression: Expression) -> list[Mean]:
     """The means that a sum of rates is made of, population by population."""
     found = []
     for name in dict.fromkeys(rate.population for rate in expression.rates):
-        terms = [(r, c * scale(decided, r)) for r, c in expression.terms if r.population == name]
-        kinds = row_kinds([rate for rate, _ in terms], decided.classes, decided)
+        terms = [(r, c * scale(tally, r)) for r, c in expression.terms if r.population == name]
+        kinds = row_kinds([rate for rate, _ in terms], tally.classes, tally[name])
         sets: list[tuple[Array | object, list[tuple[Rate, float]]]] = []
         for term in terms:
-            over = decided.over(term[0]) if kinds is None else kinds.over(term[0])
+            subset = over_of(term[0], tally.classes)
+            over = subset if kinds is None else kinds.inside(subset)
             same = [own for place, own in sets if np.array_equal(np.asarray(place), np.asarray(over))]
             if same:
                 same[0].append(term)
             else:
                 sets.append((over, [term]))
-        found += [_mean(decided, name, own, kinds) for _, own in sets]
+        found += [_mean(tally, name, own, kinds) for _, own in sets]
     return found
 
 
-def _mean(
-    decided: Decided, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None
-) -> Mean:
-    inside = decided.mask(name, decided.over(terms[0][0])) & (decided.each_weight(name) > 0)
-    values = np.sum([c * counted(decided, rate)[inside] for rate, c in terms], axis=0)
-    over = worth = None
+def _mean(tally: Tally, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None) -> Mean:
+    lines, over = tally[name], over_of(terms[0][0], tally.classes)
+    inside = lines.inside(over) & (lines.weight > 0)
+    values = _added(lines, terms, tally.classes)[inside]
     if kinds is None:
         most = [c * (largest_cost(rate) or 1.0) for rate, c in terms]
         low, high = (sum(end(c, 0.0) for c in most) for end in (min, max))
         possible = np.linspace(low, high, 4)  # any value between them, never taken for a proportion
-    else:
-        over, worth = kinds.over(terms[0][0]), _value_kinds(kinds, terms)
-        possible = same_once(worth[over])
-    return _made(decided, name, possible, over, worth, inside, values)
+        return _made(tally, name, possible, None, inside, values)
+    of_kinds = kinds.inside(over), _added(kinds, terms, tally.classes)
+    return _made(tally, name, same_once(of_kinds[1][of_kinds[0]]), of_kinds, inside, values)
+
+
+def _added(rows: Countable, terms: Sequence[tuple[Rate, float]], classes: Classes) -> Array:
+    """What each row adds to a sum of rates, (n,)."""
+    added: Array = np.sum([c * counted(rows, rate, classes) for rate, c in terms], axis=0)
+    return added
 
 
 def _made(
-    decided: Decided,
+    tally: Tally,
     name: str,
     possible: Array,
-    over: Array | None,
-    worth: Array | None,
+    of_kinds: tuple[Array, Array] | None,
     inside: Array,
     values: Array,
 ) -> Mean:
-    weight = decided.each_weight(name)
-    unequal = decided.weighted(name) and np.ptp(weight[weight > 0]) > 0
+    lines = tally[name]
+    weight, order = lines.weight, lines.place
+    if order is not None:
+        order = (np.cumsum(inside) - 1)[order[inside[order]]]
     return Mean(
         population=name,
-        beside=frozenset(n for n in decided.populations if not decided.same_rows(name, n)),
+        beside=frozenset(n for n in tally.lines if not tally.same_rows(name, n)),
         possible=possible,
-        over_kinds=over,
-        value_kinds=worth,
+        over_kinds=None if of_kinds is None else of_kinds[0],
+        value_kinds=None if of_kinds is None else of_kinds[1],
         inside=inside,
         values=values,
-        weights=weight[inside] if unequal else None,
-        times=decided.times(name)[inside],
-        decided=decided.deterministic,
+        weights=weight[inside] if lines.weighted and np.ptp(weight[weight > 0]) > 0 else None,
+        times=lines.rows[inside],
+        order=order,
+        decided=tally.model.deterministic,
     )
 
 
-def proportions(decided: Decided, parity: Parity) -> list[Mean] | None:
+def proportions(tally: Tally, parity: Parity) -> list[Mean] | None:
     """Both sides of a promise about two proportions, as means over the rows that each is of.
 
     Given which rows these are, those above the line are a proportion of them, as of precision among the
     yeses. So the room is a sum of two means. None of other ratios, and if decisions are expectations.
     """
     sign, found = 1.0 if parity.relation == ">=" else -1.0, []
-    ratios = parity.left, parity.right
+    ratios, classes = (parity.left, parity.right), tally.classes
     counts = [rate for r in ratios for part in (r.numerator, r.denominator) for rate in part.rates]
     for side, ratio in ((sign, parity.left), (-sign, parity.right)):
-        times = max((abs(c) for _, c in ratio.numerator.terms), default=1.0)
-        above = tuple((rate, c / times) for rate, c in ratio.numerator.terms)
-        plain = replace(ratio, numerator=Expression(above, ratio.numerator.constant / times))
-        if form_of(plain) != "proportion" or not decided.deterministic:
+        times, plain = unscaled(ratio)
+        if form_of(plain) != "proportion" or not tally.model.deterministic:
             return None
         name = plain.denominator.rates[0].population
-        kinds = row_kinds([r for r in counts if r.population == name], decided.classes, decided)
-        below = plain.denominator.terms
-        inside = np.sum([c * counted(decided, rate) for rate, c in below], axis=0) > 0
-        inside &= decided.each_weight(name) > 0
-        values = np.sum([side * times * c * counted(decided, rate)[inside] for rate, c in above], axis=0)
-        over = worth = None
+        lines, below = tally[name], plain.denominator.terms
+        above = [(rate, side * times * c) for rate, c in plain.numerator.terms]
+        kinds = row_kinds([r for r in counts if r.population == name], classes, lines)
+        inside = (_added(lines, below, classes) > 0) & (lines.weight > 0)
+        values = _added(lines, above, classes)[inside]
+        of_kinds = None
         if kinds is not None:
-            over, worth = _value_kinds(kinds, below) > 0, side * times * _value_kinds(kinds, above)
+            of_kinds = _added(kinds, below, classes) > 0, _added(kinds, above, classes)
         possible = np.sort([0.0, side * times])
-        found.append(_made(decided, name, possible, over, worth, inside, values))
+        found.append(_made(tally, name, possible, of_kinds, inside, values))
     return found
 
 
@@ -188,11 +193,6 @@ def unbounded(rate: Rate) -> str:
         f"{rate} has no largest value that is known before the rows, since column {columns[0]!r} may "
         "hold any amount"
     )
-
-
-def _value_kinds(kinds: RowKinds, terms: Sequence[tuple[Rate, float]]) -> Array:
-    found: Array = np.sum([c * kinds.counted(rate) for rate, c in terms], axis=0)
-    return found
 
 
 def same_once(values: Array) -> Array:

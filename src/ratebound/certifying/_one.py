@@ -37,7 +37,7 @@ def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
         sure = bentkus(aim.delta) * mean.reach * math.sqrt(below * (1 - below) / rows)
         return Finding(hoeffding_bentkus(share, rows, below), "Hoeffding–Bentkus bound", sure + luck)
     weights = mean.row_weights
-    values = shuffled(weights * (mean.values + constant), mean.times)
+    values = shuffled(weights * (mean.values + constant), mean.times, mean.order)
     words = "betting" + HEAVIEST * (mean.weights is not None)
     sure = bets(aim.delta) * math.sqrt(mean.variance)
     return Finding(betting(values, float(weights.max() * possible[0])), words, sure + luck)

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided, over_of
-from ratebound.auditing.measure import at_of, chance
+from ratebound.auditing.tally import Lines, at_of
 from ratebound.base.dates import DateOrder, read_dates
 from ratebound.base.types import Array
 from ratebound.problem.masks import patterns
@@ -50,64 +49,38 @@ class RowKinds:
     conditions: dict[Subset, Array]  # (kinds,) bool
     decisions: dict[Answer, Array]  # (kinds,) bool, whether it is given
 
-    def over(self, rate: Rate) -> Array:
-        """Which kinds of row a rate is a share of, (kinds,) bool."""
-        return self._inside(over_of(atoms(rate, self.classes)[0]))
-
-    def counted(self, rate: Rate) -> Array:
-        """How often it counts each kind of row, (kinds,); of a cost, what such a row costs."""
-        found = np.zeros(self.size)
-        for atom in atoms(rate, self.classes):
-            decided = chance(atom, lambda of: self.decisions[at_of(rate), of])
-            found += atom.factor * (self._inside(atom.given) * decided)
-        return found
-
-    @property
-    def size(self) -> int:
-        """How many kinds there are."""
+    def __len__(self) -> int:
         return len(next(iter(self.decisions.values())))
 
-    def _inside(self, subset: Subset) -> Array:
-        found = holds(subset, self.conditions.__getitem__)
-        return np.broadcast_to(np.asarray(found, dtype=bool), (self.size,))
+    def inside(self, subset: Subset) -> Array:
+        """Which kinds of row are in a subset, (kinds,) bool."""
+        held = holds(subset, self.conditions.__getitem__)
+        return np.broadcast_to(np.asarray(held, dtype=bool), (len(self),))
+
+    def chance(self, at: float | str, of: Value | None) -> Array:
+        """Which kinds of row are decided as a class at a threshold, (kinds,)."""
+        return self.decisions[at, of].astype(float)
+
+    def amounts(self, column: Name) -> Array:
+        """What errors cost by a column is not known from the words."""
+        raise ValueError(f"column {column!r} may hold any amount")
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The rows of one population."""
-
-    decided: Decided
-    population: str
-
-    def read(self, column: Name, value: Value, in_order: bool) -> Comparable:
-        """A value as conditions on the column read it."""
-        return self.decided.read(self.population, column, value, in_order)
-
-    def said(self, conditions: Sequence[Subset]) -> list[Said]:
-        """What the conditions say of rows, each combination once."""
-        masks = [self.decided.mask(self.population, condition) for condition in conditions]
-        examples = patterns(masks, len(masks[0]))[0]
-        pairs = list(zip(conditions, masks, strict=True))
-        return [{condition: bool(mask[row]) for condition, mask in pairs} for row in examples]
-
-
-def row_kinds(
-    rates: Sequence[Rate], classes: Classes, decided: Decided | None = None
-) -> RowKinds | None:
+def row_kinds(rates: Sequence[Rate], classes: Classes, lines: Lines | None = None) -> RowKinds | None:
     """The kinds of row that `rates`, of one population, can tell apart; None if they are too many.
 
-    Without the rows that are `decided`, it is not known how columns read what conditions name.
+    Without the `lines` of its rows, it is not known how columns read what conditions name.
 
     >>> from ratebound import recall
     >>> female, male = recall(sex="Female").rates + recall(sex="Male").rates
     >>> kinds = row_kinds([female, male], (False, True))
-    >>> bool((kinds.over(female) & kinds.over(male)).any())
+    >>> both = female.subset & male.subset
+    >>> bool(kinds.inside(both).any())
     False
     """
     counted = [(rate, atom) for rate in rates for atom in atoms(rate, classes)]
-    found = [leaf for _, atom in counted for subset in (atom.given, over_of(atom))
-             for leaf in leaves(subset)]  # fmt: skip
-    conditions = list(dict.fromkeys(found))
+    sets = (subset for _, atom in counted for subset in (atom.given, atom.over) if subset is not None)
+    conditions = list(dict.fromkeys(leaf for subset in sets for leaf in leaves(subset)))
     columns: dict[Name, list[Compare | In | Missing]] = {}
     said: dict[object, list[Subset]] = {}  # by labels, and by each existing model
     for condition in conditions:
@@ -116,8 +89,7 @@ def row_kinds(
         else:
             said.setdefault(getattr(condition, "versus", None), []).append(condition)
     answers = list(dict.fromkeys((at_of(rate), atom.of) for rate, atom in counted))
-    rows_of = None if decided is None else _Rows(decided, rates[0].population)
-    axes = [_values(each, rows_of) for each in columns.values()]
+    axes = [_values(each, lines) for each in columns.values()]
     axes += [_one_of(each, len(classes)) for each in said.values()]
     axes += _decided(answers, len(classes))
     if float(np.prod([float(len(axis)) for axis in axes])) > MOST:
@@ -152,7 +124,7 @@ def _one_of(keys: Sequence[Any], classes: int) -> list[Said]:
     return [{key: key == one for key in keys} for one in chosen]
 
 
-def _values(conditions: Sequence[Compare | In | Missing], rows: _Rows | None) -> list[Said]:
+def _values(conditions: Sequence[Compare | In | Missing], rows: Lines | None) -> list[Said]:
     """What the conditions on one column say of each value it may hold, and of a missing one."""
     compared = [c for c in conditions if not isinstance(c, Missing)]
     named = list({v: None for c in compared for v in (c.values if isinstance(c, In) else (c.value,))})
@@ -161,7 +133,11 @@ def _values(conditions: Sequence[Compare | In | Missing], rows: _Rows | None) ->
         readings, seen = _readings(named), []
     else:
         readings = [{value: rows.read(conditions[0].column, value, in_order) for value in named}]
-        seen = rows.said(conditions)
+        masks = [rows.inside(condition) for condition in conditions]
+        seen = [
+            {condition: bool(mask[row]) for condition, mask in zip(conditions, masks, strict=True)}
+            for row in patterns(masks, len(rows))[0]
+        ]
     found = [kind for reading in readings for kind in _placed(conditions, reading, in_order)]
     lacking: Said = {
         c: isinstance(c, Missing) or (isinstance(c, Compare) and c.relation == "!=") for c in conditions

@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from ratebound.auditing.decided import over_of
+from ratebound.auditing.tally import counted, over_of
 from ratebound.base.layout import number
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Batch, Draws, Open, counted, draws_of, numbers
+from ratebound.certifying._draws import Batch, Draws, Open, draws_of, numbers
 from ratebound.certifying._wealth import Wealth, evidence, opening, played
 from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
-from ratebound.rates.kinds import Classes, atoms, is_count
+from ratebound.rates.kinds import Classes, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import Rate
 
@@ -126,27 +126,23 @@ def rates_of(constraint: Constraint | Parity) -> tuple[Rate, ...]:
 
 def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
     """The watch after a batch of decisions; `seen` rows came before it."""
-    at, drawn, waiting = numbers(watch.draws, batch, watch.waiting)
+    rates, classes = rates_of(watch.constraint), watch.draws.classes
+    lines = batch.lines(rates, classes)
+    at, drawn, waiting = numbers(watch.draws, lines, batch.strata, watch.waiting)
     wealth, found = played(watch.wealth, drawn)
-    adding = np.stack(
-        [_tallied(rate, batch, watch.draws.classes) for rate in rates_of(watch.constraint)]
-    )
-    after = replace(watch, wealth=wealth, waiting=waiting, tallies=watch.tallies + adding.sum(axis=2))
+    # Whether a row of each line is among those that a rate is a share of, and whether it is counted.
+    each = np.array([[lines.inside(over_of(r, classes)), counted(lines, r, classes)] for r in rates])
+    after = replace(watch, wealth=wealth, waiting=waiting, tallies=watch.tallies + each @ lines.rows)
     broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
     if len(kept) and watch.kept is None:
         after = replace(after, kept=seen + int(at[kept[0]]) + 1)
     if len(broken) and watch.alarm is None:
         row = int(at[broken[0]]) + 1
-        sides = _sides(watch.constraint, watch.tallies + adding[..., :row].sum(axis=2))
+        until = np.bincount(lines.place[:row], minlength=len(lines))
+        sides = _sides(watch.constraint, watch.tallies + each @ until)
         money = math.exp(min(float(found[broken[0], 0]), 700.0))
         after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides))
     return after
-
-
-def _tallied(rate: Rate, batch: Batch, classes: Classes) -> Array:
-    """Whether each row is among those that the rate is a share of, and whether it is counted, (2, n)."""
-    over = batch.mask(over_of(atoms(rate, classes)[0]))
-    return np.stack([over.astype(float), counted(rate, batch, classes)])
 
 
 def evidence_text(money: float) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from ratebound.auditing.answers import chances
 from ratebound.auditing.auditing import check_given, unmeasurable
-from ratebound.auditing.decided import Decided, among_trained, decide, folded
-from ratebound.auditing.measure import counted, rows_behind, smallest_behind, total
+from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
+from ratebound.auditing.tally import Tally, counted, rows_behind, smallest_behind, total
+from ratebound.auditing.tallying import tallied
 from ratebound.base.checks import check_number
-from ratebound.base.types import Array
 from ratebound.certifying._aim import Aim, Finding
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
@@ -27,9 +24,8 @@ from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
 from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.rate import FIRST
 from ratebound.solution.certificate import Certificate, Certified
-from ratebound.solution.deciders import Decider
 from ratebound.solution.mixture import Mixture
 
 CERTIFIED = "certified"  # what the first population is called
@@ -106,21 +102,22 @@ def certify(
         known = trained_for.constraints
         levels = (*levels, *known)  # two ratios may be compared at the levels that the model keeps
         problem = _counted_as(problem, trained_for)
-    _check_unseen(problem, model, people)
-    judged = model if in_expectation else deployed(model)
-    people = folded(judged, people, problem.rates)
-    decided = decide(judged, people)
-    missing = missing_here(problem, people, known)
-    promises = list(_testable(problem, decided, levels, missing))
+    all_counted = _check_unseen(problem, model, people)
+    certified = model if in_expectation else as_deployed(model)
+    tally = tallied(judged(certified), people, problem.rates, first=CERTIFIED)
+    missing = {} if all_counted else missing_here(problem, tally, known)
+    promises = list(_testable(problem, tally, levels, missing))
     aim = Aim(1.0 - confidence, len(promises))
     found = [
-        _refused(promise, missing[promise]) if promise in missing else _certified(promise, decided, aim)
+        _refused(promise, missing[promise]) if promise in missing else _certified(promise, tally, aim)
         for promise in promises
     ]
     return Certificate(
         confidence=confidence,
-        model=_words(judged, decided),
-        populations={CERTIFIED if name == FIRST else name: decided.size(name) for name in people},
+        model=_words(certified, tally.model),
+        populations={
+            CERTIFIED if name == FIRST else name: lines.size for name, lines in tally.lines.items()
+        },
         promises=_judged(found, aim.delta),
     )
 
@@ -136,7 +133,7 @@ def _counted_as(problem: Problem, trained_for: Problem) -> Problem:
 
 def _testable(
     problem: Problem,
-    decided: Decided,
+    tally: Tally,
     levels: Sequence[Constraint],
     missing: Mapping[Constraint | Parity, str],
 ) -> Iterator[Constraint | Parity]:
@@ -147,10 +144,10 @@ def _testable(
         if isinstance(promise, Constraint) or promise in missing or not ends:
             yield promise
         else:
-            yield from ends if proportions(decided, promise) is None else [promise]
+            yield from ends if proportions(tally, promise) is None else [promise]
 
 
-def outlook(problem: Problem, decided: Decided, confidence: float) -> float:
+def outlook(problem: Problem, tally: Tally, confidence: float) -> float:
     """How many times the room that a certificate is likely to need is left by decisions on some rows.
 
     It is that of the promise with the least; no p-value is computed.
@@ -158,72 +155,43 @@ def outlook(problem: Problem, decided: Decided, confidence: float) -> float:
     aim = Aim(1.0 - confidence, len(problem.constraints))
     found = [math.inf]
     for constraint in problem.constraints:
-        if nobody_counted(constraint, decided) or _untestable(constraint, decided):
+        if nobody_counted(constraint, tally) or _untestable(constraint, tally):
             return 0.0
         room = room_of(constraint)
-        needed, own = spread(means(decided, room), room.constant, aim), total(decided, room)
+        needed, own = spread(means(tally, room), room.constant, aim), total(tally, room)
         found.append(own / needed if needed > 0 else math.inf)
     return min(found)
 
 
-def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> None:
-    """Raise where the rows are the very table that a mixture was trained on."""
+def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> bool:
+    """Raise where the rows are the very table that a mixture was trained on.
+
+    Whether every promise could be counted on these rows, which is only known if it was tried.
+    """
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture) or mixture.record.data is None:
-        return
-    if problem == mixture.problem.asked:
-        seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
-        try:
-            digest = compile_on(mixture.problem, seen, CERTIFIED).digest
-        except ValueError:  # a group is not among these rows, so they are others
-            return
-        if digest == mixture.record.data:
-            raise ValueError(
-                "these are the rows that the model was trained on; what it keeps there shows nothing "
-                "about new ones: certify it on others, or set rows aside, certify=0.3"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class Deployed:
-    """A mixture as the one model that it is where its hash chooses the member that decides a row."""
-
-    mixture: Mixture
-    weights: tuple[float, ...] = (1.0,)
-    thresholds: Mapping[str, Array] = field(default_factory=dict)  # none: each member has its own
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        return self.mixture.classes
-
-    @property
-    def decider(self) -> Decider:
-        return self.mixture.decider
-
-    def member_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """The score that decides each row, (n, 1) or (n, D, 1)."""
-        return self.mixture.decisive_scores(X, columns=columns)[None].T
-
-
-def deployed(model: Any) -> Any:
-    """The model that makes the decisions of `model`; that is itself, unless it draws its members."""
-    if len(chances(model)) == 1:
-        return model
-    model = getattr(model, "solution_", model)
-    if not isinstance(model, Mixture):
-        raise TypeError(
-            f"{type(model).__name__} has {len(model.weights)} members and does not say which of them "
-            "decides a row: certify what it does on average, in_expectation=True"
+        return False
+    if problem != mixture.problem.asked:
+        return False
+    seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
+    try:
+        digest = compile_on(mixture.problem, seen, CERTIFIED).digest
+    except ValueError:  # a group is not among these rows, so they are others
+        return False
+    if digest == mixture.record.data:
+        raise ValueError(
+            "these are the rows that the model was trained on; what it keeps there shows nothing "
+            "about new ones: certify it on others, or set rows aside, certify=0.3"
         )
-    return Deployed(model)
+    return True
 
 
-def _words(judged: Any, decided: Decided) -> str:
+def _words(certified: Any, model: Judged) -> str:
     """What was certified."""
-    if isinstance(judged, Deployed):
-        mixture = judged.mixture
+    if isinstance(certified, Stands):
+        mixture = certified.mixture
         return f"{mixture.decider.called(len(mixture))}, on the decisions that it makes"
-    return decided.words + (", in expectation" if not decided.deterministic else "")
+    return model.words + (", in expectation" if not model.deterministic else "")
 
 
 def room_of(constraint: Constraint) -> Expression:
@@ -233,7 +201,7 @@ def room_of(constraint: Constraint) -> Expression:
 
 
 def missing_here(
-    problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
+    problem: Problem, tally: Tally, known: Sequence[Constraint]
 ) -> dict[Constraint | Parity, str]:
     """The promises that these rows cannot speak of, and why; those `known` may name absent values."""
     found: dict[Constraint | Parity, str] = {}
@@ -241,42 +209,42 @@ def missing_here(
         if isinstance(parity, Parity):  # at some level, of which it does not depend if there are rows
             ends = parity.at(0.5)
             trained = ends if any(each.keeps == parity for each in known) else ()
-            untold = missing_here(problem.promising(ends), people, trained)
+            untold = missing_here(problem.promising(ends), tally, trained)
             if untold:
                 found[parity] = next(iter(untold.values()))
     plain = problem.at_levels(dict.fromkeys(problem.leveled))
     try:
-        compile_on(plain, people, CERTIFIED)
+        compile_on(plain, tally.populations, CERTIFIED)
     except (NoRows, NoSuchValue):
-        found |= dict(unmeasurable(plain, people, known, CERTIFIED).items())
+        found |= dict(unmeasurable(plain, tally.populations, known, CERTIFIED).items())
     return found
 
 
-def _certified(promise: Constraint | Parity, decided: Decided, aim: Aim) -> Certified:
+def _certified(promise: Constraint | Parity, tally: Tally, aim: Aim) -> Certified:
     if isinstance(promise, Parity):
-        return _compared(promise, decided, aim)
+        return _compared(promise, tally, aim)
     constraint = promise
-    if why := nobody_counted(constraint, decided) or _untestable(constraint, decided):
+    if why := nobody_counted(constraint, tally) or _untestable(constraint, tally):
         return _refused(constraint, why)
     room = room_of(constraint)
-    finding = tested(means(decided, room), room.constant, aim)
-    value, rows = _measured(constraint, decided)
+    finding = tested(means(tally, room), room.constant, aim)
+    value, rows = _measured(constraint, tally)
     return Certified(
         constraint=constraint,
         value=value,
-        bound=total(decided, constraint.right),
+        bound=total(tally, constraint.right),
         p_value=finding.p_value,
         holds=False,
         rows=rows,
-        rows_needed=_needed(finding, total(decided, room), rows),
+        rows_needed=_needed(finding, total(tally, room), rows),
         method=finding.method,
         why=finding.why,
     )
 
 
-def _compared(parity: Parity, decided: Decided, aim: Aim) -> Certified:
+def _compared(parity: Parity, tally: Tally, aim: Aim) -> Certified:
     """Two ratios compared: two proportions of the rows that each counts, given which rows these are."""
-    found = proportions(decided, parity)
+    found = proportions(tally, parity)
     if found is None:
         return _refused(
             parity,
@@ -303,13 +271,13 @@ def _compared(parity: Parity, decided: Decided, aim: Aim) -> Certified:
     )
 
 
-def nobody_counted(constraint: Constraint, decided: Decided) -> str:
+def nobody_counted(constraint: Constraint, tally: Tally) -> str:
     """The set of rows that a promise counts in and that has no row here, in words; or nothing."""
-    rows, empty = smallest_behind(decided, constraint.rates)
+    rows, empty = smallest_behind(tally, constraint.rates)
     return "" if rows else f"no rows here where {empty}, so they show nothing about it"
 
 
-def _untestable(constraint: Constraint, decided: Decided) -> str:
+def _untestable(constraint: Constraint, tally: Tally) -> str:
     if isinstance(constraint.left, Area):
         return (
             "for an area under the curve there is no exact test here; rb.audit gives an interval, which "
@@ -318,7 +286,7 @@ def _untestable(constraint: Constraint, decided: Decided) -> str:
     for rate in room_of(constraint).rates:
         if why := unbounded(rate):
             return f"{why}; rb.audit gives an interval, which is not a certificate"
-        if isinstance(rate.at, str) and rate.at not in decided.thresholds:
+        if isinstance(rate.at, str) and rate.at not in tally.model.thresholds:
             return (
                 f"at={rate.at!r} is no one threshold of the model: each of its members has its own, or "
                 "it has not learned any; certify one member, or write a number"
@@ -330,22 +298,19 @@ def _refused(constraint: Constraint | Parity, why: str) -> Certified:
     return Certified(constraint, None, None, 1.0, False, 0, None, "none", why)
 
 
-def _measured(constraint: Constraint, decided: Decided) -> tuple[float | None, int]:
+def _measured(constraint: Constraint, tally: Tally) -> tuple[float | None, int]:
     """The value of the left side, and the rows of the smallest set involved."""
     metric = constraint.left
     if not isinstance(metric, Ratio):
         assert isinstance(metric, Expression)
-        return total(decided, metric), rows_behind(decided, room_of(constraint).rates)
-    below = total(decided, metric.denominator)
-    value = total(decided, metric.numerator) / below if below > 0 else None
+        return total(tally, metric), rows_behind(tally, room_of(constraint).rates)
+    below = total(tally, metric.denominator)
+    value = total(tally, metric.numerator) / below if below > 0 else None
     if not is_even(metric):
-        return value, rows_behind(decided, room_of(constraint).rates)
-    below_line = _counted(decided, metric.denominator.rates) > 0
-    return value, decided.rows(metric.denominator.rates[0].population, below_line)
-
-
-def _counted(decided: Decided, rates: Sequence[Rate]) -> Any:
-    return np.sum([counted(decided, rate) for rate in rates], axis=0)
+        return value, rows_behind(tally, room_of(constraint).rates)
+    lines = tally[metric.denominator.rates[0].population]
+    below_line = sum(counted(lines, rate, tally.classes) for rate in metric.denominator.rates) > 0
+    return value, lines.counted(below_line)
 
 
 def _needed(finding: Finding, room: float, rows: int) -> int | None:

@@ -228,7 +228,7 @@ class Monitor(Documented):
             except ValueError as error:
                 raise ValueError(f"the promise {watch.constraint}: {error}") from None
         before, self.watches = self.alarms, tuple(after)
-        self.rows, self.batches = self.rows | {name: seen + rows.size}, named
+        self.rows, self.batches = self.rows | {name: seen + len(rows.rows)}, named
         self.clocks = self.clocks | {name: clock}
         return [alarm for alarm in self.alarms if alarm not in before]
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ratebound.auditing.decided import Decided, folded
-from ratebound.auditing.measure import rows_behind, scale
 from ratebound.auditing.report import plain
+from ratebound.auditing.tally import Tally, rows_behind, scale
+from ratebound.auditing.tallying import NOBODY, tallied
 from ratebound.base.checks import check_number
 from ratebound.base.document import Cell, Document, Head, Paragraph, ReportTable, count
 from ratebound.base.rendering import Documented
@@ -152,9 +150,8 @@ def rows_needed(
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
     people = {FIRST: population, **others}
     problem = spelled_out(problem, people)
-    people = folded(None, people, problem.rates)
-    missing = missing_here(problem, people, ())
-    undecided = _undecided(problem, people)
+    undecided = tallied(NOBODY, people, problem.rates, first=FIRST)
+    missing = missing_here(problem, undecided, ())
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     found = []
     for constraint in problem.constraints:
@@ -165,10 +162,10 @@ def rows_needed(
     return RowsNeeded(confidence, power, tuple(found))
 
 
-def _margins(margin: Margin | None, constraint: Constraint, decided: Decided) -> list[float]:
+def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> list[float]:
     if margin is None:
         counts = () if isinstance(constraint.left, Ratio) else filter(is_count, constraint.rates)
-        unit = max((scale(decided, rate) for rate in counts), default=1.0)
+        unit = max((scale(tally, rate) for rate in counts), default=1.0)
         return [unit * each for each in MARGINS]
     if isinstance(margin, Mapping):
         if constraint not in margin:
@@ -187,34 +184,22 @@ def _untold(constraint: Constraint) -> str:
     return next((why for why in map(unbounded, room_of(constraint).rates) if why), "")
 
 
-def _undecided(problem: Problem, people: dict[str, Population]) -> Decided:
-    """The rows, with decisions that are never looked at."""
-    names = [rate.at for demand in problem.demands for rate in demand.expression.rates]
-    thresholds = {name: np.zeros(1) for name in names if isinstance(name, str)}
-    scores = {name: np.zeros((1, len(each))) for name, each in people.items()}
-    decided = Decided(people, scores, np.ones(1), thresholds, "no model yet")
-    if not decided.several:
-        return decided
-    several = {name: np.zeros((1, len(decided.classes), len(each))) for name, each in people.items()}
-    return replace(decided, scores=several)
-
-
-def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:
+def _needed(asked: Needed, tally: Tally, aim: Aim, rate: float) -> Needed:
     """The rows for one promise and margin, by the test that it would get."""
     constraint = asked.constraint
     room = room_of(constraint)
-    rows = rows_behind(decided, room.rates)
-    parts, constant = without_constants(means(decided, room), room.constant)
+    rows = rows_behind(tally, room.rates)
+    parts, constant = without_constants(means(tally, room), room.constant)
     if not parts:
         return replace(asked, rows=rows, why=fixed(constant).method)
     if len(parts) == 1:
-        times = _times_alone(parts[0], constant, asked, decided, aim, rate)
+        times = _times_alone(parts[0], constant, asked, tally, aim, rate)
     else:
         spread = arranged(parts).at_rate(rate).spread(aim)
-        times = (spread / _room(asked, decided, rate)) ** 2
+        times = (spread / _room(asked, tally, rate)) ** 2
     if not math.isfinite(times):
         return replace(asked, rows=rows)
-    everyone = decided.size(_smallest(decided, room))
+    everyone = tally[_smallest(tally, room)].size
     return replace(
         asked,
         rows=rows,
@@ -224,26 +209,26 @@ def _needed(asked: Needed, decided: Decided, aim: Aim, rate: float) -> Needed:
 
 
 def _times_alone(
-    mean: Mean, constant: float, asked: Needed, decided: Decided, aim: Aim, rate: float
+    mean: Mean, constant: float, asked: Needed, tally: Tally, aim: Aim, rate: float
 ) -> float:
     """How many times the rows here are needed, for one mean; infinite where none would do."""
     at, reach, rows = threshold(mean, constant), mean.reach, mean.rows
     if at is None or mean.weights is not None:
         spread = (bets(aim.delta) + aim.luck) * reach * math.sqrt(rate * (1 - rate) / rows)
-        return (spread / _room(asked, decided, rate)) ** 2
+        return (spread / _room(asked, tally, rate)) ** 2
     if isinstance(asked.constraint.left, Ratio) and is_even(asked.constraint.left):
         better = room_of(_tighter(asked.constraint, asked.margin))
-        other = threshold(*_alone(decided, better))
+        other = threshold(*_alone(tally, better))
         truth = math.inf if other is None else other
-        speaking = rate * rows_behind(decided, better.rates)  # of the rows here, for or against it
+        speaking = rate * rows_behind(tally, better.rates)  # of the rows here, for or against it
     else:
         share = rate if 0.0 in same_once(mean.possible + constant) else 1.0
         truth, speaking = at + asked.margin / reach / share, share * rows
     return _binomial_rows(at, truth, aim) / speaking if truth <= 1 else math.inf
 
 
-def _alone(decided: Decided, room: Expression) -> tuple[Mean, float]:
-    (mean,), constant = without_constants(means(decided, room), room.constant)
+def _alone(tally: Tally, room: Expression) -> tuple[Mean, float]:
+    (mean,), constant = without_constants(means(tally, room), room.constant)
     return mean, constant
 
 
@@ -264,19 +249,19 @@ def _binomial_rows(at: float, truth: float, aim: Aim) -> float:
     return rows / 4 * (1 + math.sqrt(1 + 2 / (rows * apart))) ** 2
 
 
-def _room(asked: Needed, decided: Decided, rate: float) -> float:
+def _room(asked: Needed, tally: Tally, rate: float) -> float:
     """The margin in units of the room; that of a ratio is multiplied by what stands below its line."""
     metric = asked.constraint.left
     if not isinstance(metric, Ratio):
         return asked.margin
     below = metric.denominator.constant
     for each, coefficient in metric.denominator.terms:
-        among = decided.rows(each.population, decided.mask(each.population, each.subset))
-        inside = among / decided.size(each.population) if is_count(each) else 1.0
-        below += coefficient * scale(decided, each) * inside * rate
+        lines = tally[each.population]
+        inside = lines.counted(lines.inside(each.subset)) / lines.size if is_count(each) else 1.0
+        below += coefficient * scale(tally, each) * inside * rate
     return asked.margin * below
 
 
-def _smallest(decided: Decided, room: Expression) -> str:
+def _smallest(tally: Tally, room: Expression) -> str:
     """The population of the smallest set involved."""
-    return min(room.rates, key=lambda rate: rows_behind(decided, [rate])).population
+    return min(room.rates, key=lambda rate: rows_behind(tally, [rate])).population

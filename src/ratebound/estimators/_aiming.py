@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided
-from ratebound.auditing.measure import counted, smallest_behind
+from ratebound.auditing.judged import judged
+from ratebound.auditing.tally import Tally, counted, smallest_behind
 from ratebound.base.linear_program import TOLERANCE, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.certifying.certify import outlook
 from ratebound.estimators._calibrating import TRAINED_ON
 from ratebound.estimators._candidates import Candidates
-from ratebound.estimators._margins import SMALLEST, Errors, decided_on, errors_of
+from ratebound.estimators._margins import SMALLEST, Errors, errors_of, tally_on
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
@@ -167,17 +168,19 @@ def from_safest(
     return tuple(found[int(np.argmax(likely)) if likely else 0 :])
 
 
-def _drawn(solution: Mixture, everyone: Compiled) -> Decided:
+def _drawn(solution: Mixture, everyone: Compiled) -> Tally:
     """What a solution decides on rows if members are drawn, as they are where it is certified."""
-    decided = decided_on(everyone, solution)
-    if decided.deterministic or decided.thresholds or everyone.elsewhere:
-        return decided
-    random, one = np.random.default_rng(0), {}
-    for name, scores in decided.scores.items():
-        members = np.array(random.choice(len(scores), scores.shape[-1], p=decided.weights))
+    model, random = judged(solution), np.random.default_rng(0)
+    if model.deterministic or model.thresholds or everyone.elsewhere:
+        return tally_on(everyone, solution)
+
+    def drawn(name: str, rows: Population) -> Array:
+        scores = model.answers(name, rows)
+        members = np.array(random.choice(len(scores), scores.shape[-1], p=model.chances))
         place = members.reshape(1, *[1] * (scores.ndim - 2), -1)
-        one[name] = np.take_along_axis(scores, place, axis=0)
-    return replace(decided, scores=one, weights=np.ones(1))
+        return np.take_along_axis(scores, place, axis=0)
+
+    return tally_on(everyone, solution, replace(model, answers=drawn, chances=np.ones(1)))
 
 
 def raises_of(solution: Mixture, everyone: Compiled, share: float) -> Array:
@@ -186,13 +189,14 @@ def raises_of(solution: Mixture, everyone: Compiled, share: float) -> Array:
     Two and a half standard errors of a proportion among the rows that a ratio counts, where `share` of
     all rows is certified on.
     """
-    decided, found = decided_on(everyone, solution), np.zeros(len(everyone.constraints))
+    tally, found = tally_on(everyone, solution), np.zeros(len(everyone.constraints))
     for promise, own in zip(everyone.problem.constraints, everyone.parts, strict=True):
         if isinstance(promise.left, Ratio) and not everyone.elsewhere:
             bound, below = abs(promise.right.constant), promise.left.denominator
             rows = sum(
-                abs(c) * float(decided.times(rate.population) @ counted(decided, rate))
+                abs(c) * float(lines.rows @ counted(lines, rate, tally.classes))
                 for rate, c in below.terms
+                for lines in [tally[rate.population]]
             )
             rows = max(rows * share / (1 - share), 1.0)
             found[own[0]] = 2.5 * math.sqrt(max(bound * abs(1 - bound), 0.05) / rows)
@@ -285,8 +289,8 @@ class _Aim:
                 "relax it, or use a stronger model"
             )
         times = (wanted[short] / self.room[short]) ** 2
-        decided = decided_on(self.everyone, self.solution)
-        rows, group = smallest_behind(decided, self.everyone.problem.demands[short].expression.rates)
+        tally = tally_on(self.everyone, self.solution)
+        rows, group = smallest_behind(tally, self.everyone.problem.demands[short].expression.rates)
         which = "" if group == EVERYONE else f" where {group}"
         return (
             f": for {self.everyone.constraints[short]} that would take about {_round(rows * times)} rows"

@@ -14,8 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ratebound.auditing.decided import Decided, decide, folded
 from ratebound.auditing.influence import covariance
+from ratebound.auditing.judged import Judged, judged
+from ratebound.auditing.tally import Tally
+from ratebound.auditing.tallying import tallied
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.solution.mixture import Mixture
@@ -90,10 +92,10 @@ class Errors:
 
 def errors_of(solution: Mixture, compiled: Compiled, *, drawn: bool = False) -> Errors:
     """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn."""
-    return Errors(covariance(decided_on(compiled, solution), compiled.problem.demands, drawn=drawn))
+    return Errors(covariance(tally_on(compiled, solution), compiled.problem.demands, drawn=drawn))
 
 
-def decided_on(compiled: Compiled, solution: Mixture) -> Decided:
-    """What a solution decides on the rows of `compiled`, or on the kinds of those on disk."""
+def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:
+    """The tally of a solution's decisions on the rows of `compiled`, or of those of another `model`."""
     rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
-    return decide(solution, folded(solution, compiled.populations, rates))
+    return tallied(model or judged(solution), compiled.populations, rates)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing.auditing import measured
-from ratebound.auditing.decided import decide, decided_by
+from ratebound.auditing.judged import Judged, judged, scored
+from ratebound.auditing.tallying import tallied
 from ratebound.base.linear_program import LeastViolation, kept
 from ratebound.base.types import Array
 from ratebound.certifying.rows_needed import rows_needed
@@ -109,7 +110,11 @@ def explain(
     conflict, relax = ((), ()) if possible else _conflict(compiled, parts, least, everything)
     bound = everything.price(least) if possible and compiled.goal is None else None
     plain = _unconstrained(compiled, model, features, seed)
-    audits = {name: measured(compiled, decided) for name, decided in _simple(compiled, plain).items()}
+    rates, people = compiled.problem.rates, compiled.populations
+    audits = {
+        name: measured(compiled, tallied(rule, people, rates))
+        for name, rule in _simple(compiled, plain).items()
+    }
     alone = [everything.least(*_asked(compiled, part)).violation for part in parts]
     price = None
     if bound is not None:
@@ -168,8 +173,8 @@ def _unconstrained(
     return fitted_plainly(compiled, model=model, features=features, random_state=seed).solution_
 
 
-def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
-    """The decisions of classifiers that need no promises."""
+def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Judged]:
+    """Classifiers that need no promises."""
     people, classes = compiled.populations, compiled.decisions
 
     def scores(decisions: Array) -> Array:
@@ -185,10 +190,10 @@ def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Any]:
     if all(each.y is not None for each in people.values()):
         rules[PERFECT] = lambda each: np.asarray(each.y).astype(int)
     found = {
-        name: decided_by(people, {on: scores(rule(each)) for on, each in people.items()}, name)
+        name: scored({on: scores(rule(each)) for on, each in people.items()}, name)
         for name, rule in rules.items()
     }
-    return found if plain is None else found | {UNCONSTRAINED: decide(plain, people)}
+    return found if plain is None else found | {UNCONSTRAINED: judged(plain)}
 
 
 def _by_thresholds(

@@ -14,11 +14,11 @@ import numpy as np
 from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.kernels.bits import ONES, Bits
-from ratebound.problem._digest import digest_of
 from ratebound.problem._drawing_up import Drawn
 from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
 from ratebound.problem.deciding import lowest_within
+from ratebound.problem.digests import digest_of
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import frame_columns
 from ratebound.problem.matrices import is_sparse, stacked_rows

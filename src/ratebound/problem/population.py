@@ -12,7 +12,7 @@ import numpy as np
 from ratebound.base.layout import printable
 from ratebound.base.spelling import closest
 from ratebound.base.types import Array
-from ratebound.problem._digest import digest_of
+from ratebound.problem.digests import digest_of
 from ratebound.problem.frames import (
     as_array,
     check_order,

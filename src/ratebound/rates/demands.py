@@ -109,6 +109,16 @@ def form_of(ratio: Ratio) -> Form:
     return "share" if all(0 <= above <= below for above, below in both) else "other"
 
 
+def unscaled(ratio: Ratio) -> tuple[float, Ratio]:
+    """A number, and the ratio that it multiplies, whose largest coefficient above the line is 1."""
+    times = max((abs(c) for _, c in ratio.numerator.terms), default=1.0)
+    above = Expression(
+        tuple((rate, c / times) for rate, c in ratio.numerator.terms), ratio.numerator.constant / times
+    )
+    alike = replace(ratio, numerator=above)
+    return (times, alike) if form_of(alike) in ("proportion", "odds") else (1.0, ratio)
+
+
 def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
     """What one row of the subset adds to a side of an even ratio."""
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ratebound as rb
 from ratebound.certifying import _bounded
 
-from ..auditing.test_kinds import SEVERAL, TWO, alike, drawn, mixture
+from ..auditing.test_tally import SEVERAL, TWO, alike, drawn, mixture
 from ..pieces import InPieces
 
 bounded = settings(

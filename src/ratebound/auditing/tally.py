@@ -1,0 +1,357 @@
+"""The tally of a model's decisions: rows counted by all that a problem and the model tell apart.
+
+What can be said of rows depends on which conditions they meet, on their labels, weights and costs, and
+on what is decided of them; of millions of rows few differ in these. Rows that are alike share a *line*:
+one of them, and how many they are. Rates, their intervals, tests and rows needed are read from the
+lines, so it does not matter whether rows were in memory, on disk or with other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from ratebound.auditing.judged import Judged, called
+from ratebound.base.types import Array
+from ratebound.problem.amounts import read_amounts
+from ratebound.problem.masks import masker, reader
+from ratebound.problem.population import Population, assembled
+from ratebound.problem.values import Comparable
+from ratebound.rates.expressions import Expression
+from ratebound.rates.kinds import (
+    ANY,
+    TWO,
+    YES,
+    Atom,
+    Classes,
+    atoms,
+    counted_over,
+    is_cost,
+    is_count,
+    place_of,
+)
+from ratebound.rates.rate import Rate
+from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
+
+FEW = 2**20  # codes that are counted sooner than sorted
+
+
+class Countable(Protocol):
+    """Rows, or kinds of row, of which conditions and decisions are known."""
+
+    def __len__(self) -> int: ...
+
+    def inside(self, subset: Subset) -> Array:
+        """Which of them are in a subset, (n,) bool."""
+
+    def chance(self, at: float | str, of: Value | None) -> Array:
+        """How likely each is decided as a class at a threshold, (n,); of two, that is yes."""
+
+    def amounts(self, column: Name) -> Array:
+        """What an error on each costs by a column, (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The rows of one population, those that are alike counted together.
+
+    They are in the order in which they first occur.
+    """
+
+    source: Population  # whose rows these are
+    people: Population  # one row of each line
+    rows: Array  # (k,) how many there are
+    codes: Array  # (keys, k) what tells lines apart, the same numbers in all pieces and processes
+    chances: dict[float | str, Array]  # (D, k) of each decision, at each threshold that is asked for
+    answers: Array | None = None  # (M, k) scores where areas compare them, or predictions (1, k)
+    place: Array | None = None  # (n,) the line of each row, where rows are in memory
+    partial: bool = False  # whether values may be absent that conditions name, as in a batch
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.sum())
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.people.weights is not None
+
+    @cached_property
+    def weight(self) -> Array:
+        """What one row of each line counts, (k,)."""
+        return self.people.row_weights
+
+    @cached_property
+    def total(self) -> Array:
+        """What all rows of each line count together, (k,)."""
+        return self.rows * self.weight
+
+    def __add__(self, other: Lines) -> Lines:
+        return together([self, other])
+
+    def counted(self, inside: Array) -> int:
+        """How many rows, unweighted, are on the lines `inside` (k,)."""
+        return int(self.rows[inside].sum())
+
+    @cached_property
+    def inside(self) -> Callable[[Subset], Array]:
+        """Which lines are in a subset, (k,) bool; remembered, since subsets recur."""
+        return lru_cache(maxsize=256)(masker(self.people, absent=self.partial))
+
+    @cached_property
+    def read(self) -> Callable[[Name, Value, bool], Comparable]:
+        """A value as conditions on a column read it: among dates, a text is a date."""
+        return reader(self.people)
+
+    @cached_property
+    def amounts(self) -> Callable[[Name], Array]:
+        """What an error on a row of each line costs by a column, (k,); 0 where that is not said."""
+        return lru_cache(maxsize=16)(lambda column: np.nan_to_num(read_amounts(self.people, column)))
+
+    def chance(self, at: float | str, of: Value | None) -> Array:
+        """How likely rows of each line are decided as a class at a threshold, (k,); of two, as yes."""
+        each = self.chances[at]
+        if of is None:
+            return each[-1] if len(each) == 2 else np.zeros(len(self))
+        return each[place_of(of, self.people.classes or TWO)]
+
+    @cached_property
+    def population(self) -> Population:
+        """One row of each line that counts for all rows of it, for `compile`."""
+        few = self.people
+        whole = assembled(few.X, few.y, few.columns, self.total, few.spelling, len(self))
+        whole.everywhere = True
+        return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The lines of named populations, and the model that decided."""
+
+    lines: dict[str, Lines]
+    model: Judged
+    clustered: Name | None = None  # the column whose values tell which rows were drawn together
+    _clusters: dict[str, Array] = field(default_factory=dict)
+
+    def __getitem__(self, population: str) -> Lines:
+        return self.lines[population]
+
+    def __add__(self, other: Tally) -> Tally:
+        return replace(self, lines={n: own + other[n] for n, own in self.lines.items()}, _clusters={})
+
+    @cached_property
+    def classes(self) -> Classes:
+        """What may be decided; of two, no and then yes."""
+        known = (lines.people.classes for lines in self.lines.values())
+        return next((classes for classes in known if classes is not None), TWO)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows of some population have weights."""
+        return any(lines.weighted for lines in self.lines.values())
+
+    @property
+    def told_by(self) -> tuple[Value | None, ...]:
+        """The classes that tell a decision: of two, yes alone, which atoms give no name."""
+        return self.classes if len(self.classes) > 2 else (None,)
+
+    @property
+    def populations(self) -> dict[str, Population]:
+        """One row of each line, which counts for all of them, by population; for `compile`."""
+        return {name: lines.population for name, lines in self.lines.items()}
+
+    def clusters(self, name: str) -> Array | None:
+        """Which cluster each line of a population is in, (k,); None where rows are drawn alone."""
+        if self.clustered is None:
+            return None
+        if name not in self._clusters:
+            self._clusters[name] = _clusters_of(self.lines[name], name, self.clustered)
+        return self._clusters[name]
+
+    def same_rows(self, one: str, other: str) -> bool:
+        """Whether two populations are made of the same table."""
+        first, second = self.lines[one].source, self.lines[other].source
+        return first is second or (first.X is not None and first.X is second.X)
+
+
+def together(parts: Sequence[Lines]) -> Lines:
+    """The lines of several pieces of one population: those that are alike are one."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def joined(arrays: Sequence[Array | None]) -> Array | None:
+        given = [each for each in arrays if each is not None]
+        return np.concatenate(given, axis=-1) if given else None
+
+    codes = np.concatenate([part.codes for part in parts], axis=1)
+    first, place = told_apart(list(codes))
+    few = parts[0].people
+    labels, weights = (
+        joined([part.people.y for part in parts]),
+        joined([p.people.weights for p in parts]),
+    )
+    answers = joined([part.answers for part in parts])
+    columns = {
+        name: np.concatenate([part.people.column(name) for part in parts])[first] for name in few.columns
+    }
+    people = assembled(
+        np.empty((len(first), 0)),
+        None if labels is None else labels[first],
+        columns,
+        None if weights is None else weights[first],
+        few.spelling,
+        len(first),
+    )
+    rows = np.bincount(place, np.concatenate([part.rows for part in parts]), len(first))
+    return replace(
+        parts[0],
+        source=people,
+        people=people,
+        rows=rows.astype(np.int64),
+        codes=codes[:, first],
+        chances={
+            at: np.concatenate([part.chances[at] for part in parts], axis=1)[:, first]
+            for at in parts[0].chances
+        },
+        answers=None if answers is None else answers[..., first],
+        place=None,
+    )
+
+
+def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
+    """The first row of each combination of `codes` (n,), in order, and which combination rows have.
+
+    >>> told_apart([np.array([7, 3, 7]), np.array([0, 0, 0])])
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    code, size = np.zeros(len(codes[0]), dtype=np.int64), 1
+    for own in codes:
+        low, high = int(own.min()), int(own.max())
+        span = high - low + 1
+        if span > FEW:
+            values, own = np.unique(own, return_inverse=True)
+            low, span = 0, len(values)
+        if size * span > FEW:  # there are seldom so many combinations, and codes must not overflow
+            code, size = _renumbered(code, size)
+        code = code * span + (own - low)
+        size *= span
+    code, size = _renumbered(code, size)
+    first = np.empty(size, dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    order = np.argsort(first)
+    rank = np.empty(size, dtype=np.int64)
+    rank[order] = np.arange(size)
+    return first[order], rank[code]
+
+
+def _renumbered(code: Array, size: int) -> tuple[Array, int]:
+    """Codes below `size` numbered without gaps; without sorting where there can only be few."""
+    if size <= FEW:
+        place = np.cumsum(np.bincount(code, minlength=size) > 0)
+        return (place - 1)[code], int(place[-1])
+    values, found = np.unique(code, return_inverse=True)
+    return found, len(values)
+
+
+def _clusters_of(lines: Lines, name: str, column: Name) -> Array:
+    values = lines.people.values(column)
+    if missing := lines.counted(values.missing):
+        raise ValueError(
+            f"clusters={column!r}: {missing:,} rows of population {called(name)!r} have no value in "
+            "that column, so nothing says which cluster they are in: fill it, or leave them out"
+        )
+    codes: Array = np.unique(
+        values.values if values.codes is None else values.codes, return_inverse=True
+    )[1]
+    if codes.max() == 0:
+        raise ValueError(
+            f"clusters={column!r}: all rows of population {called(name)!r} are one cluster, and one "
+            "says nothing about others: name a column with more values"
+        )
+    return codes
+
+
+# --- what is read from a tally ---------------------------------------------------------------------
+
+
+def over_of(rate: Rate, classes: Classes, per_row: bool = False) -> Subset:
+    """The rows that a rate is a share of; a count is so many times a share of everyone.
+
+    With `per_row` a count is taken per row of its subset.
+    """
+    over = rate.subset if per_row else atoms(rate, classes)[0].over
+    return EVERYONE if over is None else over
+
+
+def at_of(rate: Rate) -> float | str:
+    """The threshold at which a rate's decisions are taken."""
+    return 0.0 if rate.at is None else rate.at
+
+
+def worth(rows: Countable, atom: Atom) -> Array:
+    """What each row that an atom may count adds to it, (n,), and 0 of others."""
+    inside = rows.inside(atom.given)
+    priced: Array = inside if atom.factor == 1 else inside * atom.factor
+    return priced if atom.amounts is None else priced * rows.amounts(atom.amounts)
+
+
+def counted(rows: Countable, rate: Rate, classes: Classes) -> Array:
+    """How likely each row is to be counted by the rate, (n,); of a cost, what it is expected to cost."""
+    expected = np.zeros(len(rows))
+    for atom in atoms(rate, classes):
+        if atom.predicted is ANY:
+            expected += worth(rows, atom)
+        else:
+            yes = rows.chance(at_of(rate), atom.of)
+            expected += worth(rows, atom) * (yes if atom.predicted is YES else 1.0 - yes)
+    return expected
+
+
+def value(tally: Tally, rate: Rate, per_row: bool = False) -> float:
+    """The rate on these rows, expected over a mixture.
+
+    With `per_row` a count is taken per row of its subset.
+    """
+    lines = tally[rate.population]
+    above = float(lines.total @ counted(lines, rate, tally.classes))
+    among = float(lines.total[lines.inside(over_of(rate, tally.classes, per_row))].sum())
+    return (1.0 if per_row else scale(tally, rate)) * above / among
+
+
+def total(tally: Tally, expression: Expression, per_row: bool = False) -> float:
+    """A sum of rates on these rows."""
+    return expression.constant + sum(c * value(tally, rate, per_row) for rate, c in expression.terms)
+
+
+def scale(tally: Tally, rate: Rate) -> float:
+    """1 for shares; out of how many rows where they are counted."""
+    return float(rate.per or tally[rate.population].total.sum()) if is_count(rate) else 1.0
+
+
+def largest(tally: Tally, rate: Rate) -> float:
+    """The most that a row adds to the rate: 1, unless it is a cost."""
+    if not is_cost(rate):
+        return 1.0
+    lines = tally[rate.population]
+    return max(float(worth(lines, atom).max()) for atom in atoms(rate, tally.classes))
+
+
+def smallest_behind(tally: Tally, rates: Iterable[Rate]) -> tuple[int, Subset]:
+    """The smallest set that one of `rates` is a share of, after its number of rows, unweighted."""
+    among = [(rate.population, rows) for rate in rates for rows in counted_over(rate, tally.classes)]
+    sizes = [tally[name].counted(tally[name].inside(subset)) for name, subset in among]
+    smallest = min(range(len(sizes)), key=sizes.__getitem__)
+    return sizes[smallest], among[smallest][1]
+
+
+def rows_behind(tally: Tally, rates: Iterable[Rate]) -> int:
+    """Rows, unweighted, of the smallest set that one of `rates` is a share of."""
+    return smallest_behind(tally, rates)[0]

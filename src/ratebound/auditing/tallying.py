@@ -1,0 +1,309 @@
+"""From rows to their tally: they are read once, some at a time, and those that are alike are counted.
+
+A piece of a file, a process and a batch each have lines of their own, which add.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing.judged import Judged, called
+from ratebound.auditing.tally import Lines, Tally, together, told_apart
+from ratebound.base.progress import bar
+from ratebound.base.types import Array
+from ratebound.problem.deciding import decided_at
+from ratebound.problem.masks import masker
+from ratebound.problem.population import Population, assembled
+from ratebound.problem.sharing import is_shared, of_all
+from ratebound.problem.values import Values, read_values
+from ratebound.rates.costs import cost_columns
+from ratebound.rates.expressions import Ratio
+from ratebound.rates.kinds import KINDS, TWO, Classes, atoms, counted_over, metric_of
+from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
+
+MOST = 2**25  # numbers that lines of rows on disk are kept with; an audit takes four times their memory
+PART = 2**24  # numbers that a model computes at a time
+PILED = 2**16  # lines of several pieces that are put together at a time
+SHARE = 2.0**-40  # by which probabilities that differ by rounding are the same
+NOBODY = Judged("no model yet", lambda _, rows: np.zeros((1, len(rows))))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What rates ask of the rows of one population."""
+
+    conditions: tuple[Subset, ...]  # simple ones
+    amounts: tuple[Name, ...]  # columns of costs
+    thresholds: tuple[float | str, ...]  # at which decisions are taken
+    areas: bool  # whether scores are compared with each other
+    rates: dict[Name, Rate]  # the first rate that speaks of each column
+    words: str = ""  # what errors call the population
+    clusters: Name | None = None  # the column of clusters, whose values are told apart
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns that it takes to answer."""
+        conditions = (name for condition in self.conditions for name in _columns(condition))
+        clusters = () if self.clusters is None else (self.clusters,)
+        return tuple(dict.fromkeys([*conditions, *self.amounts, *clusters]))
+
+    def blamed(self, column: Name, error: ValueError) -> ValueError:
+        """An error about a column, with the rate that speaks of it and the population."""
+        said = f"{self.rates[column]}: " if column in self.rates else ""
+        said = f"clusters={column!r}: " if column == self.clusters else said
+        return ValueError(f"{said}population {self.words!r}: {error}" if self.words else str(error))
+
+
+def asked_of(rates: Iterable[Rate], name: str, classes: Classes) -> Asked:
+    """What `rates` ask of the population `name`.
+
+    >>> from ratebound import recall
+    >>> asked_of(recall(sex="Female", at=0.5).rates, "train", (False, True)).columns
+    ('sex',)
+    """
+    own = [part for rate in rates if rate.population == name for part in _parts(rate)]
+    conditions: dict[Subset, None] = {}
+    speaks: dict[Name, Rate] = {}
+    for rate in own:
+        try:
+            counts = atoms(rate, classes) if KINDS[rate.kind].counts is not None else ()
+            subsets = [rate.subset, *counted_over(rate, classes), *(atom.given for atom in counts)]
+        except ValueError as error:
+            raise ValueError(f"{rate}: {error}") from None
+        simple = [each for subset in subsets for each in _simple(subset)]
+        conditions |= dict.fromkeys(simple)
+        for column in (*cost_columns(rate), *(name for each in simple for name in _columns(each))):
+            speaks.setdefault(column, rate)
+    return Asked(
+        conditions=tuple(each for each in conditions if not isinstance(each, Label)),
+        amounts=tuple(dict.fromkeys(name for rate in own for name in cost_columns(rate))),
+        thresholds=tuple(dict.fromkeys([0.0, *(rate.at for rate in own if rate.at is not None)])),
+        areas=any(rate.bins is not None for rate in own),
+        rates=speaks,
+    )
+
+
+def _simple(subset: Subset) -> Iterator[Subset]:
+    """The conditions in a subset, each value of several by itself: none of them may be absent."""
+    for leaf in leaves(subset):
+        if isinstance(leaf, In):
+            yield from (Compare(leaf.column, "==", value) for value in leaf.values)
+        else:
+            yield leaf
+
+
+def _parts(rate: Rate) -> Sequence[Rate]:
+    """The rates that the words of a rate stand for."""
+    metric = metric_of(rate)
+    if isinstance(metric, Ratio):
+        return [*metric.numerator.rates, *metric.denominator.rates]
+    return [rate]
+
+
+def _columns(condition: Subset) -> list[Name]:
+    return [condition.versus] if isinstance(condition, Decision) else columns_in(condition)
+
+
+def tallied(
+    model: Judged,
+    populations: Mapping[str, Population],
+    rates: Iterable[Rate],
+    clusters: Name | None = None,
+    first: str = "audited",
+) -> Tally:
+    """The tally of a model's decisions on populations, as far as `rates` tell rows apart.
+
+    Errors call the population that others are told from `first`.
+
+    >>> from ratebound import recall
+    >>> from ratebound.auditing.judged import scored
+    >>> people = Population(None, [1, 1, 1, 0])
+    >>> tally = tallied(scored({"train": [1, -1, 1, 1]}, ""), {"train": people}, recall().rates)
+    >>> lines = tally["train"]
+    >>> lines.rows, lines.people.y, lines.chance(0.0, None)
+    (array([2, 1, 1]), array([ True,  True, False]), array([1., 0., 1.]))
+    """
+    spoken_of = tuple(rates)
+    known = (population.classes for population in populations.values())
+    classes = next((each for each in known if each is not None), TWO)
+    lines = {}
+    for name, population in populations.items():
+        words = first if name == FIRST else name
+        asked = replace(asked_of(spoken_of, name, classes), clusters=clusters, words=words)
+        lines[name] = _lines(model, name, population, asked, len(classes))
+    tally = Tally(lines, model, clusters)
+    for name in populations:
+        tally.clusters(name)  # so that a column that is none is refused before anything is measured
+    return tally
+
+
+def _lines(model: Judged, name: str, population: Population, asked: Asked, classes: int) -> Lines:
+    """The lines of a population, of all processes together."""
+    columns = tuple(dict.fromkeys([*asked.columns, *model.known]))
+    for column in columns:
+        try:
+            population.check_column(column)
+        except ValueError as error:
+            raise asked.blamed(column, error) from None
+    in_memory = not population.stored and not is_shared(population)
+    some = len(population) if in_memory else max(PART // model.width, 1024)
+    parts: list[Lines] = []
+    with bar(len(population), "row", False if in_memory else None) as shown:
+        for piece in population.pieces(columns, inputs=model is not NOBODY):
+            for rows in range(0, len(piece), some):
+                part = piece if some >= len(piece) else _only(piece, np.arange(len(piece))[rows:][:some])
+                parts.append(lines_of(part, asked, model, model.answers(name, part), classes))
+            if sum(map(len, parts[1:])) > max(PILED, len(parts[0])):
+                parts = [_checked(together(parts), name)]
+            shown.update(len(piece))
+    lines = together(parts)
+    if not in_memory:
+        lines = _checked(together(of_all(population, lines)), name)
+    if model.predicts:
+        lines = _spelled(lines, f"what {model.predicts} predicts on population {called(name)!r}")
+    return replace(lines, source=population)
+
+
+def lines_of(
+    piece: Population, asked: Asked, model: Judged, answers: Array, classes: int, partial: bool = False
+) -> Lines:
+    """The lines of the rows of a piece, which the model gives these `answers`.
+
+    If it is all that there will be of a batch, values that conditions name may be absent: it is
+    `partial`.
+    """
+    chances = {} if model.predicts else _chances(model, answers, asked, classes)
+    keys = [np.rint(each / SHARE).astype(np.int64) for chance in chances.values() for each in chance[1:]]
+    kept = asked.areas or bool(model.predicts)
+    if kept:
+        keys += [_coded(each) for each in answers.reshape(-1, answers.shape[-1])]
+    keys += map(_coded, _features(piece, asked))
+    first, place = told_apart(keys or [np.zeros(len(piece), dtype=np.int64)])
+    few = _only(piece, first)
+    columns = {name: few.column(name) for name in asked.columns}
+    nothing = np.empty((len(first), 0))
+    people = assembled(nothing, few.y, columns, few.weights, few.spelling, len(first))
+    return Lines(
+        source=people,
+        people=people,
+        rows=np.bincount(place, minlength=len(first)),
+        codes=np.stack([key[first] for key in keys]) if keys else np.zeros((1, len(first)), np.int64),
+        chances={at: chance[:, first] for at, chance in chances.items()},
+        answers=answers[..., first] if kept else None,
+        place=place,
+        partial=partial,
+    )
+
+
+def _chances(model: Judged, answers: Array, asked: Asked, classes: int) -> dict[float | str, Array]:
+    """The probability of each decision, (D, n), at each threshold that the model has."""
+    if model is NOBODY:
+        return {at: np.zeros((classes, answers.shape[-1])) for at in asked.thresholds}
+    chances: dict[float | str, Array] = {}
+    for at in asked.thresholds:
+        if isinstance(at, str) and at not in model.thresholds:
+            continue
+        decisions = decided_at(answers, model.levels(at))
+        if answers.ndim == 2:
+            yes = (model.chances @ decisions).clip(0.0, 1.0)
+            chances[at] = np.stack([1.0 - yes, yes])
+        else:
+            each = [model.chances @ (decisions == place) for place in range(classes)]
+            chances[at] = np.stack(each).clip(max=1.0)
+    return chances
+
+
+def _spelled(lines: Lines, what: str) -> Lines:
+    """Lines whose predictions are read once all of them are known: a piece need not show every word."""
+    people, predicted = lines.people, lines.answers
+    assert predicted is not None
+    if people.decisions > 2:
+        places = people.spelling.as_codes(predicted[0], what)
+    else:
+        places = people.spelling.as_yes(predicted[0], what).astype(int)
+    chance = (places == np.arange(people.decisions)[:, None]).astype(float)
+    return replace(lines, chances={0.0: chance})
+
+
+def _checked(lines: Lines, name: str) -> Lines:
+    """The same; raises where lines of rows on disk, or with other processes, are too many."""
+    kept = sum(each.shape[0] for each in lines.chances.values()) + len(lines.people.columns)
+    kept += 0 if lines.answers is None else lines.answers[..., :1].size
+    most = MOST // (len(lines.codes) + kept)
+    if len(lines) > most:
+        raise ValueError(
+            f"population {called(name)!r}: more than {most:,} of its rows differ in what is asked of "
+            "them, and one of each kind is kept in memory. Weights, amounts of costs, scores that "
+            "roc_auc compares, and decisions of very many members differ on almost every row: round "
+            "weights and amounts, or judge a sample of the rows, population.only(rows).in_memory()"
+        )
+    return lines
+
+
+def _only(piece: Population, rows: Array) -> Population:
+    """Some rows of a piece, which may all weigh nothing."""
+    part = assembled(piece.X, piece.y, piece.columns, None, piece.spelling, piece.size).only(rows)
+    part.weights = None if piece.weights is None else piece.weights[rows]
+    return part
+
+
+def _features(piece: Population, asked: Asked) -> list[Array]:
+    """What the rows (n,) of a piece are told apart by, beside what is decided of them."""
+    mask, values = masker(piece, absent=True), lru_cache(maxsize=None)(piece.values)
+    features = [each for each in (piece.y, piece.weights) if each is not None]
+    features += [piece.column(name) for name in asked.amounts]
+    if asked.clusters is not None:
+        features.append(_by_distinct(values(asked.clusters)))
+    for condition in asked.conditions:
+        column = _columns(condition)[0]
+        try:
+            own = values(column)
+            features.append(_by_distinct(own) if _by_value(condition, own) else mask(condition))
+        except ValueError as error:
+            raise asked.blamed(column, error) from None
+    return features
+
+
+def _by_value(condition: Subset, values: Values) -> bool:
+    """Whether what it says of a row is only known once all rows are: then values are told apart.
+
+    How decisions are spelled, and whether texts in an order are dates, may not show in a few rows.
+    """
+    if isinstance(condition, Compare):
+        return condition.relation not in ("==", "!=") and values.kinds == {"text"}
+    return isinstance(condition, Decision)
+
+
+def _coded(values: Array) -> Array:
+    """Values (n,) as whole numbers, the same for the same value in every piece and process."""
+    if values.dtype.kind == "b":  # most are, and there is a number for every row
+        return values.view(np.uint8)
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    if values.dtype.kind == "f":
+        plain = np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)  # no negative zero
+        return plain.view(np.int64)
+    return _by_distinct(read_values(values.astype(object)))
+
+
+def _by_distinct(read: Values) -> Array:
+    """A column's values as such numbers; texts by a digest of each distinct one."""
+    if read.codes is None:
+        simple = read.values.dtype.kind in "biufmM"
+        kind = np.int64 if read.values.dtype.kind in "mM" else read.values.dtype
+        # Lists, say, are all the same: nothing can be compared with them.
+        return _coded(read.values.astype(kind)) if simple else np.zeros(len(read.values), np.int64)
+    own = [_digest(value) for value in read.values.tolist()]
+    return np.array([*own, 0], dtype=np.int64)[read.codes]  # a missing value's code is -1
+
+
+def _digest(value: Any) -> int:
+    said = f"{type(value).__name__} {value!r}".encode()
+    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest(), "big", signed=True)
