@@ -58,8 +58,9 @@ def animals(
 
 
 def _table(random, X, y, group, live, also):
-    """A table with what else is asked for: an existing model's decisions, amounts, ages."""
+    """A table with what else is asked for: an existing model's decisions, amounts, fees, ages."""
     n = len(y)
-    more = {"live": live, "loan": random.lognormal(3, 1, n), "age": random.integers(18, 80, n)}
+    more = {"live": live, "loan": random.lognormal(3, 1, n), "fee": random.integers(1, 9, n)}
+    more["age"] = random.integers(18, 80, n)
     columns = group | {name: more[name] for name in also}
     return SmallTable(X, y, columns, random.choice([0.5, 1.0, 3.0], n))

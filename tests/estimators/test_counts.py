@@ -5,23 +5,20 @@ import pytest
 
 import ratebound as rb
 
+from ..small_tables import people
+
 pytestmark = pytest.mark.usefixtures("brief")
 
 ROWS = 2400  # enough for some to be held out
 AS_COUNT, AS_RATE = "predicted_positives() <= 720", "positive_rate() <= 0.3"
 
 
-def people(rows=ROWS, seed=0):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(rows, 2))
-    return X, X[:, 0] + random.normal(size=rows) > 0
-
-
 def fitted(constraint, weights=None, **options):
     model = rb.RateConstrainedClassifier(
         constraint, player="external", training=rb.Training(epochs=4), random_state=0, **options
     )
-    return model.fit(*people(), sample_weight=weights)
+    X, y, _ = people(ROWS)
+    return model.fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -44,15 +41,14 @@ def test_training_is_the_same_in_counts_and_in_rates(weighted):
 
 def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
     model = fitted(AS_COUNT)
-    X, y = people(600, 1)
+    X, y, _ = people(600, seed=1)
     (promise,) = model.audit(X, y).promises
     assert promise.value == pytest.approx(ROWS * model.decision_proba(X)[:, 1].mean())
     assert promise.words == "predicted_positives(per=2400) <= 720.0"
 
 
 def test_thresholds_by_known_cell_too():
-    X, y = people()
-    group = np.where(X[:, 1] > 0, "a", "b")
+    X, y, group = people(ROWS)
     model = rb.RateConstrainedClassifier(
         AS_COUNT, known=["group"], training=rb.Training(epochs=4), random_state=0
     )
@@ -63,9 +59,8 @@ def test_thresholds_by_known_cell_too():
 
 
 def test_plans_measure_parts_as_the_whole():
-    X, y = people(400)
     plans = [
-        rb.plan(rb.Problem("error_rate()", [words]), rb.Population(X, y), splits=1, progress=False)
+        rb.plan(rb.Problem("error_rate()", [words]), people(400).population(), splits=1, progress=False)
         for words in ("predicted_positives() <= 120", AS_RATE)
     ]
     for name, option in plans[0].options.items():

@@ -9,15 +9,14 @@ import pytest
 import ratebound as rb
 from ratebound.base.linear_program import kept
 
+from ..small_tables import people
+
 pytestmark = pytest.mark.usefixtures("brief")
 
-rng = np.random.default_rng(0)
 N = 300
-GROUP = rng.choice(["a", "b"], N)
-X = rng.normal(size=(N, 2)) + (GROUP == "a")[:, None]
-Y = X[:, 0] + rng.normal(size=N) > 0.5
-PEOPLE = rb.Population(X, Y, columns={"group": GROUP})
-ROWS = rb.Population(None, Y, columns={"group": GROUP})  # nothing to train on
+TABLE = people(N, shift=1.0, cut=0.5)
+X, Y, GROUP = TABLE
+PEOPLE, ROWS = TABLE.population(), TABLE.population(X=None)  # the latter holds nothing to train on
 
 
 def explained(*promises, people=ROWS, minimize=None, **options):
@@ -113,7 +112,7 @@ def test_simple_classifiers_by_definition():
 
 
 def test_several_populations():
-    pool = rb.Population(X[:50], columns={"group": GROUP[:50]})
+    pool = TABLE.population(slice(50), y=None)
     promises = ['positive_rate(on="pool") <= 0.3', "recall() >= 0.6"]
     found = explained(*promises, people=PEOPLE, pool=pool)
     assert found.rows == {"train": N, "pool": 50}

@@ -5,14 +5,15 @@ import pytest
 
 import ratebound as rb
 
+from ..small_tables import people
+
 pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
 def model():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    return rb.RateConstrainedClassifier("positive_rate() <= 0.3", random_state=0).fit(X, X[:, 0] > 0)
+    X, y, _ = people(200, noise=0)
+    return rb.RateConstrainedClassifier("positive_rate() <= 0.3", random_state=0).fit(X, y)
 
 
 def test_the_trade_off_shows_every_iterate_and_the_solution(model):

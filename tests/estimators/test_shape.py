@@ -13,10 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 import ratebound as rb
 
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(size=(300, 3))
-GROUP = np.where(RANDOM.random(300) < 0.4, "a", "b")
-Y = X[:, 0] + 0.5 * (GROUP == "a") + RANDOM.normal(size=300) > 0
+from ..small_tables import people
+
+X, Y, GROUP = people(slopes=(1.0, 0.0, 0.0), lift=0.5, share=0.4)
 PROMISE = 'recall(group == "b") >= 0.9 * recall()'
 PARTS = {
     "linear": lambda: rb.Linear([0.01, 0.1], l2=0.1),

@@ -12,6 +12,8 @@ from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.trace import beside, judged_on
 from ratebound.problem.compiled import Compiled
 
+from ..small_tables import people
+
 calm = settings(derandomize=True, deadline=None, max_examples=40)
 
 PROMISES = {
@@ -25,12 +27,9 @@ PROMISES = {
 }
 
 
-def people(seed, rows=60, ties=False):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(rows, 2))
-    y = X[:, 0] + random.normal(size=rows) > 0.3
-    X = np.round(X) if ties else X
-    return rb.Population(X, y, columns={"g": random.integers(0, 2, rows)})
+def drawn(seed, ties=False):
+    table = people(60, seed, cut=0.3, by="g", groups=(0, 1))
+    return table.population(X=np.round(table.X) if ties else table.X)
 
 
 def played(problem, rows, **options):
@@ -64,7 +63,7 @@ def best_mixture(values):
 @given(st.integers(0, 10**6), st.sampled_from(sorted(PROMISES)), st.booleans())
 def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
     problem = rb.Problem(rb.error_rate(), PROMISES[name])
-    compiled, trace = played(problem, people(seed, ties=ties))
+    compiled, trace = played(problem, drawn(seed, ties=ties))
     found = rb.shrink(with_moved_thresholds(trace, compiled))
     scores = trace.scorer.scores(trace.parameters, compiled.features)
     violation, objective = best_mixture(all_thresholds(compiled, scores))
@@ -79,7 +78,7 @@ def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_a_mixture_does_what_its_record_says(name, tmp_path):
-    rows = people(3)
+    rows = drawn(3)
     compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES[name]), rows)
     mixture = rb.shrink(with_moved_thresholds(trace, compiled))
     for model in (mixture, rb.load(mixture.save(tmp_path))):
@@ -89,7 +88,7 @@ def test_a_mixture_does_what_its_record_says(name, tmp_path):
 
 
 def test_the_iterates_are_still_there():
-    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0))
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), drawn(0))
     moved = with_moved_thresholds(trace, compiled)
     assert len(moved) > len(trace)
     np.testing.assert_array_equal(moved.iterates.parameters, trace.parameters)
@@ -100,9 +99,9 @@ def test_the_iterates_are_still_there():
 
 
 def test_watched_rows_are_decided_at_the_moved_thresholds_too():
-    problem, other = rb.Problem(rb.error_rate(), PROMISES["groups"]), people(1)
+    problem, other = rb.Problem(rb.error_rate(), PROMISES["groups"]), drawn(1)
     watch = {"validation": rb.compile(problem, other)}
-    compiled, trace = played(problem, people(0), watch=watch)
+    compiled, trace = played(problem, drawn(0), watch=watch)
     mixture = rb.shrink(with_moved_thresholds(trace, compiled, watch=watch))
     objectives, violations = watch["validation"].evaluate(mixture.member_scores(other.X).T)
     assert mixture.objectives["validation"] == pytest.approx(mixture.weights @ objectives)
@@ -110,18 +109,18 @@ def test_watched_rows_are_decided_at_the_moved_thresholds_too():
 
 
 def test_a_threshold_that_was_asked_for_is_not_moved():
-    compiled, trace = played(rb.Problem(rb.error_rate(), [rb.recall(at=0.5) >= 0.5]), people(0))
+    compiled, trace = played(rb.Problem(rb.error_rate(), [rb.recall(at=0.5) >= 0.5]), drawn(0))
     assert with_moved_thresholds(trace, compiled) is trace
 
 
 def test_few_iterates_stand_for_many():
-    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), people(0), keep=rb.Keep(1))
+    compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), drawn(0), keep=rb.Keep(1))
     few = with_moved_thresholds(trace, compiled, at_most=1)
     assert set(few.round[few.at != 0]) == {12}  # the last
 
 
 def test_another_games_candidates_stand_beside():
-    rows = people(0)
+    rows = drawn(0)
     compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), rows)
     _, plain = played(rb.Problem(rb.error_rate()), rows)
     both = beside(trace, judged_on(plain, compiled))

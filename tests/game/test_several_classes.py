@@ -10,6 +10,7 @@ import ratebound as rb
 from ratebound.base.arrays import as_like
 
 from ..extras import torch
+from ..small_tables import animals
 from .layouts import LAYOUTS, game_with
 
 CLASSES = ("ape", "bee", "cat", "dog")
@@ -323,12 +324,9 @@ def test_a_model_with_one_score_a_row_is_told_how_many_there_must_be():
 # --- whole games ---------------------------------------------------------------------------------
 
 
-def people(seed, rows=200):
-    random = np.random.default_rng(seed)
-    labels = random.choice(D, rows, p=[0.1, 0.2, 0.3, 0.4])
-    X = np.eye(D)[labels] + random.normal(size=(rows, D))
-    columns = {"sex": random.choice(["F", "M"], rows)}
-    return rb.Population(X, np.array(CLASSES)[labels], columns=columns, weights=random.random(rows))
+def drawn(seed):
+    table = animals(200, seed, classes=CLASSES, chances=[0.1, 0.2, 0.3, 0.4], apart=1.0)
+    return table.population(weighted=True)
 
 
 FLOORS = [rb.recall(of="ape") >= 0.5, rb.recall(of="cat", sex="F") >= 0.9 * rb.recall(of="cat")]
@@ -338,7 +336,7 @@ LEARNED = [rb.recall(of="bee", at="low") >= 0.6, rb.positive_rate(of="bee", at="
 @pytest.mark.parametrize("player", [rb.SwapRegret(), rb.ExternalRegret(), rb.Lagrangian()])
 @pytest.mark.parametrize("promises", [FLOORS, LEARNED], ids=["floors", "offsets"])
 def test_what_a_trace_keeps_is_exact(promises, player):
-    compiled = rb.compile(rb.Problem(rb.error_rate(), promises), people(0))
+    compiled = rb.compile(rb.Problem(rb.error_rate(), promises), drawn(0))
     trace = rb.play(compiled, rb.Linear((0.05, 0.2)), player=player, epochs=8, batch_size=50)
     objectives, violations = compiled.evaluate(trace.scores(compiled), trace.thresholds)
     np.testing.assert_allclose(trace.objectives, objectives)
@@ -351,8 +349,8 @@ def test_what_a_trace_keeps_is_exact(promises, player):
 @pytest.mark.parametrize("promises", [FLOORS, LEARNED], ids=["floors", "offsets"])
 @pytest.mark.parametrize("judged", ["folds", "rows"])
 def test_judges_see_rows_that_the_model_did_not(judged, promises):
-    compiled = rb.compile(rb.Problem(rb.error_rate(), promises), people(0))
-    other = rb.compile(compiled.problem, people(1))
+    compiled = rb.compile(rb.Problem(rb.error_rate(), promises), drawn(0))
+    other = rb.compile(compiled.problem, drawn(1))
     judge = rb.Folds(3) if judged == "folds" else other
     trace = rb.play(compiled, rb.Linear((0.05, 0.2)), judge=judge, epochs=8, batch_size=50)
     seen = compiled if judged == "folds" else other

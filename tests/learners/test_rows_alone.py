@@ -6,12 +6,11 @@ import pytest
 import ratebound as rb
 from ratebound.game.trace import scores_on
 
-rng = np.random.default_rng(12)
+from ..small_tables import people
+
 N, D = 600, 13
-X = rng.normal(size=(N, D))
-GROUP = np.where(X[:, 1] > 0, "a", "b")
-Y = X @ rng.normal(size=D) + rng.normal(size=N) > 0
-PEOPLE = rb.Population(X, Y, columns={"group": GROUP})
+TABLE = people(N, seed=12, slopes=np.linspace(-1, 2, D), shift=0.5)
+X, PEOPLE = TABLE.X, TABLE.population()
 COMPILED = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.3]), PEOPLE)
 SIZES = (1, 2, 7, 64, 333)
 
