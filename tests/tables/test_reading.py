@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from ratebound.tables.reading import Reading
 from ratebound.tables.table import read_table
+from ratebound.tables.texts import Reading
 
 from ..extras import pd
 
@@ -102,6 +102,19 @@ def zst(data):
 def test_packed_files(tmp_path, suffix, pack):
     assert cells(read_table(write(tmp_path, f"t.csv.{suffix}", pack(PLAIN.encode())))) == WANTED
     assert cells(read_table(write(tmp_path, "unnamed", pack(PLAIN.encode())))) == WANTED
+
+
+def test_large_files_recommend_pyarrow(tmp_path, monkeypatch):
+    path = write(tmp_path, "t.csv", PLAIN)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
+    monkeypatch.setattr("ratebound.tables.texts.LARGE", len(PLAIN.encode()) - 1)
+    if "pyarrow" in sys.modules:
+        assert read_table(path).notices == ()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    table = read_table(path)
+    assert cells(table) == WANTED
+    (notice,) = table.notices
+    assert notice.endswith("which pyarrow reads many times faster: pip install 'ratebound[parquet]'")
 
 
 def test_packed_files_that_are_refused(tmp_path, monkeypatch):
@@ -341,7 +354,7 @@ AWKWARD = [
 
 @pytest.mark.parametrize("seed", range(20))
 def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatch):
-    """Plain texts go by arrays and others cell by cell; chunks are cut anywhere."""
+    """By pyarrow in blocks that are cut anywhere, and by the csv module."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(AWKWARD, 1 + seed % 5, replace=False).tolist()
     columns = [
@@ -351,7 +364,8 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         np.where(rng.random(200) < 0.02, rng.choice(chosen, 200), "12.5"),
     ]
     monkeypatch.setattr("ratebound.tables.contents.BLOCK", 300 + 50 * seed)
-    found = []
+    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
+    tables = []
     for name, last in {"plain": "x", "quoted": '"x"', "hard": '"x"', "harder": '"a ""; b"'}.items():
         quote = "" if name == "plain" else '"'
         rows = [";".join(f"{quote}{cell}{quote}" for cell in row) for row in zip(*columns, strict=True)]
@@ -362,22 +376,23 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         path = write(tmp_path, f"{name}.csv", text)
         with monkeypatch.context() as patch:
             if name == "hard":
-                patch.setattr("ratebound.tables.texts.PLAIN", ())
-            found.append(read_table(path))
-    for other in found[1:]:
+                patch.setattr("ratebound.tables.texts.SMALL", 10**9)
+            tables.append(read_table(path))
+    for other in tables[1:]:
         assert len(other) == 200
         for name in "abcd":
-            assert found[0][name].dtype == other[name].dtype
-            np.testing.assert_array_equal(found[0][name], other[name])
+            assert tables[0][name].dtype == other[name].dtype
+            np.testing.assert_array_equal(tables[0][name], other[name])
             if other[name].dtype.kind == "f":
-                np.testing.assert_array_equal(np.signbit(found[0][name]), np.signbit(other[name]))
-        assert other.notices == found[0].notices
-    assert set(found[1]["e"]) == {"x"}
-    assert set(found[3]["e"]) == {'a "; b'}
+                np.testing.assert_array_equal(np.signbit(tables[0][name]), np.signbit(other[name]))
+        assert other.notices == tables[0].notices
+    assert set(tables[1]["e"]) == {"x"}
+    assert set(tables[3]["e"]) == {'a "; b'}
 
 
 def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
     monkeypatch.setattr("ratebound.tables.contents.BLOCK", 64)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
     for quote in ("", '"'):
         rows = [f"{quote}{i}{quote},x" for i in range(50)]
         rows[40] += ",more"

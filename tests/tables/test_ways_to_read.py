@@ -1,4 +1,4 @@
-"""Texts are read alike by pyarrow, by arrays and by Python, whatever batches they come in."""
+"""Texts are read alike by pyarrow and by the csv module, whatever batches they come in."""
 
 import tempfile
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ratebound.tables.reading import Reading
 from ratebound.tables.table import read_table
+from ratebound.tables.texts import Reading
 
 pytest.importorskip("pyarrow")
 
@@ -80,32 +80,26 @@ def table_of(path, reading):
         table = read_table(path, reading=reading)
     except ValueError as error:
         return str(error)
-    found = {}
+    columns = {}
     for name in table.columns:
         values = table[name]
         signs = np.signbit(values).tolist() if values.dtype.kind == "f" else None
-        found[name] = values.dtype.str, list(map(repr, values.tolist())), signs
-    return found, table.notices
+        columns[name] = values.dtype.str, list(map(repr, values.tolist())), signs
+    return columns, table.notices
 
 
-def all_ways(data, sep, block):
-    """What is read in each way, the last of which is Python's reader of all rows at once."""
-    found = {}
+def both_ways(data, sep, block, batch):
+    """What pyarrow and the csv module read, in blocks of so many bytes and batches of so many rows."""
     reading = Reading(sep=sep, header=True)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "t.csv"
         path.write_bytes(data)
+        by_csv = table_of(path, reading)
+        patch.setattr("ratebound.tables.texts.BATCH", batch)
+        assert table_of(path, reading) == by_csv
         patch.setattr("ratebound.tables.contents.BLOCK", block)
         patch.setattr("ratebound.tables.texts.SMALL", 0)
-        found["pyarrow"] = table_of(path, reading)
-        patch.setattr("ratebound.tables.texts.arrow_fields_of", lambda *_: None)
-        found["arrays"] = table_of(path, reading)
-        patch.setattr("ratebound.tables.texts.PLAIN", ())
-        patch.setattr("ratebound.tables.texts.BATCH", 3)
-        found["some rows"] = table_of(path, reading)
-        patch.setattr("ratebound.tables.texts.BATCH", 10**6)
-        found["all rows"] = table_of(path, reading)
-    return found
+        return table_of(path, reading), by_csv
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -120,16 +114,14 @@ def all_ways(data, sep, block):
 @example(('a,b\n"x\ny","1"\n"say ""hi""","007"\n', ","), 16, "utf-8")
 @example(("a,b\n,\n,\n", ","), 1 << 20, "utf-8")
 @example(("a,b\nNaN,9223372036854775808\n,2.5\n", ","), 16, "utf-8")
-def test_all_ways_to_read_agree(text, block, encoding):
+def test_both_ways_to_read_agree(text, block, encoding):
     written, sep = text
-    found = all_ways(written.encode(encoding, "replace"), sep, block)
-    for way in found:
-        assert found[way] == found["all rows"], way
+    by_arrow, by_csv = both_ways(written.encode(encoding, "replace"), sep, block, 3)
+    assert by_arrow == by_csv
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.text(',,"\n\r 01.-ax_é\0', max_size=60), st.sampled_from([8, 1 << 20]))
-def test_all_ways_agree_on_noise(noise, block):
-    found = all_ways(f"a,b\n1,2\n{noise}".encode(), ",", block)
-    for way in found:
-        assert found[way] == found["all rows"], way
+def test_both_ways_agree_on_noise(noise, block):
+    by_arrow, by_csv = both_ways(f"a,b\n1,2\n{noise}".encode(), ",", block, 3)
+    assert by_arrow == by_csv

@@ -12,7 +12,7 @@ from ratebound.commands.together import joined
 from ratebound.tables.contents import contents
 from ratebound.tables.converting import convert as convert_files
 from ratebound.tables.converting import converted
-from ratebound.tables.reading import Reading
+from ratebound.tables.texts import Reading
 
 
 def convert(

@@ -10,7 +10,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
-from ratebound.tables.reading import Kind
+from ratebound.tables.texts import Kind
 
 # What Python functions that take populations by name call their other arguments.
 TAKEN = (

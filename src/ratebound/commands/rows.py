@@ -18,12 +18,12 @@ from ratebound.problem.frames import distinct, is_missing, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import column_text, value_text
+from ratebound.tables.cells import MISSING_MARKS
 from ratebound.tables.features import Features
-from ratebound.tables.fields import MISSING_MARKS
 from ratebound.tables.fitting import planned_columns, tallied
 from ratebound.tables.parquet import Parquet
-from ratebound.tables.reading import Kind, Reading
 from ratebound.tables.table import Table, read_table
+from ratebound.tables.texts import Kind, Reading
 from ratebound.tables.treatments import summed_up
 
 FEW = 20  # classes that may have any number of rows; and that an error lists

@@ -12,7 +12,7 @@ from typing import Any
 from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
 from ratebound.tables.contents import STANDARD_INPUT
-from ratebound.tables.reading import Reading
+from ratebound.tables.texts import Reading
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ratebound.commands.rows import read_noted
 from ratebound.estimators.policy import Policy, load
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
-from ratebound.tables.reading import Reading
 from ratebound.tables.table import Table
+from ratebound.tables.texts import Reading
 
 
 def load_model(path: Path, trusted: Sequence[str] = ()) -> Policy:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ratebound.solution.files import NAME
-from ratebound.tables.reading import Reading
+from ratebound.tables.texts import Reading
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ def amount_unit(text: str) -> str | None:
     >>> [amount_unit(text) for text in ("$1,200.00", "12%", "1,200", "12,50 €", "1,2,3")]
     ['$', '%', '', '€', None]
     """
-    found = _AMOUNT.fullmatch(text)
-    return None if found is None else found["before"] or found["after"] or ""
+    amount = _AMOUNT.fullmatch(text)
+    return None if amount is None else amount["before"] or amount["after"] or ""
 
 
 def decimal_mark(text: str) -> str:
@@ -64,10 +64,10 @@ def decimal_mark(text: str) -> str:
     >>> [decimal_mark(text) for text in ("1,200", "1.5", "7.844,59", "1.234.567", "12", "1e3")]
     ['.', '.', ',', ',', '', '']
     """
-    found = _AMOUNT.fullmatch(text)
-    if found is None or found["whole"]:
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or amount["whole"]:
         return ""
-    return "," if found["european"] else "."
+    return "," if amount["european"] else "."
 
 
 def are_amounts(texts: Sequence[str]) -> bool:
@@ -92,9 +92,9 @@ def are_alike(texts: Iterable[str]) -> bool:
 
 
 def _amount(text: str) -> float:
-    found = _AMOUNT.fullmatch(text)
-    if found is None or (found["before"] and found["after"]):
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or (amount["before"] and amount["after"]):
         return np.nan
-    if found["european"]:
-        return float(found["sign"] + found["european"].replace(".", "").replace(",", "."))
-    return float(found["sign"] + (found["english"] or found["whole"]).replace(",", ""))
+    if amount["european"]:
+        return float(amount["sign"] + amount["european"].replace(".", "").replace(",", "."))
+    return float(amount["sign"] + (amount["english"] or amount["whole"]).replace(",", ""))

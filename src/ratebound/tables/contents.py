@@ -26,8 +26,8 @@ STANDARD_INPUT = "-"
 BLOCK = 1 << 22  # bytes read at a time
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-# What people have besides, and the function of pandas that reads it.
-ELSEWHERE = {
+# What other kinds of files people have, and the function of pandas that reads each.
+READ_BY_PANDAS = {
     ".xlsx": "read_excel", ".xls": "read_excel", ".xlsm": "read_excel", ".ods": "read_excel",
     ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json", ".xml": "read_xml",
     ".html": "read_html", ".dta": "read_stata", ".sav": "read_spss", ".sas7bdat": "read_sas",
@@ -53,7 +53,7 @@ class Content:
 
     def opened(self) -> BinaryIO:
         """The same as a stream."""
-        return as_stream(self.blocks())
+        return io.BufferedReader(_BlockStream(self.blocks()), BLOCK)
 
     @property
     def data(self) -> bytes:
@@ -76,7 +76,7 @@ class Content:
             return file.read() == b"PAR1"
 
 
-class _Blocks(io.RawIOBase):
+class _BlockStream(io.RawIOBase):
     """A stream of what an iterator gives."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -87,18 +87,13 @@ class _Blocks(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self.block:
-            found = next(self.given, None)
-            if found is None:
+            block = next(self.given, None)
+            if block is None:
                 return 0
-            self.block = memoryview(found)
+            self.block = memoryview(block)
         size = min(len(buffer), len(self.block))
         buffer[:size], self.block = self.block[:size], self.block[size:]
         return size
-
-
-def as_stream(blocks: Iterator[bytes]) -> BinaryIO:
-    """A stream of what an iterator gives, block by block."""
-    return io.BufferedReader(_Blocks(blocks), BLOCK)
 
 
 def contents(paths: Sequence[str | Path]) -> list[Content]:
@@ -123,15 +118,15 @@ def check_once(files: Sequence[str]) -> None:
 
 def digests_of(paths: Sequence[str | Path]) -> dict[str, str]:
     """The SHA-256 of what each file holds, unpacked, by its path; none for the standard input."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     if STANDARD_INPUT in map(str, paths):  # which can be read only once
-        return found
+        return digests
     for content in contents(paths):
         one = hashlib.sha256()
         for block in content.blocks():
             one.update(block)
-        found[content.name] = one.hexdigest()
-    return found
+        digests[content.name] = one.hexdigest()
+    return digests
 
 
 def digest_of(digests: dict[str, str]) -> str | None:
@@ -145,10 +140,10 @@ def _matching(path: str) -> list[str]:
     """The files that a path means: itself, or those that match it where no file has that name."""
     if path == STANDARD_INPUT or Path(path).exists() or not glob.has_magic(path):
         return [path]
-    found = sorted(each for each in glob.glob(path, recursive=True) if Path(each).is_file())
-    if not found:
+    matching = sorted(each for each in glob.glob(path, recursive=True) if Path(each).is_file())
+    if not matching:
         raise FileNotFoundError(f"no file matches {path}")
-    return found
+    return matching
 
 
 def _content(path: str) -> Content:
@@ -175,8 +170,8 @@ def _suffix(name: str) -> str:
 def _check_kind(source: Path) -> None:
     """Refuse a file that is of another kind by its name, with what to do."""
     suffix = _suffix(source.name)
-    if suffix in ELSEWHERE:
-        reader = ELSEWHERE[suffix]
+    if suffix in READ_BY_PANDAS:
+        reader = READ_BY_PANDAS[suffix]
         what = "a spreadsheet: save the sheet as a CSV" if reader == "read_excel" else "not a CSV"
         raise ValueError(
             f"{source} is {what}, or write one with pandas.{reader}({source.name!r})"

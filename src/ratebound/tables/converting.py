@@ -22,10 +22,9 @@ from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file
 from ratebound.tables.contents import Content, contents
-from ratebound.tables.reading import FOUND_OUT, Reading
-from ratebound.tables.settling import Column, told
-from ratebound.tables.sources import no_collecting, settled, texts_of
-from ratebound.tables.texts import Text
+from ratebound.tables.settling import Column, no_collecting, settled, told
+from ratebound.tables.table import texts_of
+from ratebound.tables.texts import FOUND_OUT, Reading, Text
 
 ENDING = ".parquet"  # which is added to a text's name
 ROWS = 1 << 17  # at most in a row group
@@ -113,7 +112,7 @@ def convert(
         written = [texts] if len(places) == 1 else [[text] for text in texts]
         for place, own in zip(places, written, strict=True):
             _write(place, own, columns, record, shown)
-    return rows, [text.notice for text in texts if text.notice] + told(columns)
+    return rows, [notice for text in texts for notice in text.notices] + told(columns)
 
 
 def _places(files: Sequence[Content], into: str | Path | None) -> list[Path]:
@@ -132,8 +131,8 @@ def _places(files: Sequence[Content], into: str | Path | None) -> list[Path]:
 
 def _record(files: Sequence[Content], reading: Reading) -> bytes:
     """What texts are known by, and how they are read."""
-    found = [(path.name, path.stat()) for path in (Path(str(content.source)) for content in files)]
-    sources = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
+    stats = [(path.name, path.stat()) for path in (Path(str(content.source)) for content in files)]
+    sources = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return json.dumps({"version": VERSION, "sources": sources, "reading": astuple(reading)}).encode()
 
 
@@ -142,10 +141,10 @@ def _recorded(place: Path) -> bytes | None:
     arrow = import_extra("pyarrow", NEEDS, "parquet")
     parquet = import_extra("pyarrow.parquet", NEEDS, "parquet")
     try:
-        found: bytes | None = (parquet.read_schema(place).metadata or {}).get(RECORD)
+        record: bytes | None = (parquet.read_schema(place).metadata or {}).get(RECORD)
     except (OSError, arrow.ArrowException):
         return None
-    return found
+    return record
 
 
 def _write(

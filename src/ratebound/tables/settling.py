@@ -1,22 +1,26 @@
 """What a column of cells holds, settled while its cells go by, whatever batches they come in.
 
 A column holds numbers if all its cells do that are not missing. Otherwise it holds texts, or amounts if
-all its texts are such.
+all its texts are such. Numbers are kept as such from the first batch on, since a million texts take far
+more room. A column is read a second time only if a later batch shows that it holds texts after all.
 """
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
-from ratebound.tables.amounts import BARE, CODE, amount_unit, decimal_mark, is_id, read_numbers
-from ratebound.tables.fields import COUNTED_MARKS, MISSING_MARKS, Cells, Numbers
-from ratebound.tables.reading import Kind
+from ratebound.tables.amounts import BARE, amount_unit, decimal_mark, read_numbers
+from ratebound.tables.cells import Numbers, RawCells
+from ratebound.tables.texts import Kind, Text
 
 
 @dataclass
@@ -61,15 +65,15 @@ class Column:
             return object
         return np.int64 if self.whole and self.cells and not self.is_text else float
 
-    def take_in(self, cells: Cells, commas: bool, same: dict[str, str]) -> Array | None:
+    def take_in(self, cells: RawCells, commas: bool, same: dict[str, str]) -> Array | None:
         """Learn from more cells, and give what they hold; None where it must be read again as texts.
 
         Equal texts share one string, as in `same`.
         """
         if not self.is_text:
-            if (found := numbers_in(cells, commas)) is not None:
-                self._learn_numbers(found)
-                return found.values
+            if (numbers := cells.numbers(commas)) is not None:
+                self._learn_numbers(numbers)
+                return numbers.values
             if self.cells:
                 self.gave_up = True
                 return None
@@ -80,13 +84,13 @@ class Column:
         self._learn_texts(list(filter(None, bare)))
         return np.array([same.setdefault(text, text) or None for text in bare], dtype=object)[codes]
 
-    def values(self, cells: Cells, commas: bool) -> Array:
+    def values(self, cells: RawCells, commas: bool) -> Array:
         """What some cells hold, in a column that is settled."""
         if not self.is_text:
-            found = numbers_in(cells, commas)
-            if found is None:
+            numbers = cells.numbers(commas)
+            if numbers is None:
                 raise ValueError("the file has changed while it was read: read it again")
-            return found.values.astype(self.dtype, copy=False)
+            return numbers.values.astype(self.dtype, copy=False)
         words, codes = cells.coded()
         bare = [word.strip() for word in words]
         if self.holds_amounts:
@@ -103,18 +107,18 @@ class Column:
         number = {None: math.nan} | dict(zip(texts, read_numbers(list(texts)).tolist(), strict=True))
         return np.array([number[text] for part in parts for text in part.tolist()])
 
-    def _learn_numbers(self, found: Numbers) -> None:
-        self.cells += len(found.values)
-        self.marks.update(found.marks)
-        self.comma = self.comma or found.comma
-        if found.values.dtype.kind == "i":
-            self.some = self.some or bool(len(found.values))
+    def _learn_numbers(self, numbers: Numbers) -> None:
+        self.cells += len(numbers.values)
+        self.marks.update(numbers.marks)
+        self.comma = self.comma or numbers.comma
+        if numbers.values.dtype.kind == "i":
+            self.some = self.some or bool(len(numbers.values))
             return
         self.whole = False
-        self.some = self.some or not np.isnan(found.values).all()
+        self.some = self.some or not np.isnan(numbers.values).all()
         if not self.fraction:
-            parts = np.isfinite(found.values) & (found.values != np.floor(found.values))
-            self.fraction = str(found.values[np.argmax(parts)]) if parts.any() else ""
+            parts = np.isfinite(numbers.values) & (numbers.values != np.floor(numbers.values))
+            self.fraction = str(numbers.values[np.argmax(parts)]) if parts.any() else ""
 
     def _learn_texts(self, texts: Sequence[str]) -> None:
         if not self.amounts or not texts:
@@ -130,40 +134,51 @@ class Column:
             self.numerals = self.numerals and BARE.fullmatch(text) is not None
 
 
-def numbers_in(given: Cells, commas: bool) -> Numbers | None:
-    """Cells as numbers, of which all must be numbers or missing; None where some are not.
+def settled(
+    texts: Sequence[Text],
+    names: Collection[str],
+    kinds: Mapping[str, Kind],
+    keep: Callable[[str, Array | None], None] | None = None,
+    seen: Callable[[int], object] | None = None,
+    again: bool = False,
+) -> dict[str, Column]:
+    """What these columns of all texts hold, one below the other.
 
-    `commas` says that one may stand for the decimal point.
+    `keep` is called with what a column was found to hold, batch by batch, and with None where all that
+    came before is wrong: it looked like numbers, and is read `again`. `seen` is told of rows.
     """
-    if (found := given.numbers(commas)) is not None:
-        return found
-    cells, comma = given.texts, ""
-    together = "".join(cells)
-    # Python reads 1_000 as a number, and 007; in a table these are names and codes.
-    if "_" in together or any(map(CODE.match, cells)):
-        return None
-    if commas and "," in together:
-        comma = next(cell for cell in cells if "," in cell).strip()
-        cells = [cell.replace(",", ".") for cell in cells]
-    try:
-        return Numbers(np.fromiter(map(int, cells), dtype=np.int64, count=len(cells)), {}, comma)
-    except OverflowError:  # longer than any number: an id
-        return None
-    except ValueError:
-        return _fractional(cells, comma)
+    columns = {name: Column(kinds.get(name), is_text=again) for name in names}
+    same: dict[str, str] = {}
+    with no_collecting():
+        for text in texts:
+            for batch in ahead(text.batches(names)):
+                for name, cells in batch.items():
+                    if columns[name].gave_up:
+                        continue
+                    values = columns[name].take_in(cells, text.sep != ",", same)
+                    if keep is not None:
+                        keep(name, values)
+                if keep is None:
+                    same.clear()
+                if seen is not None:
+                    seen(len(cells))
+    late = [name for name, column in columns.items() if column.is_late]
+    if keep is not None:
+        for name in late:
+            keep(name, None)
+    return columns | settled(texts, late, kinds, keep, again=True) if late else columns
 
 
-def _fractional(cells: Sequence[str], comma: str) -> Numbers | None:
-    stripped = list(map(str.strip, cells))
+@contextmanager
+def no_collecting() -> Iterator[None]:
+    """Pause Python's search for cycles, which takes half the time where so many cells are made."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        found = np.array([math.nan if cell in MISSING_MARKS else float(cell) for cell in stripped])
-    except ValueError:
-        return None
-    large = np.flatnonzero(np.abs(found) >= 2.0**63).tolist()
-    if any(is_id(stripped[row]) for row in large):
-        return None
-    marks = Counter(cell for cell in stripped if cell in COUNTED_MARKS)
-    return Numbers(found + 0.0, marks, comma)  # without zeros below zero
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def told(columns: Mapping[str, Column]) -> list[str]:

@@ -1,20 +1,27 @@
-"""Tables from files: named columns of equal length, and what was found out to read them."""
+"""Tables from files: named columns of equal length, and what was found out to read them.
+
+The cells of texts become numbers or texts. In Parquet and Arrow files numbers, truth values and times
+keep their types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
+from ratebound.base.extras import import_extra
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing, some
-from ratebound.tables.contents import contents
-from ratebound.tables.reading import FOUND_OUT, Kind, Reading
-from ratebound.tables.sources import read_columns
-from ratebound.tables.texts import SEPARATORS
+from ratebound.tables.contents import Content, contents
+from ratebound.tables.kinds import NO_VALUES
+from ratebound.tables.settling import few, settled, told
+from ratebound.tables.texts import FOUND_OUT, SEPARATORS, Kind, Reading, Text, as_text
+
+STREAMED = (".arrow", ".feather", ".ipc")
 
 
 class Table:
@@ -91,8 +98,125 @@ def read_table(
     as is how to read a text where `reading` does not say so.
     """
     files = contents([paths] if isinstance(paths, str | Path) else paths)
-    columns, notices = read_columns(files, kinds or {}, reading)
+    columns, notices = _columns(files, kinds or {}, reading)
     name = files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     if not len(next(iter(columns.values()), ())):
         raise ValueError(f"{name} holds no rows")
     return Table(columns, name, notices)
+
+
+def _columns(
+    files: Sequence[Content], kinds: Mapping[str, Kind], reading: Reading
+) -> tuple[dict[str, Array], list[str]]:
+    """The columns of files that have the same ones, and what is to be told about them.
+
+    `kinds` says what some columns hold: one of texts is never read as numbers, and one of numbers may
+    hold nothing but marks of missing ones.
+    """
+    arrow = [content.is_arrow for content in files]
+    if any(arrow) and not all(arrow):
+        one, other = files[arrow.index(True)], files[arrow.index(False)]
+        raise ValueError(
+            f"{one.name} is Parquet or Arrow and {other.name} is not: give one kind of file"
+        )
+    if all(arrow):
+        tables = [_arrow_columns(content, kinds) for content in files]
+        _check_same([(content.name, list(table)) for content, table in zip(files, tables, strict=True)])
+        return {name: _joined([table[name] for table in tables]) for name in tables[0]}, []
+    texts = texts_of(files, reading)
+    parts: dict[str, list[Array]] = {name: [] for name in texts[0].names}
+
+    def keep(name: str, values: Array | None) -> None:
+        if values is None:
+            parts[name].clear()
+        else:
+            parts[name].append(values)
+
+    columns = settled(texts, texts[0].names, kinds, keep)
+    notices = [notice for text in texts for notice in text.notices]
+    values = {name: column.joined(parts.pop(name)) for name, column in columns.items()}
+    return values, notices + told(columns)
+
+
+def texts_of(files: Sequence[Content], reading: Reading) -> list[Text]:
+    """The texts in files, which must have the same columns."""
+    texts = [as_text(content, reading) for content in files]
+    _check_same([(text.name, text.names) for text in texts])
+    return texts
+
+
+def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Raise unless all files have the columns of the first, in whatever order."""
+    (first, names), *others = named
+    for other, present in others:
+        lacking = [name for name in names if name not in present]
+        besides = [name for name in present if name not in names]
+        if lacking or besides:
+            said = [f"lacks {few(list(map(repr, lacking)))}"] * bool(lacking)
+            said += [f"has {few(list(map(repr, besides)))} besides"] * bool(besides)
+            raise ValueError(f"{other} has other columns than {first}: it {' and '.join(said)}")
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    """One column of all files; where they differ in type, its values keep their own."""
+    numeric = all(part.dtype.kind in "iuf" for part in parts)
+    if not numeric and len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)
+
+
+# --- Parquet and Arrow -------------------------------------------------------------------------------
+
+
+def _arrow_columns(content: Content, kinds: Mapping[str, Kind]) -> dict[str, Array]:
+    """The columns of a file; those of the kind "text" become texts, unless they are of times."""
+    table = _arrow_table(content)
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{content.name}: two columns are named {name!r}: rename one of them")
+    columns = {name: _values(table[name]) for name in names}
+    return {n: _as_texts(v) if kinds.get(n) == "text" else v for n, v in columns.items()}
+
+
+def _arrow_table(content: Content) -> Any:
+    arrow = import_extra("pyarrow", f"pyarrow, to read {content.name}", "parquet")
+    data = content.data
+    source = arrow.BufferReader(data)
+    is_file = data[:6] == b"ARROW1"
+    is_stream = not is_file and content.name.lower().endswith(STREAMED)
+    try:
+        if is_file or is_stream:
+            return (arrow.ipc.open_file if is_file else arrow.ipc.open_stream)(source).read_all()
+        return import_extra("pyarrow.parquet", "pyarrow", "parquet").read_table(source)
+    except (arrow.ArrowException, OSError) as error:
+        kind = "Arrow" if is_file or is_stream else "Parquet"
+        raise ValueError(f"{content.name} cannot be read as {kind}: {error}") from None
+
+
+def _values(column: Any) -> Array:
+    types = import_extra("pyarrow.types", "pyarrow", "parquet")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_decimal(column.type):
+        column = column.cast("float64")
+    if types.is_primitive(column.type) and not types.is_time(column.type):
+        values: Array = column.to_numpy(zero_copy_only=False)
+        return values
+    values = np.empty(len(column), dtype=object)  # lists would become a second axis
+    values[:] = [v if v is None or isinstance(v, NO_VALUES) else str(v) for v in column.to_pylist()]
+    return values
+
+
+def _as_texts(values: Array) -> Array:
+    """Values as texts, but for missing ones; times are read alike as texts and as what they are.
+
+    Lists, bytes and other objects stay what they are: no model reads them, and an error says so.
+    """
+    if values.dtype.kind in "mM" or any(isinstance(value, NO_VALUES) for value in values):
+        return values
+    lacking = is_missing(values)
+    if values.dtype.kind == "f" and (values[~lacking] % 1 == 0).all():  # gaps make them fractional
+        values = np.where(lacking, 0, values).astype(np.int64)
+    cells = [None if gap else str(value) for value, gap in zip(values, lacking, strict=True)]
+    return np.array(cells, dtype=object)

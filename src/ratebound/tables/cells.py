@@ -1,0 +1,156 @@
+"""Cells of a column as they are written in a text, and the numbers in them.
+
+pyarrow casts plain numbers many times faster than Python. It is asked only for those that it reads as
+Python does; if one cell is not plainly a number, Python reads them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.tables.amounts import CODE, is_id
+
+# What stands for a missing number; among texts, each of these but the first is a value like any other.
+MISSING_MARKS = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
+)
+COUNTED_MARKS = MISSING_MARKS - {"", "NaN", "nan"}  # everyone knows that the last two are not numbers
+WHOLE = b"0123456789-"  # the letters of whole numbers
+FRACTIONAL = b"+.eEinfINFtyTYaA"  # besides: infinity and nan are among them
+LARGE = 2.0**63  # beyond which a whole number is an id
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Cells as numbers: all whole, or all floats with NaN for missing ones and no zero below zero."""
+
+    values: Array
+    marks: Mapping[str, int]  # of missing numbers, and how many of each
+    comma: str = ""  # the first cell with a decimal comma
+
+
+@dataclass(frozen=True)
+class Strings:
+    """Cells that the csv module has found."""
+
+    texts: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def coded(self) -> tuple[Sequence[str], Array]:
+        """The cells that differ, the first ones first, and for each cell which of them it is."""
+        place = {text: index for index, text in enumerate(dict.fromkeys(self.texts))}
+        codes = map(place.__getitem__, self.texts)
+        return list(place), np.fromiter(codes, dtype=np.intp, count=len(self.texts))
+
+    def numbers(self, commas: bool) -> Numbers | None:
+        """The cells as numbers, or None if some are neither numbers nor missing.
+
+        `commas` says that a comma may stand for the decimal point.
+        """
+        cells, comma = self.texts, ""
+        together = "".join(cells)
+        # Python reads 1_000 as a number, and 007; in a table these are names and codes.
+        if "_" in together or any(map(CODE.match, cells)):
+            return None
+        if commas and "," in together:
+            comma = next(cell for cell in cells if "," in cell).strip()
+            cells = [cell.replace(",", ".") for cell in cells]
+        try:
+            return Numbers(np.fromiter(map(int, cells), dtype=np.int64, count=len(cells)), {}, comma)
+        except OverflowError:  # longer than any number: an id
+            return None
+        except ValueError:
+            pass
+        stripped = list(map(str.strip, cells))
+        try:
+            values = np.array([math.nan if cell in MISSING_MARKS else float(cell) for cell in stripped])
+        except ValueError:
+            return None
+        if any(is_id(stripped[row]) for row in np.flatnonzero(np.abs(values) >= LARGE).tolist()):
+            return None
+        marks = Counter(cell for cell in stripped if cell in COUNTED_MARKS)
+        return Numbers(values + 0.0, marks, comma)  # without zeros below zero
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowStrings:
+    """Cells that pyarrow has found: an array of strings, with null for empty ones."""
+
+    array: Any
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def coded(self) -> tuple[Sequence[str], Array]:
+        coded = self.array.dictionary_encode(null_encoding="encode")
+        return [word or "" for word in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+
+    def numbers(self, commas: bool) -> Numbers | None:
+        values = _cast(self.array)
+        if values is not None:
+            return Numbers(values, {})
+        return self._cleaned(commas) or Strings(self._texts()).numbers(commas)
+
+    def _texts(self) -> list[str]:
+        words, codes = self.coded()
+        return list(map(words.__getitem__, codes.tolist()))
+
+    def _cleaned(self, commas: bool) -> Numbers | None:
+        """The numbers in cells with blanks around them, decimal commas, or marks of missing numbers."""
+        arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+        cells, comma = self.array, ""
+        if commas and compute.any(with_comma := compute.match_substring(cells, ",")).as_py():
+            comma = cells.filter(with_comma)[0].as_py().strip()
+            cells = compute.replace_substring(cells, ",", ".")
+        cells = compute.ascii_trim_whitespace(cells)
+        missing = compute.is_in(cells, arrow.array(sorted(MISSING_MARKS)))
+        counts = cells.filter(missing).value_counts().to_pylist()
+        marks = {each["values"]: each["counts"] for each in counts if each["values"] in COUNTED_MARKS}
+        values = _cast(compute.if_else(missing, None, cells))
+        return None if values is None else Numbers(values, marks, comma)
+
+
+RawCells = Strings | ArrowStrings
+
+
+def _cast(array: Any) -> Array | None:
+    """Strings as numbers if pyarrow and Python agree on all of them, or None.
+
+    Letters are looked at first, since pyarrow takes long to refuse.
+    """
+    _, offsets, letters = array.buffers()
+    starts = np.frombuffer(offsets, np.int32)[array.offset :][: len(array) + 1]
+    text = b"" if letters is None else bytes(memoryview(letters)[starts[0] : starts[-1]])
+    beyond_whole = text.translate(None, WHOLE)
+    if beyond_whole.translate(None, FRACTIONAL) or _has_codes(text, starts - starts[0]):
+        return None
+    try:
+        if not beyond_whole and not array.null_count:
+            return array.cast("int64").to_numpy()
+        values = array.cast("float64").to_numpy(zero_copy_only=False)
+    except ValueError:
+        return None
+    if np.count_nonzero(np.abs(values) < LARGE) + array.null_count < len(values):
+        return None  # some are infinite, or perhaps ids
+    if not array.null_count and not beyond_whole.strip(b"+"):
+        return None  # since +1 is whole to Python alone
+    return values + 0.0  # without zeros below zero
+
+
+def _has_codes(text: bytes, starts: Array) -> bool:
+    """Whether some cell is a sign or none, a zero, and another digit."""
+    letters = np.frombuffer(text + b" ", np.uint8)  # where the last cells start if they are empty
+    first = letters[starts[:-1]]
+    begin = starts[:-1] + ((first == ord("-")) | (first == ord("+")))
+    zeros = begin[(letters[begin] == ord("0")) & (begin + 1 < starts[1:])]
+    return bool((letters[zeros + 1] - ord("0") < 10).any())
