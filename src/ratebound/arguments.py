@@ -287,13 +287,13 @@ def _add_fail_on(command: argparse.ArgumentParser) -> None:
 
 
 def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = commands.add_parser(
+    added: argparse.ArgumentParser = commands.add_parser(
         name,
         help=words,
         description=f"{words[0].upper()}{words[1:]}.",
         argument_default=argparse.SUPPRESS,
     )
-    add = found.add_argument
+    add = added.add_argument
     add(
         "--json",
         nargs="?",
@@ -302,4 +302,4 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
         help="also write the answer as JSON; without a file, or with -, print nothing but that",
     )
     add("--quiet", action="store_true", help="show no progress; train: print one line at the end")
-    return found
+    return added

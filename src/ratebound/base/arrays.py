@@ -88,13 +88,13 @@ def tally_kinds(kinds: Array, count: int, index: Array, size: int, weight: Any, 
     if xp is np:
         places += count * size * np.arange(models)[:, None]
         each = None if alike else np.broadcast_to(weight, places.shape).ravel()
-        found = np.bincount(places.ravel(), each, models * count * size).astype(example.dtype)
-        found = found * weight if alike else found
+        counts = np.bincount(places.ravel(), each, models * count * size).astype(example.dtype)
+        counts = counts * weight if alike else counts
     else:
         kind: Any = {"dtype": example.dtype, "device": places.device}
         each = xp.full(places.shape, weight, **kind) if alike else weight.expand(models, -1)
-        found = xp.zeros(models, count * size, **kind).scatter_add_(1, places, each)
-    return found.reshape(models, count, size)
+        counts = xp.zeros(models, count * size, **kind).scatter_add_(1, places, each)
+    return counts.reshape(models, count, size)
 
 
 def count(index: Array, size: int, example: Array) -> Array:

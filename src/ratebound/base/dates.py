@@ -49,8 +49,8 @@ def read_dates(texts: Sequence[str], order: DateOrder, *, strict: bool = False) 
     fast = _read_plain_iso(texts)
     if fast is not None:
         return fast if order == "ymd" or not strict else np.full(len(texts), "NaT", dtype="M8[us]")
-    found = [_read_date(text.strip(), order, strict) for text in texts]
-    return np.array(["NaT" if one is None else one for one in found], dtype="M8[us]")
+    dates = [_read_date(text.strip(), order, strict) for text in texts]
+    return np.array(["NaT" if one is None else one for one in dates], dtype="M8[us]")
 
 
 def _read_plain_iso(texts: Sequence[str]) -> Array | None:
@@ -70,12 +70,12 @@ def _read_plain_iso(texts: Sequence[str]) -> Array | None:
 
 
 def _read_date(text: str, order: DateOrder, strict: bool) -> datetime | None:
-    found = _ISO.fullmatch(text) if order == "ymd" or not strict else None
-    if found is None and order != "ymd":
-        found = _NUMBERED.fullmatch(text)
-    if found is None:
+    match = _ISO.fullmatch(text) if order == "ymd" or not strict else None
+    if match is None and order != "ymd":
+        match = _NUMBERED.fullmatch(text)
+    if match is None:
         return None
-    given = found.groupdict()
+    given = match.groupdict()
     if "first" in given:
         day, month = (int(given[key]) for key in ("first", "second_number"))
         day, month = (day, month) if order == "dmy" else (month, day)

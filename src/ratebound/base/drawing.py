@@ -28,14 +28,14 @@ def drawing_from(generator: Any) -> AbstractContextManager[Any]:
     >>> torch.equal(drawn, torch.rand(3, generator=torch.Generator().manual_seed(0)))
     True
     """
-    found: AbstractContextManager[Any] = _modes()[0](generator)
-    return found
+    mode: AbstractContextManager[Any] = _modes()[0](generator)
+    return mode
 
 
 def drawing_nothing() -> AbstractContextManager[Any]:
     """A context in which it is an error that this thread draws anything."""
-    found: AbstractContextManager[Any] = _modes()[1]()
-    return found
+    mode: AbstractContextManager[Any] = _modes()[1]()
+    return mode
 
 
 @contextmanager

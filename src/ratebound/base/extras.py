@@ -25,10 +25,10 @@ def versions(*libraries: str) -> dict[str, str]:
     import platform
     from importlib import metadata
 
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for library in libraries:
         try:
-            found[library] = metadata.version(library)
+            installed[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue  # an extra that is not installed, or ours from a checkout
-    return found
+    return installed

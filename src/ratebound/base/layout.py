@@ -69,14 +69,14 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], ruled: bool = T
     wrapped = [textwrap.wrap(row[0], WIDTH, subsequent_indent="  ") or [""] for row in rows]
     widths = [max(len(line) for lines in wrapped for line in lines)]
     widths += [max(len(row[i]) for row in rows) for i in range(1, len(rows[0]))]
-    found = []
+    written = []
     for row, (first, *more) in zip(rows, wrapped, strict=True):
         cells = [first, *row[1:]]
         padded = [
             c.rjust(w) if i in right else c.ljust(w)
             for i, (c, w) in enumerate(zip(cells, widths, strict=True))
         ]
-        found += ["  ".join(padded).rstrip(), *more]
+        written += ["  ".join(padded).rstrip(), *more]
         if ruled and row is rows[0]:
-            found.append("─" * (sum(widths) + 2 * (len(widths) - 1)))
-    return found
+            written.append("─" * (sum(widths) + 2 * (len(widths) - 1)))
+    return written

@@ -27,12 +27,14 @@ class Adjustable:
             The values by name.
         """
         own: Any = self
-        found = {each.name: getattr(self, each.name) for each in fields(own) if each.init}
+        parameters = {each.name: getattr(self, each.name) for each in fields(own) if each.init}
         if deep:
-            for name, value in list(found.items()):
+            for name, value in list(parameters.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
-                    found |= {f"{name}__{inner}": part for inner, part in value.get_params().items()}
-        return found
+                    parameters |= {
+                        f"{name}__{inner}": part for inner, part in value.get_params().items()
+                    }
+        return parameters
 
     def set_params(self, **parameters: Any) -> Self:
         """Change these parameters in place; values that make no sense are an error.

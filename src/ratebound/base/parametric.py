@@ -88,27 +88,27 @@ class Program:
 
     def piece(self, room: float) -> tuple[Point, Point]:
         """The ends of the piece of F at `room`; the same point twice where its members do not say."""
-        found, vertex = self._solved(room)
-        members, tight = np.flatnonzero(found.weights), np.flatnonzero(vertex.prices > 0)
+        optimum, vertex = self._solved(room)
+        members, tight = np.flatnonzero(optimum.weights), np.flatnonzero(vertex.prices > 0)
         group = self.groups[members]
         sums = group == np.arange(group.max() + 1)[:, None]
         H = self.H[members]
         system = np.vstack([H[:, tight].T, sums])
         if len(system) != len(members) or np.linalg.cond(system) > WELL:
-            return found, found
+            return optimum, optimum
         by_room = np.append(self.roomy[tight].astype(float), np.zeros(len(sums)))
         moves = np.linalg.solve(system, by_room)  # the weights, per unit of room
         loose = np.setdiff1d(np.arange(H.shape[1]), tight)
         rises = np.append(-moves, moves @ H[:, loose] - self.roomy[loose])
         granted = self._granted(room)[loose]
-        left = np.append(found.weights[members], granted - found.weights[members] @ H[:, loose])
+        left = np.append(optimum.weights[members], granted - optimum.weights[members] @ H[:, loose])
         left = np.maximum(left, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             ahead = np.where(rises > 0, left / rises, np.inf).min()
             back = np.where(rises < 0, left / rises, -np.inf).max()
         if not np.isfinite([ahead, back]).all():
-            return found, found
-        back, ahead = (_moved(found, members, moves, by) for by in (back, ahead))
+            return optimum, optimum
+        back, ahead = (_moved(optimum, members, moves, by) for by in (back, ahead))
         return back, ahead
 
     def at(self, room: float) -> Point:
@@ -217,17 +217,17 @@ def _wedge(left: Point, right: Point) -> tuple[float, float]:
 
 def _corners(points: list[Point]) -> list[Point]:
     """The points where F bends; those on a straight line between two others are left out."""
-    found = points[:1]
+    corners = points[:1]
     spread = max(points[0].objective - points[-1].objective, 0.0)
     if spread <= TOLERANCE:
-        return found
+        return corners
     for point, after in zip(points[1:], [*points[2:], None], strict=True):
         if after is None:
-            found.append(point)
+            corners.append(point)
             continue
-        before = found[-1]
+        before = corners[-1]
         share = (point.room - before.room) / max(after.room - before.room, 1e-300)
         chord = before.objective + share * (after.objective - before.objective)
         if abs(chord - point.objective) > 10 * CLOSED * spread + TOLERANCE:
-            found.append(point)
-    return found
+            corners.append(point)
+    return corners

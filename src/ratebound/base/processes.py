@@ -98,12 +98,12 @@ def totals(arrays: Sequence[Array]) -> list[Array]:
         return list(arrays)
     flat = [array.reshape(-1) for array in arrays]
     whole = group.summed(namespace(flat[0]).concatenate(flat))
-    found, start = [], 0
+    summed, start = [], 0
     for array, part in zip(arrays, flat, strict=True):
         own = whole[start : start + len(part)].reshape(array.shape)
-        found.append(as_like(own, array))
+        summed.append(as_like(own, array))
         start += len(part)
-    return found
+    return summed
 
 
 class _Group(ABC):
@@ -143,9 +143,9 @@ class _Torch(_Group):
     """The group of `torch.distributed`."""
 
     def gathered(self, value: Any) -> list[Any]:
-        found: list[Any] = [None] * self.size
-        self.together(self.library.all_gather_object, found, value)
-        return found
+        values: list[Any] = [None] * self.size
+        self.together(self.library.all_gather_object, values, value)
+        return values
 
     def sent(self, value: Any, source: int) -> Any:
         held = [value]

@@ -87,9 +87,9 @@ def _linprog(cost: Array, **program: Any) -> Any:
 
 def weights_of(vertex: Vertex, groups: Array) -> Array:
     """The weights of a vertex, as the solver found them."""
-    found = vertex.x[: len(groups)]
-    found = np.where(found > ROUNDING, found, 0.0)
-    weights: Array = found / np.bincount(groups, found)[groups]
+    rounded = vertex.x[: len(groups)]
+    rounded = np.where(rounded > ROUNDING, rounded, 0.0)
+    weights: Array = rounded / np.bincount(groups, rounded)[groups]
     return weights
 
 
@@ -118,10 +118,10 @@ def polished(vertex: Vertex, H: Array, level: float, right: Array, groups: Array
     if not (np.isfinite(system).all() and np.linalg.cond(system) < 1e8):
         return rough
     fixed = np.where(alone, rough, 0.0) @ H[:, tight]
-    found = rough.copy()
-    found[members] = np.linalg.solve(system, np.append((level - fixed) / units, np.ones(len(shared))))
-    least = float(found.min())
-    found = np.maximum(found, 0.0)
-    found /= np.bincount(groups, found)[groups]
-    within = found @ H <= right + ROUNDING * (found @ np.abs(H))
-    return found if within.all() and least >= -NOTHING else rough
+    solved = rough.copy()
+    solved[members] = np.linalg.solve(system, np.append((level - fixed) / units, np.ones(len(shared))))
+    least = float(solved.min())
+    solved = np.maximum(solved, 0.0)
+    solved /= np.bincount(groups, solved)[groups]
+    within = solved @ H <= right + ROUNDING * (solved @ np.abs(H))
+    return solved if within.all() and least >= -NOTHING else rough

@@ -51,10 +51,10 @@ class DataFile:
 
     def check(self, content: bytes, where: str) -> None:
         """Raise unless `content`, found at `where`, is the CSV that is meant."""
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
             raise ValueError(
-                f"{where} does not hold {self.holds}, as it was: its content has SHA-256 {found}, "
+                f"{where} does not hold {self.holds}, as it was: its content has SHA-256 {digest}, "
                 f"expected {self.sha256}. {self.remedy}"
             )
 

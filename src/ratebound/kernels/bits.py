@@ -58,9 +58,9 @@ class Bits:
     def spread(self, table: Array) -> Array:
         """Numbers per column (r, width) summed for each row: (r, rows)."""
         if self.loops and len(table) <= FEW:
-            found = np.zeros((len(table), len(self)), dtype=table.dtype)
-            _spread(self._words, np.ascontiguousarray(table), found)
-            return found
+            spread = np.zeros((len(table), len(self)), dtype=table.dtype)
+            _spread(self._words, np.ascontiguousarray(table), spread)
+            return spread
         blocks = self._unpacked(table.dtype)
         if len(table) > FEW and len(self) * self.width > SMALL:
             used = np.flatnonzero(table.any(axis=0))  # few, where most constraints have no weight
@@ -72,14 +72,14 @@ class Bits:
     def total(self, values: Array) -> Array:
         """Numbers per row (r, rows) summed for each column: (r, width)."""
         if self.loops and len(values) <= FEW:
-            found = np.empty((len(values), self.width), dtype=values.dtype)
-            _total(self._words, np.ascontiguousarray(values), found)
-            return found
+            totals = np.empty((len(values), self.width), dtype=values.dtype)
+            _total(self._words, np.ascontiguousarray(values), totals)
+            return totals
         products = (values[:, rows] @ inside for rows, inside in self._unpacked(values.dtype))
-        found = next(products, np.zeros((len(values), self.width), dtype=values.dtype))
+        totals = next(products, np.zeros((len(values), self.width), dtype=values.dtype))
         for each in products:
-            found += each
-        return found
+            totals += each
+        return totals
 
     def count(self, marks: Array) -> Array:
         """How many of the rows marked, (r, rows) bool, each column has: (r, width)."""
@@ -88,9 +88,9 @@ class Bits:
         packed = np.zeros((len(marks), 8 * len(self._turned)), dtype=np.uint8)
         own = np.packbits(marks, axis=1, bitorder="little")
         packed[:, : own.shape[1]] = own
-        found = np.empty((len(marks), self.width), dtype=np.int64)
-        _count(self._turned, packed.view("<u8").astype(np.uint64, copy=False), found)
-        return found
+        counts = np.empty((len(marks), self.width), dtype=np.int64)
+        _count(self._turned, packed.view("<u8").astype(np.uint64, copy=False), counts)
+        return counts
 
     @cached_property
     def _turned(self) -> Array:
@@ -134,10 +134,10 @@ class Bits:
 
 
 @loop(fastmath=REORDERED)
-def _spread(words: Any, table: Any, found: Any) -> None:
-    zero = found.dtype.type(0)
+def _spread(words: Any, table: Any, out: Any) -> None:
+    zero = out.dtype.type(0)
     for k in range(table.shape[0]):
-        into = found[k]
+        into = out[k]
         for column in range(table.shape[1]):
             number = table[k, column]
             if number != zero:
@@ -148,17 +148,17 @@ def _spread(words: Any, table: Any, found: Any) -> None:
 
 
 @loop(fastmath=REORDERED)
-def _total(words: Any, values: Any, found: Any) -> None:
-    zero = found.dtype.type(0)
+def _total(words: Any, values: Any, out: Any) -> None:
+    zero = out.dtype.type(0)
     for k in range(values.shape[0]):
         value = values[k]
-        for column in range(found.shape[1]):
+        for column in range(out.shape[1]):
             bit = np.uint32(1) << np.uint32((column & 31) ^ 7)
             word = words[column >> 5]
             summed = zero
             for row in range(word.shape[0]):
                 summed += value[row] if word[row] & bit else zero
-            found[k, column] = summed
+            out[k, column] = summed
 
 
 @loop()
@@ -178,7 +178,7 @@ def _turn(numbers: Any, words: Any) -> None:
 
 
 @loop()
-def _count(turned: Any, marks: Any, found: Any) -> None:
+def _count(turned: Any, marks: Any, out: Any) -> None:
     words = turned.shape[1] // 64
     counts = np.empty(turned.shape[1], dtype=np.uint64)
     for k in range(marks.shape[0]):
@@ -195,5 +195,5 @@ def _count(turned: Any, marks: Any, found: Any) -> None:
                     x = (x & threes) + ((x >> np.uint64(2)) & threes)
                     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
                     counts[i] += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-        for column in range(found.shape[1]):
-            found[k, column] = counts[(column >> 6) + words * ((column & 63) ^ 7)]
+        for column in range(out.shape[1]):
+            out[k, column] = counts[(column >> 6) + words * ((column & 63) ^ 7)]

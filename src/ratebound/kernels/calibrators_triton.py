@@ -22,13 +22,13 @@ VARYING = ["by_row", "by_column", "rows", "count", "keypoints", "values"]  # but
 
 def inputs_of(rows: Tensor, numbers: Tensor, categories: Tensor, fixed: Fixed) -> Tensor:
     """(K, F, b) of rows (b, F), in [-1, 1] once projected; numbers (K, n, k + 1), categories (K, c)."""
-    found = rows.new_empty(len(numbers), len(fixed.columns), len(rows))
+    out = rows.new_empty(len(numbers), len(fixed.columns), len(rows))
     if len(rows):
         _forward[triton.cdiv(len(rows), ROWS), len(fixed.columns), len(numbers)](
-            rows, *rows.stride(), numbers.contiguous(), categories.contiguous(), found,
+            rows, *rows.stride(), numbers.contiguous(), categories.contiguous(), out,
             *fixed[:-1], len(rows), *_shape(numbers, categories), ROWS=ROWS, num_warps=WARPS,
         )  # fmt: skip
-    return found
+    return out
 
 
 def values_gradient(
@@ -43,13 +43,13 @@ def values_gradient(
     settings, features, slots = len(numbers), len(fixed.columns), triton.cdiv(most, SLOTS)
     parts = max(1, min(PROGRAMS // (settings * features * slots), triton.cdiv(len(rows), 4 * ROWS)))
     size = triton.cdiv(triton.cdiv(len(rows), parts), ROWS) * ROWS
-    found = rows.new_empty(parts, numbers.numel() + categories.numel())
+    partial = rows.new_empty(parts, numbers.numel() + categories.numel())
     _backward[settings * features, slots, parts](
-        rows, *rows.stride(), slopes, gradient, found, found.shape[1], size,
+        rows, *rows.stride(), slopes, gradient, partial, partial.shape[1], size,
         *fixed[:-1], len(rows), *_shape(numbers, categories), features,
         SLOTS=SLOTS, ROWS=ROWS, num_warps=WARPS,
     )  # fmt: skip
-    summed = found[0] if parts == 1 else found.sum(0)
+    summed = partial[0] if parts == 1 else partial.sum(0)
     first, second = summed.split([numbers.numel(), categories.numel()])
     return first.view_as(numbers), second.view_as(categories)
 
@@ -74,7 +74,7 @@ def _slot(code, size):
 
 @triton.jit(do_not_specialize=VARYING)
 def _forward(
-    table, by_row, by_column, numbers, categories, found,
+    table, by_row, by_column, numbers, categories, out,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, ROWS: tl.constexpr,
 ):  # fmt: skip
     """A feature of a setting in a block of rows."""
@@ -101,7 +101,7 @@ def _forward(
         own = categories + setting * values + tl.load(offsets + feature - count)
         value = tl.load(own + _slot(x, tl.load(sizes + feature - count)), mask=inside, other=0.0)
     place = (setting * tl.num_programs(1) + feature).to(tl.int64) * rows
-    tl.store(found + place + row, 2 * value - 1, mask=inside)
+    tl.store(out + place + row, 2 * value - 1, mask=inside)
 
 
 @triton.jit
@@ -128,7 +128,7 @@ def _passed(x, piece):
 
 @triton.jit(do_not_specialize=[*VARYING, "total", "size", "features"])
 def _backward(
-    table, by_row, by_column, slopes, gradient, found, total, size,
+    table, by_row, by_column, slopes, gradient, out, total, size,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, features,
     SLOTS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -140,7 +140,7 @@ def _backward(
     slopes += (own + setting).to(tl.int64) * rows
     gradient += setting.to(tl.int64) * rows
     end = min(part * size + size, rows)
-    summed = tl.zeros((SLOTS, ROWS), found.dtype.element_ty)
+    summed = tl.zeros((SLOTS, ROWS), out.dtype.element_ty)
     if feature < count:
         slots = keypoints + 1
         place = (setting * count + feature) * slots
@@ -167,4 +167,4 @@ def _backward(
             g = _by_input(slopes, gradient, row, rows)
             chosen = _slot(x, slots - 1)[None, :] == slot[:, None]
             summed += tl.where(chosen, g[None, :], 0.0)
-    tl.store(found + part.to(tl.int64) * total + place + slot, 2 * tl.sum(summed, 1), mask=slot < slots)
+    tl.store(out + part.to(tl.int64) * total + place + slot, 2 * tl.sum(summed, 1), mask=slot < slots)

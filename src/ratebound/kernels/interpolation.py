@@ -41,13 +41,13 @@ def coefficients(vertices: Tensor) -> Tensor:
     """
     settings, corners, lattices = vertices.shape
     rank = corners.bit_length() - 1
-    found = vertices
+    table = vertices
     for d in range(rank):
         # Input by input, so that equal values cancel to the last bit: where a lattice is flat along an
         # input, so are its computed scores.
-        low, high = found.view(settings, corners >> (d + 1), 2, 2**d, lattices).unbind(2)
-        found = torch.stack([low + high, high - low], 2) / 2
-    halves = found.view(settings, 2 ** (rank - rank // 2), 2 ** (rank // 2), lattices)
+        low, high = table.view(settings, corners >> (d + 1), 2, 2**d, lattices).unbind(2)
+        table = torch.stack([low + high, high - low], 2) / 2
+    halves = table.view(settings, 2 ** (rank - rank // 2), 2 ** (rank // 2), lattices)
     return halves.permute(0, 3, 1, 2).flatten(0, 1).contiguous()
 
 
@@ -60,8 +60,8 @@ def interpolate(inputs: Tensor, table: Tensor, subsets: Tensor, lattices: int) -
     tensor([[ 0.0000,  1.0000, 10.5000]])
     """
     apply: Any = _Interpolation.apply  # torch has no types for it
-    found: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
-    return found
+    scores: Tensor = apply(inputs, table, subsets, lattices, torch.is_grad_enabled())
+    return scores
 
 
 class _Interpolation(torch.autograd.Function):
@@ -151,11 +151,11 @@ def _gathered(inputs: Tensor, chosen: Tensor, rank: int) -> Tensor:
 def _products(z: Tensor) -> Tensor:
     """(2^h, n, b) products of the subsets of h inputs (h, n, b); bit d says whether input d is in."""
     inputs, n, rows = z.shape
-    found = z.new_empty(2**inputs, n, rows)
-    found[0] = 1.0
+    products = z.new_empty(2**inputs, n, rows)
+    products[0] = 1.0
     for d in range(inputs):
-        torch.mul(found[: 2**d], z[d], out=found[2**d : 2 ** (d + 1)])
-    return found
+        torch.mul(products[: 2**d], z[d], out=products[2**d : 2 ** (d + 1)])
+    return products
 
 
 def _combined(table: Tensor, products: Tensor) -> Tensor:
@@ -210,12 +210,12 @@ def transform(work, table, turned):
 
 
 @loop(nogil=True)
-def turn_back(by_table, found):
+def turn_back(by_table, out):
     """The gradient by values (K, 2^D, L) from that by coefficients."""
-    settings, corners, lattices = found.shape
-    lower, half = by_table.shape[3], found.dtype.type(0.5)
+    settings, corners, lattices = out.shape
+    lower, half = by_table.shape[3], out.dtype.type(0.5)
     for setting in range(settings):
-        own, step = found[setting], 1
+        own, step = out[setting], 1
         for corner in range(corners):
             i, j = corner // lower, corner % lower
             for lattice in range(lattices):
@@ -268,7 +268,7 @@ def interpolate_rows(
 
 
 @loop(**SUMS)
-def add_by_table(inputs, subsets, gradient, found, z, low, high, first, last):
+def add_by_table(inputs, subsets, gradient, out, z, low, high, first, last):
     """Add the gradients of tables from `first` to before `last`, from that by totals (K, b)."""
     lattices, rank = subsets.shape
     middle, rows = rank // 2, inputs.shape[2]
@@ -283,7 +283,7 @@ def add_by_table(inputs, subsets, gradient, found, z, low, high, first, last):
             for place in range(len(high)):
                 for row in range(count):
                     high[place, row] *= by_total[row]
-            _add_products(high, low, found[setting, lattice], count)
+            _add_products(high, low, out[setting, lattice], count)
 
 
 @loop(**EACH)
@@ -310,16 +310,16 @@ def _multiply(z, start, end, products, count):
 
 
 @loop(**EACH)
-def _combine(table, products, found, count):
+def _combine(table, products, out, count):
     """The table (p, q) times products (q, count), four products for two sums at a time."""
     sums, terms = table.shape
     if sums < 2 or terms < 4:
         for i in range(sums):
             for row in range(count):
-                found[i, row] = table[i, 0] * products[0, row]
+                out[i, row] = table[i, 0] * products[0, row]
             for j in range(1, terms):
                 for row in range(count):
-                    found[i, row] += table[i, j] * products[j, row]
+                    out[i, row] += table[i, j] * products[j, row]
         return
     for i in range(0, sums, 2):
         for j in range(0, terms, 4):
@@ -330,14 +330,14 @@ def _combine(table, products, found, count):
                 for row in range(count):
                     p0, p1 = products[j, row], products[j + 1, row]
                     p2, p3 = products[j + 2, row], products[j + 3, row]
-                    found[i, row] = a0 * p0 + a1 * p1 + a2 * p2 + a3 * p3
-                    found[k, row] = b0 * p0 + b1 * p1 + b2 * p2 + b3 * p3
+                    out[i, row] = a0 * p0 + a1 * p1 + a2 * p2 + a3 * p3
+                    out[k, row] = b0 * p0 + b1 * p1 + b2 * p2 + b3 * p3
             else:
                 for row in range(count):
                     p0, p1 = products[j, row], products[j + 1, row]
                     p2, p3 = products[j + 2, row], products[j + 3, row]
-                    found[i, row] += a0 * p0 + a1 * p1 + a2 * p2 + a3 * p3
-                    found[k, row] += b0 * p0 + b1 * p1 + b2 * p2 + b3 * p3
+                    out[i, row] += a0 * p0 + a1 * p1 + a2 * p2 + a3 * p3
+                    out[k, row] += b0 * p0 + b1 * p1 + b2 * p2 + b3 * p3
 
 
 @loop(**EACH)
@@ -387,20 +387,20 @@ def _fold_rows(sums, z, start, end, products, slope, count):
 
 
 @loop(**SUMS)
-def _add_products(high, low, found, count):
-    """Add to `found` (p, q) the sums over rows of `high` (p, count) times `low` (q, count)."""
+def _add_products(high, low, out, count):
+    """Add to `out` (p, q) the sums over rows of `high` (p, count) times `low` (q, count)."""
     if len(high) < 4 or len(low) < 4:
         for i in range(len(high)):
             for j in range(len(low)):
                 total = high[i, 0] * low[j, 0]
                 for row in range(1, count):
                     total += high[i, row] * low[j, row]
-                found[i, j] += total
+                out[i, j] += total
         return
     for i in range(0, len(high), 4):
         for j in range(0, len(low), 4):
-            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = found.dtype.type(0)
-            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = found.dtype.type(0)
+            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = out.dtype.type(0)
+            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = out.dtype.type(0)
             for row in range(count):
                 h0, h1, h2, h3 = high[i, row], high[i + 1, row], high[i + 2, row], high[i + 3, row]
                 l0, l1, l2, l3 = low[j, row], low[j + 1, row], low[j + 2, row], low[j + 3, row]
@@ -412,4 +412,4 @@ def _add_products(high, low, found, count):
                     (a20, a21, a22, a23), (a30, a31, a32, a33))  # fmt: skip
             for k in range(4):
                 for m in range(4):
-                    found[i + k, j + m] += sums[k][m]
+                    out[i + k, j + m] += sums[k][m]

@@ -24,9 +24,9 @@ def coefficients(vertices: Tensor) -> Tensor:
     """As `interpolation.coefficients`, bit for bit."""
     settings, corners, lattices = vertices.shape
     low, high = _halves(corners)
-    found = vertices.new_empty(settings * lattices, 2**high, 2**low)
-    _transform(vertices.contiguous(), found, parts=1, back=False)
-    return found
+    table = vertices.new_empty(settings * lattices, 2**high, 2**low)
+    _transform(vertices.contiguous(), table, parts=1, back=False)
+    return table
 
 
 def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) -> Tensor:
@@ -40,13 +40,13 @@ def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) 
     blocks = triton.cdiv(rows, block)
     size = triton.cdiv(lattices, max(1, PROGRAMS // max(1, settings * blocks)))
     parts = triton.cdiv(lattices, size)
-    found = inputs.new_empty(parts, settings, features * differentiate + 1, rows)
+    partial = inputs.new_empty(parts, settings, features * differentiate + 1, rows)
     if rows:
         _forward[blocks, parts, settings](
-            inputs, table, subsets, found, rows, features, lattices, size,
+            inputs, table, subsets, partial, rows, features, lattices, size,
             SLOPES=differentiate, LOW=rank - high, HIGH=high, ROWS=block, num_warps=WARPS,
         )  # fmt: skip
-    return found[0] if parts == 1 else found.sum(0)
+    return partial[0] if parts == 1 else partial.sum(0)
 
 
 def vertices_gradient(inputs: Tensor, gradient: Tensor, subsets: Tensor) -> Tensor:
@@ -63,9 +63,9 @@ def vertices_gradient(inputs: Tensor, gradient: Tensor, subsets: Tensor) -> Tens
         inputs, gradient, subsets, table, rows, features, lattices, size,
         LOW=low, HIGH=high, TAKEN=taken, ROWS=block, num_warps=WARPS,
     )  # fmt: skip
-    found = inputs.new_empty(settings, 2**rank, lattices)
-    _transform(found, table, parts, back=True)
-    return found
+    out = inputs.new_empty(settings, 2**rank, lattices)
+    _transform(out, table, parts, back=True)
+    return out
 
 
 def _transform(vertices: Tensor, table: Tensor, parts: int, back: bool) -> None:
@@ -97,11 +97,11 @@ def _gathered(inputs, subsets, rows, row, inside, FIRST: tl.constexpr, COUNT: tl
 @triton.jit
 def _products(z, one, COUNT: tl.constexpr):
     """The products of the subsets of inputs, each (ROWS,); bit d says whether input d is in."""
-    found = (one,)
+    products = (one,)
     for d in tl.static_range(COUNT):
         for i in tl.static_range(2**d):
-            found = found + (found[i] * z[d],)
-    return found
+            products = products + (products[i] * z[d],)
+    return products
 
 
 @triton.jit
@@ -174,7 +174,7 @@ def _add_slopes(
 
 @triton.jit(do_not_specialize=["rows", "features", "lattices", "size"])
 def _forward(
-    inputs, table, subsets, found, rows, features, lattices, size,
+    inputs, table, subsets, out, rows, features, lattices, size,
     SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Some lattices of a setting in a block of rows."""
@@ -184,14 +184,14 @@ def _forward(
     one = tl.full((ROWS,), 1.0, table.dtype.element_ty)
     own = (part * tl.num_programs(2) + setting).to(tl.int64)
     if SLOPES:
-        found += own * (features + 1) * rows
-        place = found + row
+        out += own * (features + 1) * rows
+        place = out + row
         for _ in range(features):
             tl.store(place, tl.zeros_like(one), mask=inside)
             place += rows
         tl.debug_barrier()  # a thread may find another's zeros; the means come after the slopes
     else:
-        place = found + own * rows + row
+        place = out + own * rows + row
     inputs += setting.to(tl.int64) * features * rows
     total, scale = tl.zeros_like(one), one / lattices
     for lattice in range(part * size, min(part * size + size, lattices)):
@@ -202,14 +202,14 @@ def _forward(
         value, by_below, by_above = _lattice(entries, below, above, one, SLOPES, LOW, HIGH)
         total += value
         if SLOPES:
-            _add_slopes(found, chosen, by_below, scale, rows, row, inside, 0, LOW)
-            _add_slopes(found, chosen, by_above, scale, rows, row, inside, LOW, HIGH)
+            _add_slopes(out, chosen, by_below, scale, rows, row, inside, 0, LOW)
+            _add_slopes(out, chosen, by_above, scale, rows, row, inside, LOW, HIGH)
     tl.store(place, total * scale, mask=inside)
 
 
 @triton.jit(do_not_specialize=["rows", "features", "lattices", "size"])
 def _backward(
-    inputs, gradient, subsets, found, rows, features, lattices, size,
+    inputs, gradient, subsets, out, rows, features, lattices, size,
     LOW: tl.constexpr, HIGH: tl.constexpr, TAKEN: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The gradient by some coefficients of a lattice over some blocks of rows."""
@@ -220,7 +220,7 @@ def _backward(
     chosen = subsets + place % lattices * (LOW + HIGH)
     number = upper * TAKEN + tl.arange(0, TAKEN)[:, None]
     lower = tl.arange(0, 2**LOW)[:, None]
-    summed = tl.zeros((TAKEN, 2**LOW, ROWS), found.dtype.element_ty)
+    summed = tl.zeros((TAKEN, 2**LOW, ROWS), out.dtype.element_ty)
     for first in range(part * size, min(part * size + size, rows), ROWS):
         row = first + tl.arange(0, ROWS)
         inside = row < rows
@@ -228,7 +228,7 @@ def _backward(
         above = _gathered(inputs, chosen, rows, row, inside, LOW, HIGH)
         own = tl.load(gradient + row, mask=inside, other=0.0)
         high = tl.broadcast_to(own[None, :], (TAKEN, ROWS))
-        low = tl.full((2**LOW, ROWS), 1.0, found.dtype.element_ty)
+        low = tl.full((2**LOW, ROWS), 1.0, out.dtype.element_ty)
         # A product's number among the lower ones is known to the compiler, which drops what is one.
         for d in tl.static_range(HIGH):
             high = high * tl.where(((number >> d) & 1) != 0, above[d][None, :], 1.0)
@@ -237,7 +237,7 @@ def _backward(
         summed += high[:, None, :] * low[None, :, :]
     entries = (part * tl.num_programs(0) + place).to(tl.int64) * 2 ** (LOW + HIGH)
     across = number * 2**LOW + tl.arange(0, 2**LOW)[None, :]
-    tl.store(found + entries + across, tl.sum(summed, 2) / lattices)
+    tl.store(out + entries + across, tl.sum(summed, 2) / lattices)
 
 
 @triton.jit(do_not_specialize=["lattices", "parts"])

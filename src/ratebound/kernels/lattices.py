@@ -60,8 +60,8 @@ def scores_compiled(
 ) -> Tensor:
     """As `means`, by loops."""
     apply: Any = _Scores.apply  # torch has no types for it
-    found: Tensor = apply(numbers, categories, vertices, rows, fixed, torch.is_grad_enabled())
-    return found
+    scores: Tensor = apply(numbers, categories, vertices, rows, fixed, torch.is_grad_enabled())
+    return scores
 
 
 class _Scores(torch.autograd.Function):
@@ -72,7 +72,7 @@ class _Scores(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         (settings, _, lattices), count, features = vertices.shape, len(rows), len(fixed.columns)
         low, high = _halves(fixed)
-        inputs, found = rows.new_empty(settings, features, count), rows.new_empty(settings, count)
+        inputs, scores = rows.new_empty(settings, features, count), rows.new_empty(settings, count)
         slopes = rows.new_zeros(settings, features, count if differentiate else 0)
         *calibrators, subsets = map(as_array, fixed)
         given = as_array(rows), *calibrators, as_array(numbers), as_array(categories), inputs.numpy()
@@ -85,7 +85,7 @@ class _Scores(torch.autograd.Function):
         table = rows.new_empty(settings, lattices, high, low).numpy()
         turned = rows.new_empty(settings, lattices, low, high).numpy()
         transform(vertices.detach().clone(memory_format=DENSE).numpy(), table, turned)
-        between = inputs.numpy(), table, turned, subsets, slopes.numpy(), found.numpy()
+        between = inputs.numpy(), table, turned, subsets, slopes.numpy(), scores.numpy()
 
         def interpolate_some(first: int, last: int) -> None:
             rank = subsets.shape[1]
@@ -95,7 +95,7 @@ class _Scores(torch.autograd.Function):
         in_parts(interpolate_some, count, 2 * settings * lattices * low * high)
         ctx.fixed, ctx.shapes = fixed, (numbers.shape, categories.shape, vertices.shape)
         ctx.save_for_backward(rows, inputs, slopes)
-        return found
+        return scores
 
     @staticmethod
     @once_differentiable
@@ -107,11 +107,11 @@ class _Scores(torch.autograd.Function):
         numbers, categories = (rows.new_zeros(shape) for shape in ctx.shapes[:2])
         *calibrators, subsets = map(as_array, ctx.fixed)
         given = as_array(rows), *calibrators, slopes.numpy(), by_total
-        found = numbers.numpy(), categories.numpy()
+        by_parameters = numbers.numpy(), categories.numpy()
 
         def by_values(first: int, last: int) -> None:
             room = scratch(rows, count, 1, 1, ctx.fixed.start.shape[1])
-            add_by_values(*given, *found, *room, first, last)
+            add_by_values(*given, *by_parameters, *room, first, last)
 
         in_parts(by_values, features, 4 * settings * count * ctx.fixed.start.shape[1])
         table = rows.new_zeros(settings, lattices, high, low).numpy()

@@ -27,8 +27,8 @@ def scores(
     A feature has at most so many values, one for missing included.
     """
     apply: Any = _Scores.apply  # torch has no types for it
-    found: Tensor = apply(numbers, categories, vertices, rows, fixed, most, torch.is_grad_enabled())
-    return found
+    result: Tensor = apply(numbers, categories, vertices, rows, fixed, most, torch.is_grad_enabled())
+    return result
 
 
 class _Scores(torch.autograd.Function):
@@ -38,18 +38,18 @@ class _Scores(torch.autograd.Function):
         most: int, differentiate: bool,
     ) -> Tensor:  # fmt: skip
         inputs = inputs_of(rows, numbers, categories, fixed)
-        found = totals(inputs, coefficients(vertices), fixed.subsets, differentiate)
+        slopes = totals(inputs, coefficients(vertices), fixed.subsets, differentiate)
         ctx.fixed, ctx.most = fixed, most
-        ctx.save_for_backward(rows, inputs, found, numbers, categories)
-        return found[:, -1]
+        ctx.save_for_backward(rows, inputs, slopes, numbers, categories)
+        return slopes[:, -1]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        rows, inputs, found, numbers, categories = ctx.saved_tensors
+        rows, inputs, slopes, numbers, categories = ctx.saved_tensors
         gradient = gradients[0].contiguous()
         by_vertices = vertices_gradient(inputs, gradient, ctx.fixed.subsets)
-        by_values = values_gradient(rows, found, gradient, numbers, categories, ctx.fixed, ctx.most)
+        by_values = values_gradient(rows, slopes, gradient, numbers, categories, ctx.fixed, ctx.most)
         return *by_values, by_vertices, None, None, None, None
 
 

@@ -63,15 +63,15 @@ def layers_of(pairs: Sequence[Pair]) -> list[list[Pair]]:
     >>> layers_of([(0, 1), (1, 2), (2, 3)])
     [[(0, 1), (2, 3)], [(1, 2)]]
     """
-    found: list[list[Pair]] = []
+    layers: list[list[Pair]] = []
     for pair in pairs:
-        free = (group for group in found if not any(set(pair) & set(other) for other in group))
+        free = (group for group in layers if not any(set(pair) & set(other) for other in group))
         group = next(free, None)
         if group is None:
             group = []
-            found.append(group)
+            layers.append(group)
         group.append(pair)
-    return found
+    return layers
 
 
 def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) -> Any:
@@ -81,17 +81,17 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
     >>> project_order(torch.tensor([4.0, 0.0, 1.0]), [(0, 1), (0, 2)])
     tensor([1.6667, 1.6667, 1.6667])
     """
-    found, sides = values.clone(), _places(tuple(pairs), values.device)
-    moved = [torch.zeros_like(found[..., low]) for low, _ in sides]
+    projected, sides = values.clone(), _places(tuple(pairs), values.device)
+    moved = [torch.zeros_like(projected[..., low]) for low, _ in sides]
     for _ in range(sweeps):
         for group, (low, high) in enumerate(sides):
-            below, above = found[..., low], found[..., high]
+            below, above = projected[..., low], projected[..., high]
             now = ((below - above) / 2 + moved[group]).clamp_(min=0)
             change = now - moved[group]
-            found[..., low], found[..., high] = below - change, above + change
+            projected[..., low], projected[..., high] = below - change, above + change
             moved[group] = now
     # As often as there are values: by then a maximum has come along every chain.
-    up, down = found.clone(), found.clone()
+    up, down = projected.clone(), projected.clone()
     for _ in range(min(len(pairs), values.shape[-1])):
         for low, high in sides:
             up[..., high] = torch.maximum(up[..., high], up[..., low])
@@ -126,9 +126,9 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
         return shapes_triton.project_lattices(vertices, monotone, sweeps)
     if vertices.device.type == "cpu" and bool(least_rise(vertices, monotone) >= 0):
         return vertices  # a look is cheap there
-    found = vertices.clone()
-    sides = [_sides(found, d) for d in range(len(monotone))]
-    pushed = monotone.to(found.dtype)  # 0 where a lattice's input is free
+    projected = vertices.clone()
+    sides = [_sides(projected, d) for d in range(len(monotone))]
+    pushed = monotone.to(projected.dtype)  # 0 where a lattice's input is free
     moved = [torch.zeros_like(low) for low, _ in sides]
     for _ in range(sweeps):
         for d, (low, high) in enumerate(sides):
@@ -138,7 +138,7 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
             low -= change
             high += change
             moved[d] = now
-    return in_order(found, monotone)
+    return in_order(projected, monotone)
 
 
 def in_order(vertices: Any, monotone: Any) -> Any:
@@ -179,27 +179,27 @@ def _sides(vertices: Any, d: int) -> tuple[Any, Any]:
 
 def _line_compiled(values: Tensor) -> Tensor:
     """The nearest values (..., k) that never decrease along the last axis."""
-    found = values.clone(memory_format=torch.contiguous_format)
-    lines = found.view(-1, found.shape[-1]).numpy()
+    projected = values.clone(memory_format=torch.contiguous_format)
+    lines = projected.view(-1, projected.shape[-1]).numpy()
     _pool_lines(lines, np.empty(lines.shape[1]), np.empty(lines.shape[1], np.int64))
-    return found
+    return projected
 
 
 def _lattices_compiled(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
     """Vertices (..., 2^D, L) near the given ones, in order along inputs with `monotone` (D, L)."""
-    found = vertices.clone(memory_format=torch.contiguous_format)
-    stack = found.view(-1, *found.shape[-2:]).numpy()
-    pushed, (settings, corners, lattices) = as_array(monotone.to(found.dtype)), stack.shape
+    projected = vertices.clone(memory_format=torch.contiguous_format)
+    stack = projected.view(-1, *projected.shape[-2:]).numpy()
+    pushed, (settings, corners, lattices) = as_array(monotone.to(projected.dtype)), stack.shape
     parts = -(-lattices // TOGETHER)
     together = -(-lattices // parts)
 
     def run(first: int, last: int) -> None:
-        room = found.new_empty(3, corners, together).numpy()
-        moved = found.new_empty(len(pushed), corners // 2, together).numpy()
+        room = projected.new_empty(3, corners, together).numpy()
+        moved = projected.new_empty(len(pushed), corners // 2, together).numpy()
         _project(stack, pushed, sweeps, *room, moved, first, last)
 
     in_parts(run, settings * parts, 2 * sweeps * len(pushed) * corners * together)
-    return found
+    return projected
 
 
 @loop(nogil=True)

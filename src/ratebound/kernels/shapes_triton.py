@@ -14,13 +14,13 @@ from torch import Tensor
 def project_line(values: Tensor) -> Tensor:
     """As `shapes.project_line`, for at most `dispatch.LONGEST_LINE` values."""
     values = values.contiguous()
-    found, size = torch.empty_like(values), values.shape[-1]
+    out, size = torch.empty_like(values), values.shape[-1]
     square = triton.next_power_of_2(size)
     if values.numel():
         _line[(values.numel() // size,)](
-            values, found, size, SIZE=square, num_warps=max(1, min(8, square**2 // 256))
+            values, out, size, SIZE=square, num_warps=max(1, min(8, square**2 // 256))
         )
-    return found
+    return out
 
 
 @triton.jit
@@ -35,7 +35,7 @@ def _larger(a, b):
 
 
 @triton.jit(do_not_specialize=["size"])
-def _line(values, found, size, SIZE: tl.constexpr):
+def _line(values, out, size, SIZE: tl.constexpr):
     """One line: for each value the largest of the smallest of the means that it is in."""
     place = tl.arange(0, SIZE)
     own = tl.program_id(0).to(tl.int64) * size
@@ -50,20 +50,20 @@ def _line(values, found, size, SIZE: tl.constexpr):
     means = tl.where((first <= last) & (last < size), means, float("inf"))
     smallest = tl.associative_scan(means, 1, _smaller, reverse=True)
     pooled = tl.reduce(tl.where(first <= last, smallest, float("-inf")), 0, _larger)
-    tl.store(found + own + place, (pooled + base).to(x.dtype), mask=place < size)
+    tl.store(out + own + place, (pooled + base).to(x.dtype), mask=place < size)
 
 
 def project_lattices(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
     """As `shapes.project_lattices`, for lattices of at most `dispatch.MOST_INPUTS` inputs."""
     vertices = vertices.contiguous()
-    found = torch.empty_like(vertices)
+    out = torch.empty_like(vertices)
     corners, lattices = vertices.shape[-2:]
     taken = max(1, min(triton.next_power_of_2(lattices), 256 // corners))
     _project[triton.cdiv(lattices, taken), vertices.numel() // (corners * lattices)](
-        vertices, monotone, found, lattices, sweeps,
+        vertices, monotone, out, lattices, sweeps,
         RANK=len(monotone), TAKEN=taken, num_warps=max(1, min(8, taken * corners // 256)),
     )  # fmt: skip
-    return found
+    return out
 
 
 @triton.jit
@@ -80,7 +80,7 @@ def _rejoined(low, high, TAKEN: tl.constexpr, HALF: tl.constexpr):
 
 @triton.jit(do_not_specialize=["lattices", "sweeps"])
 def _project(
-    vertices, monotone, found, lattices, sweeps,
+    vertices, monotone, out, lattices, sweeps,
     RANK: tl.constexpr, TAKEN: tl.constexpr,
 ):  # fmt: skip
     """Some lattices of a setting."""
@@ -111,4 +111,4 @@ def _project(
         up = _rejoined(low, tl.where(pushed[d], _larger(low, high), high), TAKEN, HALF)
         low, high = _halves(down, TAKEN, HALF)
         down = _rejoined(tl.where(pushed[d], _smaller(low, high), low), high, TAKEN, HALF)
-    tl.store(found + place, (up + down) * 0.5, mask=inside)
+    tl.store(out + place, (up + down) * 0.5, mask=inside)

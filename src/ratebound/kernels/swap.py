@@ -82,13 +82,13 @@ def stationary_distribution(matrix: Array, near: Array | None = None) -> Array:
         return squared(matrix) if matrix.is_cuda and matrix.shape[-1] > BATCHED else eliminated(matrix)
     if near is None or matrix.shape[-1] < LARGE:
         return eliminated(matrix)
-    found = np.empty(matrix.shape[:-1])
-    for place in np.ndindex(found.shape[:-1]):
+    distributions = np.empty(matrix.shape[:-1])
+    for place in np.ndindex(distributions.shape[:-1]):
         flow = matrix[place].copy()
         np.fill_diagonal(flow, 0.0)
         own = iterated(flow, flow.sum(0), near[place])
-        found[place] = eliminated(matrix[place]) if own is None else own
-    return found
+        distributions[place] = eliminated(matrix[place]) if own is None else own
+    return distributions
 
 
 def eliminated(matrix: Array) -> Array:
@@ -100,8 +100,8 @@ def eliminated(matrix: Array) -> Array:
     system[..., -1, :] = 1.0  # one equation follows from the others, so the sum replaces it
     right = namespace(matrix).zeros_like(matrix[..., 0])
     right[..., -1] = 1.0
-    found = solve(system, right).clip(min=0)
-    return found / found.sum(-1)[..., None]
+    solution = solve(system, right).clip(min=0)
+    return solution / solution.sum(-1)[..., None]
 
 
 def squared(matrix: Array) -> Array:
@@ -121,8 +121,8 @@ def squared(matrix: Array) -> Array:
     for _ in range(times):
         walk = walk @ walk
         walk = walk / walk.sum(-2)[..., None, :]
-    found = walk.mean(-1) / leaving
-    return found / found.sum(-1)[..., None]
+    limit = walk.mean(-1) / leaving
+    return limit / limit.sum(-1)[..., None]
 
 
 def extend(
@@ -164,8 +164,8 @@ def iterated(
         residual -= residual.sum() * guess  # which is due to the rounding of `leaving` alone
         size, enough = math.sqrt(residual @ residual), ROUNDING * math.sqrt(guess @ guess)
         if size <= enough:
-            found = slow * walk.clip(min=0)
-            return found / found.sum()
+            distribution = slow * walk.clip(min=0)
+            return distribution / distribution.sum()
         if not size < 0.1 * before or iterations == 0:
             return None
         correction, done = _correction(flow, slow, residual, enough / 4, iterations, extend)
@@ -340,7 +340,7 @@ def stepped(
     # One block of memory, and as large in every step, is found again by the allocator. Of several the
     # system takes some back each time, and getting pages anew takes longer than everything else.
     block = np.empty((3 if adam else 1, *matrix.shape))
-    new, found, leaving = block[0], np.empty_like(weights), np.empty(matrix.shape[-1])
+    new, after_weights, leaving = block[0], np.empty_like(weights), np.empty(matrix.shape[-1])
     # Loops are compiled for arrays that can be written to, which those read from a file may not be.
     matrix, weights = _writable(matrix), _writable(weights)
     before = after = (matrix, new)  # which plain ascent leaves alone
@@ -353,17 +353,17 @@ def stepped(
         raise_matrix(
             matrix[k], shown[k], weights[k], float(rates[k]), adam, tiny, own, new[k], moved, leaving
         )
-        found[k] = _settled(new[k], leaving, weights[k])
-    return new, found, after if adam else None
+        after_weights[k] = _settled(new[k], leaving, weights[k])
+    return new, after_weights, after if adam else None
 
 
 def _settled(matrix: Array, leaving: Array, near: Array) -> Array:
     """The stationary distribution of a matrix that nobody else looks at yet."""
     diagonal = matrix.diagonal().copy()
     np.fill_diagonal(matrix, 0.0)
-    found = iterated(matrix, leaving, near, extend_compiled)
+    distribution = iterated(matrix, leaving, near, extend_compiled)
     np.fill_diagonal(matrix, diagonal)
-    return eliminated(matrix) if found is None else found
+    return eliminated(matrix) if distribution is None else distribution
 
 
 def _writable(array: Array) -> Array:

@@ -69,8 +69,8 @@ class Curve(SingleMetric):
     @property
     def target(self) -> float | None:
         """Of a divergence, the share of yeses that it is measured from; None for that of the labels."""
-        found = dict(self.rate.own).get("target")
-        return None if found is None else float(found)
+        target = dict(self.rate.own).get("target")
+        return None if target is None else float(target)
 
     def parts(self, classes: Sequence[Value] = ()) -> tuple[Expression, ...]:
         """The rates it is a function of; of several classes, one for each of `classes`.
@@ -84,13 +84,13 @@ class Curve(SingleMetric):
         plain = replace(self.rate, own=())
         if len(classes) > 2 and plain.of is None:
             each = [replace(plain, of=one) for one in classes]
-            found = [replace(one, kind=decided[0]) for one in each]
+            decisions = [replace(one, kind=decided[0]) for one in each]
             aimed = [replace(one, kind=label) for one in each]
         else:
-            found = [replace(plain, kind=kind) for kind in decided]
+            decisions = [replace(plain, kind=kind) for kind in decided]
             aimed = [replace(plain, kind=label)]
         labelled = self.kind == "kl_divergence" and self.target is None
-        return tuple(Expression(((one, 1.0),)) for one in (*found, *(aimed if labelled else ())))
+        return tuple(Expression(((one, 1.0),)) for one in (*decisions, *(aimed if labelled else ())))
 
     def _bound(self, other: Any) -> NoReturn:
         raise TypeError(f"{self} is an objective and takes no bound: bound {self.parts()[0]}, say")
@@ -244,8 +244,8 @@ def kl_divergence(*subset: Subset, target: float | None = None, **words: Any) ->
 
 
 def _curve(kind: str, subset: Any, words: dict[str, Any], target: float | None = None) -> Curve:
-    found = say("recall" if target is None else "positive_rate", *subset, **words)
-    ((rate, _),) = found.terms if isinstance(found, Expression) else ()
+    metric = say("recall" if target is None else "positive_rate", *subset, **words)
+    ((rate, _),) = metric.terms if isinstance(metric, Expression) else ()
     own: tuple[tuple[str, Value], ...] = () if target is None else (("target", target),)
     return Curve(replace(rate, kind=kind, own=own))
 

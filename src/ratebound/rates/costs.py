@@ -41,17 +41,17 @@ def check_costs(own: Mapping[str, Any]) -> dict[str, Value]:
                 '5 * cost(label="cat", predicted="dog")'
             )
         return {option: plain_value(own[option]) for option in CLASSES} | column
-    found = {error: _cost(error, own.get(error, 1)) for error in ERRORS}
-    if all(each == 0 for each in found.values()):
+    costs = {error: _cost(error, own.get(error, 1)) for error in ERRORS}
+    if all(each == 0 for each in costs.values()):
         raise ValueError("cost: with false_negative=0 and false_positive=0 there is nothing to count")
     if not column:
-        return found
-    if text := next((error for error in ERRORS if isinstance(found[error], str)), None):
+        return costs
+    if text := next((error for error in ERRORS if isinstance(costs[error], str)), None):
         raise ValueError(
-            f"cost: {text}={found[text]!r} is a column already: give column= with numbers, or a column "
+            f"cost: {text}={costs[text]!r} is a column already: give column= with numbers, or a column "
             "for each error"
         )
-    return {error: each for error, each in found.items() if each != 1} | column
+    return {error: each for error, each in costs.items() if each != 1} | column
 
 
 def _column(own: Mapping[str, Any]) -> dict[str, Value]:
@@ -84,14 +84,14 @@ def priced(atoms: tuple[Atom, ...], own: Mapping[str, Any]) -> tuple[Atom, ...]:
     column = own.get("column")
     if "predicted" in own:
         return (replace(atoms[0], predicted=YES, amounts=column),)
-    found = []
+    kept = []
     for atom in atoms:
         cost = own.get("false_positive" if atom.predicted is YES else "false_negative", 1)
         if isinstance(cost, str):
-            found.append(replace(atom, amounts=cost))
+            kept.append(replace(atom, amounts=cost))
         elif cost > 0:
-            found.append(replace(atom, factor=float(cost), amounts=column))
-    return tuple(found)
+            kept.append(replace(atom, factor=float(cost), amounts=column))
+    return tuple(kept)
 
 
 def cost_columns(rate: Rate) -> list[Name]:
@@ -102,8 +102,8 @@ def cost_columns(rate: Rate) -> list[Name]:
     ['loan']
     """
     own: dict[str, Any] = dict(rate.own)
-    found = [own.get("column"), *(own.get(error) for error in ERRORS if isinstance(own.get(error), str))]
-    return [name for name in found if name is not None]
+    names = [own.get("column"), *(own.get(error) for error in ERRORS if isinstance(own.get(error), str))]
+    return [name for name in names if name is not None]
 
 
 def largest_cost(rate: Rate) -> float | None:

@@ -58,11 +58,11 @@ def _area_demands(metric: Area, constraint: Constraint, promise: int) -> list[De
     mean_recall = Expression()
     for threshold in budgets:
         mean_recall += part("recall", threshold) / len(budgets)
-    found = [Demand(constraint, constraint.right - mean_recall, promise)]
+    asked = [Demand(constraint, constraint.right - mean_recall, promise)]
     for threshold, budget in budgets.items():
         spent = part("false_positive_rate", threshold)
-        found.append(Demand(spent <= budget, spent - budget, promise))
-    return found
+        asked.append(Demand(spent <= budget, spent - budget, promise))
+    return asked
 
 
 def area_budgets(metric: Area) -> dict[str, float]:

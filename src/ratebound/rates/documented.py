@@ -151,23 +151,25 @@ def formula(kind: Kind) -> str | None:
         return " / ".join(map(_side, kind.sides({})))
     if kind.unit not in ("share", "count") or kind.versus or kind.speaks == "two classes":
         return None
-    found = atoms(Rate(kind.name))
-    above = _sum(Counter(letter for atom in found for letter in _cells(atom)))
+    counted_atoms = atoms(Rate(kind.name))
+    above = _sum(Counter(letter for atom in counted_atoms for letter in _cells(atom)))
     if kind.unit == "count":
         return above
-    assert found[0].over is not None
-    return f"{_grouped(above)} / {_grouped(_sum(Counter(_cells(Atom(ANY, found[0].over, None)))))}"
+    assert counted_atoms[0].over is not None
+    return (
+        f"{_grouped(above)} / {_grouped(_sum(Counter(_cells(Atom(ANY, counted_atoms[0].over, None)))))}"
+    )
 
 
 def _side(side: Expression) -> str:
     """One side of a ratio, in letters where it is a sum of plain counts."""
     if any(KINDS[rate.kind].unit != "count" or KINDS[rate.kind].versus for rate in side.rates):
         return _grouped(str(side))
-    found = dict.fromkeys(CELLS, 0.0)
+    weights = dict.fromkeys(CELLS, 0.0)
     for rate, coefficient in side.terms:
         for letter in (letter for atom in atoms(rate) for letter in _cells(atom)):
-            found[letter] += coefficient
-    return _grouped(_sum(found))
+            weights[letter] += coefficient
+    return _grouped(_sum(weights))
 
 
 def _cells(atom: Atom) -> list[str]:

@@ -50,5 +50,5 @@ def _of_class(constraint: Constraint, of: Value) -> Constraint:
         return Ratio(*sides, None if metric.rate is None else said(metric.rate))
 
     goal, right = constraint.name.partition(": ")[0], constraint.right.with_rates(said)
-    found = replace(constraint, left=of_class(constraint.left), right=right, every_class=False)
-    return replace(found, name=f"{goal}: {found}")
+    about_class = replace(constraint, left=of_class(constraint.left), right=right, every_class=False)
+    return replace(about_class, name=f"{goal}: {about_class}")

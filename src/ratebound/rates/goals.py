@@ -107,9 +107,9 @@ def equal_odds(
     [recall(sex == "Female") >= 0.8 * recall(),
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
-    found = alike(named.recall, groups, slack, ratio, against, on, of)
-    found += alike(named.false_positive_rate, groups, slack, ratio, against, on, of, harm=True)
-    return found
+    constraints = alike(named.recall, groups, slack, ratio, against, on, of)
+    constraints += alike(named.false_positive_rate, groups, slack, ratio, against, on, of, harm=True)
+    return constraints
 
 
 @goal

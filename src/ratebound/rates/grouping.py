@@ -90,20 +90,20 @@ def groups_said(groups: Groups | None) -> list[Name | Subset]:
         groups = [groups]
     if not isinstance(groups, Iterable):
         raise TypeError(f"groups takes subsets, or columns with or without their values, got {groups!r}")
-    found: list[Name | Subset] = []
+    said: list[Name | Subset] = []
     if isinstance(groups, Mapping):
         for name, values in groups.items():
             if isinstance(values, Subset):
-                found.append(values)
+                said.append(values)
             elif isinstance(values, Iterable) and not isinstance(values, str):
-                found += [where(**{name: value}) for value in values]
+                said += [where(**{name: value}) for value in values]
             else:
-                found.append(where(**{name: values}))
+                said.append(where(**{name: values}))
     else:
-        found = [_one_said(each) for each in groups]
-    if not found:
+        said = [_one_said(each) for each in groups]
+    if not said:
         raise ValueError("groups is empty: name at least one group, as in {'sex': ('Female', 'Male')}")
-    return found
+    return said
 
 
 def _one_said(group: Any) -> Name | Subset:
@@ -208,8 +208,8 @@ class Goal:
     @property
     def rates(self) -> tuple[Rate, ...]:
         """The rates it speaks of, as of everyone."""
-        found = self.constraints(SOME_VALUES)
-        return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in found for r in c.rates))
+        constraints = self.constraints(SOME_VALUES)
+        return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in constraints for r in c.rates))
 
     def of_every_class(self, classes: Sequence[Value]) -> list[Goal]:
         """The same goal of each of `classes`, if there are more than two and it may name one of them.

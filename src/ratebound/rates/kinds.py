@@ -185,21 +185,22 @@ def _of_class(
     assert counts is not None
     shown = label_of(label, classes), _decides(rate, label, classes)
     agreed = _agreed(rate, classes)
-    found = counts(rate.subset, OneClass(*shown, agreed))
+    counted_atoms = counts(rate.subset, OneClass(*shown, agreed))
     prices = KINDS[rate.kind].prices
     if prices is not None:
-        found = prices(found, dict(rate.own))
+        counted_atoms = prices(counted_atoms, dict(rate.own))
     if is_count(rate):
-        found = tuple(replace(atom, over=None) for atom in found)
+        counted_atoms = tuple(replace(atom, over=None) for atom in counted_atoms)
     if len(classes) > 2:
         return tuple(
             atom if atom.predicted is ANY else replace(atom, of=classes[place_of(decision, classes)])
-            for atom in found
+            for atom in counted_atoms
         )
     if place_of(decision, classes) == len(classes) - 1:
-        return found
+        return counted_atoms
     return tuple(
-        atom if atom.predicted is ANY else replace(atom, predicted=not atom.predicted) for atom in found
+        atom if atom.predicted is ANY else replace(atom, predicted=not atom.predicted)
+        for atom in counted_atoms
     )  # of two classes, all is said of yes
 
 
@@ -260,8 +261,10 @@ def counted_over(rate: Rate, classes: Classes = TWO) -> tuple[Subset, ...]:
     unit = KINDS[rate.kind].unit
     if unit == "area":
         return rate.subset & LABEL, rate.subset & ~LABEL
-    found = () if unit == "ratio" else atoms(rate, classes)
-    return tuple(rate.subset if atom.over is None else atom.over for atom in found) or (rate.subset,)
+    counted_atoms = () if unit == "ratio" else atoms(rate, classes)
+    return tuple(rate.subset if atom.over is None else atom.over for atom in counted_atoms) or (
+        rate.subset,
+    )
 
 
 def is_count(rate: Rate) -> bool:

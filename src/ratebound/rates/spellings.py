@@ -108,15 +108,15 @@ def keywords_anywhere(text: str) -> str:
     return _KEYWORD.sub(lambda found: " is " if found["equals"] else found[0], text)
 
 
-def _respelled(found: re.Match[str]) -> str:
-    kind = found.lastgroup
+def _respelled(match: re.Match[str]) -> str:
+    kind = match.lastgroup
     if kind in ("double", "single"):
-        return value_text(found[kind])
+        return value_text(match[kind])
     if kind == "percent":
-        return str(Decimal(found["percent"]) / 100)
+        return str(Decimal(match["percent"]) / 100)
     if kind == "word":
-        return found["word"].lower()
-    return _SIGNS[found["sign"]] if kind == "sign" else found["quoted"]
+        return match["word"].lower()
+    return _SIGNS[match["sign"]] if kind == "sign" else match["quoted"]
 
 
 def tree_of(text: str) -> tuple[str, ast.expr]:

@@ -114,13 +114,13 @@ def _signature(function: Callable[..., list[Any]]) -> inspect.Signature:
     return own.replace(parameters=[*own.parameters.values(), *more])
 
 
-def _listed(name: str, found: Any) -> list[Constraint]:
+def _listed(name: str, returned: Any) -> list[Constraint]:
     """What the function of a goal returned, if that is a list of constraints."""
-    listed = list(found) if isinstance(found, Iterable) else []
+    listed = list(returned) if isinstance(returned, Iterable) else []
     if not listed or not all(isinstance(each, Constraint) for each in listed):
         raise TypeError(
             f"{name}: return a list of constraints from the function of a goal, as in "
-            f"[rb.recall(group) >= 0.9 for group in groups], got {found!r}"
+            f"[rb.recall(group) >= 0.9 for group in groups], got {returned!r}"
         )
     return listed
 

@@ -150,9 +150,9 @@ class _Reader:
         if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
             return [self.column(node).name]
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
-            found = self.condition(node)
-            assert isinstance(found, In)  # of one comparison
-            return [Column(found.column) == value for value in found.values]
+            condition = self.condition(node)
+            assert isinstance(condition, In)  # of one comparison
+            return [Column(condition.column) == value for value in condition.values]
         is_condition = isinstance(node, ast.Compare | ast.BoolOp) or (
             isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         )
@@ -170,10 +170,10 @@ class _Reader:
         if len(node.ops) > 1:
             return self.range(node)
         left, right = self.operand(node.left), self.operand(node.comparators[0])
-        found = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
-        if not isinstance(found, Constraint | Range | Parity):
+        promise = self.guarded(node, _COMPARE[type(node.ops[0])], left, right)
+        if not isinstance(promise, Constraint | Range | Parity):
             self.fail(node, "no rate is left in this comparison, so there is nothing to keep")
-        return found
+        return promise
 
     def range(self, node: ast.Compare) -> Range:
         if not _is_chain_of_two(node):
@@ -186,10 +186,10 @@ class _Reader:
         return cast(Range, self.guarded(node, Range, low, metric, high))
 
     def objective(self) -> Metric:
-        found = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
-        if not isinstance(found, Metric) or not found.rates:
+        metric = None if isinstance(self.tree, ast.Compare) else self.operand(self.tree)
+        if not isinstance(metric, Metric) or not metric.rates:
             self.fail(self.tree, "an objective is a sum of rates, as in error_rate()")
-        return found
+        return metric
 
     def one_rate(self) -> Metric:
         if not isinstance(self.tree, ast.Call):
@@ -256,10 +256,10 @@ class _Reader:
 
     def subset(self, node: ast.expr) -> Subset:
         if isinstance(node, ast.BoolOp):
-            found, *others = [self.subset(value) for value in node.values]
+            joined, *others = [self.subset(value) for value in node.values]
             for other in others:
-                found = found & other if isinstance(node.op, ast.And) else found | other
-            return found
+                joined = joined & other if isinstance(node.op, ast.And) else joined | other
+            return joined
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return ~self.subset(node.operand)
         if isinstance(node, ast.Compare):
@@ -276,8 +276,8 @@ class _Reader:
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(right, ast.Tuple | ast.List):
                 self.fail(node, 'several values stand in parentheses, as in ("Black", "White")')
-            found = self.matches(self.column(left), right)
-            return found if isinstance(op, ast.In) else ~found
+            matching = self.matches(self.column(left), right)
+            return matching if isinstance(op, ast.In) else ~matching
         if type(op) not in _COMPARE:
             self.fail(
                 node, "columns are compared with == != < <= > >= in; a value that lacks is missing(age)"
