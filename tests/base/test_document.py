@@ -30,8 +30,15 @@ from ratebound.base.document import (
     count,
     rate,
 )
-from ratebound.base.pages import as_fragment, as_page
-from ratebound.base.rendering import FORMATS, Documented, as_json, as_markdown, as_text
+from ratebound.base.rendering import (
+    FORMATS,
+    Documented,
+    as_fragment,
+    as_json,
+    as_markdown,
+    as_page,
+    as_text,
+)
 
 EVIL = "<script>alert(1)</script>|a*b_c`d`[e](f)\x1b[2J\n# g"
 TABLE = ReportTable(

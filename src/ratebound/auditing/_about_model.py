@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ratebound.auditing.provenance import Card, Column, by_setting, used
-from ratebound.auditing.report import Audit
+from ratebound.auditing.provenance import Card, Column, by_setting
 from ratebound.auditing.wording import percent
-from ratebound.base.document import (
-    Bullets,
-    Cell,
-    Chart,
-    ChartMark,
-    Head,
-    Paragraph,
-    Part,
-    Quoted,
-    Range,
-    Remark,
-    ReportTable,
-    Section,
-    Standing,
-    count,
-    rate,
-)
+from ratebound.base import document as doc
 from ratebound.base.types import Array
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.making import Course
 from ratebound.solution.price import Price
+
+if TYPE_CHECKING:  # the report is read from these functions
+    from ratebound.auditing.report import Audit
 
 MEMBERS = 40  # that are listed
 COLUMNS = 200  # that are listed of each use
@@ -51,7 +37,7 @@ ENDED = {
     "time": "its time was over",
     "interrupted": "it was interrupted",
 }
-USES = {
+USES = {  # in the order of the page
     "seen": ("Seen by the model", "What it decides by."),
     "known": ("Known when deciding", "They set the thresholds; the model’s score does not use them."),
     "left out": ("Left out", "They were given, and hold nothing that a model could use."),
@@ -77,11 +63,11 @@ BEST = (
     "“Best” is the candidate that keeps every promise at the best objective, or the one that breaks "
     "them least where none does."
 )
-HEADS = (Head("column", "words"), Head("holds", "words"), Head("missing"), Head("distinct"),
-         Head("what was done", "words"))  # fmt: skip
+HOLDS, DONE = doc.Head("holds", "words"), doc.Head("what was done", "words")
+HEADS = doc.heads("column", HOLDS, "missing", "distinct", DONE)
 
 
-def prices(report: Audit) -> Section | None:
+def prices(report: Audit) -> doc.Section | None:
     """One small chart for each promise, with what moving its bound would cost in words."""
     card = report.card
     if card is None or not card.prices:
@@ -89,21 +75,21 @@ def prices(report: Audit) -> Section | None:
     own = card.mixture.certificate
     tested = {str(each.constraint): each for each in (own.promises if own else ())}
     drawn = [(i, each) for i, each in enumerate(card.prices) if len(each.bounds)][:MOST]
-    parts: list[Part] = []
+    parts: list[doc.Part] = []
     for i, price in drawn:
         test = tested.get(str(price.constraint))
-        caption: list[Cell] = [Quoted(str(price.constraint)), price.sentence]
+        caption: list[doc.Cell] = [doc.Quoted(str(price.constraint)), price.sentence]
         caption += [_certified(test, own)] if test is not None and own is not None else []
         chart = price_chart(price, _audited(report, price), test, tuple(caption), f"card/prices/{i}")
         parts.append(chart)
     without = [price for price in card.prices if not len(price.bounds)]
-    parts += [Paragraph((Quoted(str(each.constraint)), each.sentence)) for each in without]
+    parts += [doc.Paragraph((doc.Quoted(str(each.constraint)), each.sentence)) for each in without]
     words = PRICES
     if any(each.holds for each in tested.values()):
         words += " Shaded green: bounds that are certified."
     if len(card.prices) > len(drawn) + len(without):
         words += f" The first {MOST} promises are drawn."
-    return Section("What each promise costs", (*parts, Remark(words)), "prices")
+    return doc.Section("What each promise costs", (*parts, doc.Remark(words)), "prices")
 
 
 def _certified(tested: Certified, own: Certificate) -> str:
@@ -122,9 +108,9 @@ def price_chart(
     price: Price,
     audited: tuple[float, float] | None = None,
     tested: Certified | None = None,
-    caption: tuple[Cell, ...] = (),
+    caption: tuple[doc.Cell, ...] = (),
     at: str = "",
-) -> Chart:
+) -> doc.Chart:
     """The curve of a price around its present bound; `audited` is a bound and an objective reached."""
     promised = price.constraint.right.constant
     low, high = _window(price, promised)
@@ -137,16 +123,16 @@ def price_chart(
     room = 0.08 * (max(heights) - min(heights)) or 0.05 * abs(ys[0]) or 0.05
     marks = []
     if math.isfinite(price.here[1]):
-        marks.append(ChartMark("solution", *price.here, "now"))
+        marks.append(doc.ChartMark("solution", *price.here, "now"))
     if ring is not None and math.isfinite(ring[1]):
-        marks.append(ChartMark("audited", *ring, "on the rows audited"))
+        marks.append(doc.ChartMark("audited", *ring, "on the rows audited"))
     rises = price.constraint.relation == ">="
     bands: list[tuple[float, float, Literal["never", "certified"]]] = []
     if low < price.tightest < high:
         bands.append((price.tightest, high, "never") if rises else (low, price.tightest, "never"))
     if tested is not None and tested.holds:  # the promised bound, and all that are looser
         bands.append((low, promised, "certified") if rises else (promised, high, "certified"))
-    return Chart(
+    return doc.Chart(
         label=f"what {price.constraint} costs: {price.sentence}",
         x="added to the right side" if price.constraint.right.terms else "bound",
         y=price.objective,
@@ -162,7 +148,7 @@ def price_chart(
     )
 
 
-def _window(price: Price, promised: float) -> Range:
+def _window(price: Price, promised: float) -> doc.Range:
     """The bounds that are drawn."""
     center = price.here[0] if math.isfinite(price.here[1]) else price.tightest
     reach, least = AROUND * price.step, 2 * price.step
@@ -182,32 +168,32 @@ def _audited(report: Audit, price: Price) -> tuple[float, float] | None:
     return None
 
 
-def training(report: Audit) -> Section | None:
+def training(report: Audit) -> doc.Section | None:
     """How training got there, and which setting was chosen."""
     card = report.card
     if card is None:
         return None
     record = card.mixture.record
-    parts: list[Part] = [Paragraph(f"On the rows trained on: {record.status}"), *_reached(card)]
+    parts: list[doc.Part] = [doc.Paragraph(f"On the rows trained on: {record.status}"), *_reached(card)]
     if record.course is not None:
-        parts += [_settings(card), Remark(f"{BEST} {CHOICE} {_ended(card)}")]
+        parts += [_settings(card), doc.Remark(f"{BEST} {CHOICE} {_ended(card)}")]
         parts += _charts(record.course, report)
     elif record.made.tried:
         made = record.made
         tried = f"{len(made.tried)} settings were tried, and {made.candidates:,} candidates kept"
-        parts += [Paragraph(f"{tried}. {_ended(card)}"), Remark(CHOICE)]
-    return Section("Training and choice", tuple(parts), "training")
+        parts += [doc.Paragraph(f"{tried}. {_ended(card)}"), doc.Remark(CHOICE)]
+    return doc.Section("Training and choice", tuple(parts), "training")
 
 
-def _reached(card: Card) -> list[Paragraph]:
+def _reached(card: Card) -> list[doc.Paragraph]:
     """The objective and the worst violation on each population that it was judged on."""
     return [
-        Paragraph(
+        doc.Paragraph(
             (
                 f"On “{name}” the objective is",
-                rate(objective, f"card/objectives/{name}"),
+                doc.rate(objective, f"card/objectives/{name}"),
                 "and the worst violation",
-                rate(card.worst[name], f"card/worst/{name}", signed=True),
+                doc.rate(card.worst[name], f"card/worst/{name}", signed=True),
                 "(kept where not above 0).",
             )
         )
@@ -220,29 +206,29 @@ def _ended(card: Card) -> str:
     return f"Training ended because {ENDED[ended]}." if ended in ENDED else ""
 
 
-def _settings(card: Card) -> ReportTable:
+def _settings(card: Card) -> doc.ReportTable:
     record = card.mixture.record
     assert record.course is not None
     tried, rows = record.made.tried, []
     for place, each in enumerate(by_setting(record.course)):
         at = f"card/by_setting/{place}"
-        chosen = Standing("chosen", "kept") if each["setting"] == record.setting else Standing("")
+        chosen = "chosen" * (each["setting"] == record.setting)
         rows.append(
             (
                 tried[place] if place < len(tried) else "as it is",
-                count(each["candidates"], f"{at}/candidates"),
-                count(each["keeping"], f"{at}/keeping"),
-                rate(each["objective"], f"{at}/objective"),
-                rate(each["worst"], f"{at}/worst", signed=True),
-                chosen,
+                doc.count(each["candidates"], f"{at}/candidates"),
+                doc.count(each["keeping"], f"{at}/keeping"),
+                doc.rate(each["objective"], f"{at}/objective"),
+                doc.rate(each["worst"], f"{at}/worst", signed=True),
+                doc.Standing(chosen, "kept"),
             )
         )
-    heads = (Head("setting", "words"), Head("candidates"), Head("that keep all"), Head("best objective"),
-             Head("its worst violation"), Head("chosen", "verdict"))  # fmt: skip
-    return ReportTable("Every setting that was trained", heads, tuple(rows), sortable=True)
+    numbers = ("candidates", "that keep all", "best objective", "its worst violation")
+    heads = doc.heads("setting", *numbers, doc.Head("chosen", "verdict"))
+    return doc.ReportTable("Every setting that was trained", heads, tuple(rows), sortable=True)
 
 
-def _charts(course: Course, report: Audit) -> list[Part]:
+def _charts(course: Course, report: Audit) -> list[doc.Part]:
     """How training got there, drawn."""
     words = f"{len(course):,} candidates of {len(course.settings)} settings, where they were judged. "
     if report.training is not None:
@@ -254,22 +240,22 @@ def _charts(course: Course, report: Audit) -> list[Part]:
         _trade_off(course, report),
         _convergence(course, course.objectives, "objective"),
         _convergence(course, course.worst, "worst violation", zero=True),
-        Remark(words),
+        doc.Remark(words),
     ]
 
 
-def _trade_off(course: Course, report: Audit) -> Chart:
+def _trade_off(course: Course, report: Audit) -> doc.Chart:
     """Objective against worst violation of every candidate, and where the solution lies."""
     some = _some(np.arange(len(course)))
     xs, ys = course.objectives[some].tolist(), course.worst[some].tolist()
     marks = []
     if report.training is not None and math.isfinite(report.training[1]):
         words = "the solution, on the rows trained on"
-        marks.append(ChartMark("solution", *report.training, words))
+        marks.append(doc.ChartMark("solution", *report.training, words))
     worst = max((p.violation for p in report.promises if p.kept is not None), default=0.0)
     words = "the solution, on the rows audited"
-    marks.append(ChartMark("audited", report.objective.value, worst, words))
-    return Chart(
+    marks.append(doc.ChartMark("audited", report.objective.value, worst, words))
+    return doc.Chart(
         label="objective against worst violation",
         x="objective",
         y="worst violation",
@@ -281,14 +267,14 @@ def _trade_off(course: Course, report: Audit) -> Chart:
     )
 
 
-def _convergence(course: Course, values: Array, label: str, zero: bool = False) -> Chart:
+def _convergence(course: Course, values: Array, label: str, zero: bool = False) -> doc.Chart:
     """Values (N,) of the candidates by round, one curve for each setting."""
     curves = []
     for setting in course.settings[:LINES]:
         own = np.flatnonzero(course.setting == setting)
         own = _some(own[np.argsort(course.round[own], kind="stable")])
         curves.append((course.round[own].tolist(), values[own].tolist()))
-    return Chart(
+    return doc.Chart(
         label=f"{label} by round",
         x="round",
         y=label,
@@ -304,27 +290,26 @@ def _some(places: Array) -> Array:
     return places[np.unique(np.linspace(0, len(places) - 1, min(len(places), POINTS)).astype(int))]
 
 
-def _range(values: Iterable[float], padded: bool = True) -> Range:
-    values = list(values)
+def _range(values: Sequence[float], padded: bool = True) -> doc.Range:
     low, high = float(min(values)), float(max(values))
     room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
     return (low - room, high + room) if padded or low == high else (low, high)
 
 
-def deciding(report: Audit) -> Section | None:
+def deciding(report: Audit) -> doc.Section | None:
     """By what the model decides: thresholds, or members and their weights."""
     card = report.card
     if card is None:
         return None
     model = card.mixture
-    parts: list[Part] = [Bullets(tuple(map(Quoted, model.rule.splitlines())))]
+    parts: list[doc.Part] = [doc.Bullets(tuple(map(doc.Quoted, model.rule.splitlines())))]
     said = f"The scores are those of a model of the kind “{model.scorer.kind}”."
     if len(model) > 1:
         heads = ("weight", *(f"threshold {name}" for name in model.thresholds))
         rows = tuple(
             (
                 f"Member {i + 1}",
-                rate(weight, f"card/weights/{i}"),
+                doc.rate(weight, f"card/weights/{i}"),
                 *(
                     _threshold(levels[i].tolist(), f"card/thresholds/{name}/{i}")
                     for name, levels in model.thresholds.items()
@@ -333,9 +318,9 @@ def deciding(report: Audit) -> Section | None:
             for i, weight in enumerate(model.weights[:MEMBERS].tolist())
         )
         caption = "Members, and how often each decides"
-        parts.append(ReportTable(caption, (Head("member", "words"), *map(Head, heads)), rows))
+        parts.append(doc.ReportTable(caption, doc.heads("member", *heads), rows))
         if len(model) > MEMBERS:
-            parts.append(Remark(f"The first {MEMBERS} of {len(model):,} members."))
+            parts.append(doc.Remark(f"The first {MEMBERS} of {len(model):,} members."))
         said = f"A member is one of the models, which are numbered from 0, at thresholds. {said}"
     if card.randomised:
         said += (
@@ -345,40 +330,48 @@ def deciding(report: Audit) -> Section | None:
     if model.calibration is not None:
         on = model.calibration
         said += f" Probabilities of the label are calibrated on {on.rows:,} rows ({on.on})."
-    return Section("How it decides", (*parts, Remark(said)), "deciding")
+    return doc.Section("How it decides", (*parts, doc.Remark(said)), "deciding")
 
 
-def _threshold(level: float | list[float], at: str) -> Cell:
+def _threshold(level: float | list[float], at: str) -> doc.Cell:
     if isinstance(level, list):
-        return tuple(rate(each, f"{at}/{i}") for i, each in enumerate(level))
-    return rate(level, at)
+        return tuple(doc.rate(each, f"{at}/{i}") for i, each in enumerate(level))
+    return doc.rate(level, at)
 
 
-def columns(report: Audit) -> Section | None:
+def columns(report: Audit) -> doc.Section | None:
     """What the model sees, and what it does not."""
     card = report.card
     if card is None:
         return None
-    places = {id(each): place for place, each in enumerate(card.columns)}
-    parts: list[Part] = []
-    for use, own in used(card.columns).items():
-        title, why = USES[use]
-        inside: list[Part] = [Paragraph(why)]
-        if all(each.missing is None for each in own):
-            inside.append(Bullets(tuple(Quoted(each.name) for each in own[:COLUMNS]), short=True))
-        else:
-            rows = tuple(_column(each, f"card/columns/{places[id(each)]}") for each in own[:COLUMNS])
-            inside.append(ReportTable(title, HEADS, rows, sortable=True, stacked=True))
-        if len(own) > COLUMNS:
-            inside.append(Remark(f"The first {COLUMNS} of {len(own):,}; all of them are in the JSON."))
-        parts.append(Section(f"{title} ({len(own):,})", tuple(inside)))
+    parts: list[doc.Part] = []
+    for use, (title, why) in USES.items():
+        own = [(each, f"card/columns/{i}") for i, each in enumerate(card.columns) if each.use == use]
+        if own:
+            parts.append(
+                doc.Section(f"{title} ({len(own):,})", (doc.Paragraph(why), *_used(title, own)))
+            )
     if not card.columns:
-        parts.append(Paragraph("It sees features without names, as they were given."))
+        parts.append(doc.Paragraph("It sees features without names, as they were given."))
     elif any(each.missing is not None for each in card.columns):
-        parts.append(Remark("Missing and distinct values are counted on the rows trained on."))
-    return Section("What the model sees", tuple(parts), "columns")
+        parts.append(doc.Remark("Missing and distinct values are counted on the rows trained on."))
+    return doc.Section("What the model sees", tuple(parts), "columns")
 
 
-def _column(each: Column, at: str) -> tuple[Cell, ...]:
-    missing, distinct = count(each.missing, f"{at}/missing"), count(each.distinct, f"{at}/distinct")
-    return (Quoted(each.name), each.holds, missing, distinct, each.words)
+def _used(title: str, own: Sequence[tuple[Column, str]]) -> Iterator[doc.Part]:
+    """Columns of one use, each with its place in the data."""
+    if all(each.missing is None for each, _ in own):
+        yield doc.Bullets(tuple(doc.Quoted(each.name) for each, _ in own[:COLUMNS]), short=True)
+    else:
+        rows = tuple(_column(*pair) for pair in own[:COLUMNS])
+        yield doc.ReportTable(title, HEADS, rows, sortable=True, stacked=True)
+    if len(own) > COLUMNS:
+        yield doc.Remark(f"The first {COLUMNS} of {len(own):,}; all of them are in the JSON.")
+
+
+def _column(each: Column, at: str) -> doc.Row:
+    missing, distinct = (
+        doc.count(each.missing, f"{at}/missing"),
+        doc.count(each.distinct, f"{at}/distinct"),
+    )
+    return (doc.Quoted(each.name), each.holds, missing, distinct, each.words)

@@ -7,40 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import TYPE_CHECKING
 
 from ratebound.auditing._about_model import columns, deciding, prices, training
 from ratebound.auditing._groups import ALL, Confusion, Group, cells, heads, weight_text
-from ratebound.auditing.report import Audit, Promise
 from ratebound.auditing.wording import heading, interval_text, limits, percent, summary
-from ratebound.base.document import (
-    Bar,
-    Bullets,
-    Cell,
-    Conclusion,
-    Datum,
-    Document,
-    Fact,
-    Head,
-    Paragraph,
-    Part,
-    Quoted,
-    Range,
-    Remark,
-    ReportTable,
-    Section,
-    Standing,
-    State,
-    Whisker,
-    count,
-    rate,
-)
+from ratebound.base import document as doc
 from ratebound.base.layout import NOTHING
 from ratebound.problem.problem import left_out_words
 from ratebound.solution.certificate import Certificate, certificate_parts
 
+if TYPE_CHECKING:  # the report is read from these functions
+    from ratebound.auditing.report import Audit, Promise
+
 GROUPS, TABLES, CLASSES = 40, 12, 20  # groups, tables of decisions, and their classes, that are printed
 CONFUSED = "what rows of each label are decided to be, and which share of them"
-STATES: dict[str, State] = {
+STATES: dict[str, doc.State] = {
     "holds": "kept",
     "may not hold": "uncertain",
     "broken": "broken",
@@ -78,62 +60,66 @@ DIGESTS = (
     "what the model sees of them, with labels, weights and groups as far as the promises ask: it is not "
     "to be compared with that of the rows audited."
 )
-WHICH = (Head("what", "words"), Head("which", "words"))
+WHICH = doc.heads("what", doc.Head("which", "words"))
 
 
-def whole(report: Audit) -> Document:
+def whole(report: Audit) -> doc.Document:
     """All of it, the most important first."""
     return _document(report, (promised, certificate, promises, prices, groups, confusions, training,
                               deciding, columns, known_limits, checking))  # fmt: skip
 
 
-def shown(report: Audit) -> Document:
+def shown(report: Audit) -> doc.Document:
     """What a notebook shows."""
     return _document(report, (promises, groups, confusions))
 
 
-def printed(report: Audit) -> Document:
+def printed(report: Audit) -> doc.Document:
     """What is printed: the tables alone, as much of them as one reads in a terminal."""
     one = report.objective
     ends = interval_text(one.low, one.high, signed=False)
-    parts: list[Part] = [Fact(f"{one.sense} {one.words}", rate(one.value, "objective/value"), ends)]
+    parts: list[doc.Part] = [
+        doc.Fact(f"{one.sense} {one.words}", doc.rate(one.value, "objective/value"), ends)
+    ]
     if report.promises:
         parts += [_promises_table(report), *_reasons(report)]
     if report.left_out:
-        parts.append(Paragraph(left_out_words(report.left_out), apart=False))
+        parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
     parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     if report.confusions and (classes := len(report.confusions[0].classes)) > CLASSES:
-        parts.append(Paragraph(f"tables of {classes} classes by {classes} decisions are in .confusions"))
+        parts.append(
+            doc.Paragraph(f"tables of {classes} classes by {classes} decisions are in .confusions")
+        )
     else:
         for each in report.confusions[:TABLES]:
-            said = Paragraph(f"{each.name}: {CONFUSED}")
+            said = doc.Paragraph(f"{each.name}: {CONFUSED}")
             parts += [said, _confusion_table(each, "", apart=False)]
         parts += _more(len(report.confusions) - TABLES, "tables, in .confusions")
-    said_last = Conclusion(summary(report) + ".", _state(report)[0])
-    return Document("Audit", heading(report), tuple(parts), report.to_dict, said_last)
+    said_last = doc.Conclusion(summary(report) + ".", _state(report)[0])
+    return doc.Document("Audit", heading(report), tuple(parts), report.to_dict, said_last)
 
 
-def _more(count: int, what: str) -> list[Paragraph]:
-    return [Paragraph(f"… and {count} more {what}", apart=False)] if count > 0 else []
+def _more(count: int, what: str) -> list[doc.Paragraph]:
+    return [doc.Paragraph(f"… and {count} more {what}", apart=False)] if count > 0 else []
 
 
-def _document(report: Audit, sections: Sequence[Callable[[Audit], Section | None]]) -> Document:
+def _document(report: Audit, sections: Sequence[Callable[[Audit], doc.Section | None]]) -> doc.Document:
     state, headline = _state(report)
     origin = report.provenance
     made = "" if origin is None else f" {origin.versions.get('ratebound', '')} on {origin.date}"
     own = (make(report) for make in sections)
-    return Document(
+    return doc.Document(
         title="Audit",
         lead=heading(report),
         parts=(*_facts(report), *(each for each in own if each is not None)),
         data=report.to_dict,
-        conclusion=Conclusion(summary(report) + ".", state, headline),
+        conclusion=doc.Conclusion(summary(report) + ".", state, headline),
         footer=f"Made by ratebound{made}. Every number here is in the audit’s JSON.",
     )
 
 
-def _state(report: Audit) -> tuple[State, str]:
+def _state(report: Audit) -> tuple[doc.State, str]:
     """How the promises stand, and what is to be said first."""
     if not report.promises:
         return "nothing", "Nothing was promised"
@@ -151,81 +137,85 @@ def _state(report: Audit) -> tuple[State, str]:
     return "uncertain", "Kept on these rows, but not shown for new ones"
 
 
-def _facts(report: Audit) -> list[Fact]:
+def _facts(report: Audit) -> list[doc.Fact]:
     """The numbers that people ask for first."""
     one, total = report.objective, len(report.promises)
     done = "Minimised" if one.sense == "minimize" else "Maximised"
     ends = f"{percent(report.confidence)} bounds {interval_text(one.low, one.high, signed=False)}"
     name, rows = next(iter(report.populations.items()))
     kept = sum(bool(promise.kept) for promise in report.promises)
-    facts = [Fact("Promises kept on these rows", f"{kept} of {total}")] if total else []
-    facts.append(Fact(f"{done}: {one.words}", rate(one.value, "objective/value"), ends))
-    facts.append(Fact("Rows audited", count(rows, f"populations/{name}")))
+    facts = [doc.Fact("Promises kept on these rows", f"{kept} of {total}")] if total else []
+    facts.append(doc.Fact(f"{done}: {one.words}", doc.rate(one.value, "objective/value"), ends))
+    facts.append(doc.Fact("Rows audited", doc.count(rows, f"populations/{name}")))
     if report.card is not None:
         own = report.card.mixture.certificate
         said = "Refused" if own is None or not own.holds else f"Holds at {percent(own.confidence)}"
-        facts.append(Fact("Certificate", "None" if own is None else said))
+        facts.append(doc.Fact("Certificate", "None" if own is None else said))
     return facts
 
 
-def promised(report: Audit) -> Section:
+def promised(report: Audit) -> doc.Section:
     """What was asked for, in words and as formulas."""
     one = report.objective
     aim = "As low as possible" if one.sense == "minimize" else "As high as possible"
-    rows: list[tuple[Cell, ...]] = [(aim, Quoted(one.words), Quoted(one.formula, formula=True))]
+    rows: list[doc.Row] = [(aim, doc.Quoted(one.words), doc.Quoted(one.formula, formula=True))]
     for each in report.promises:
         goal = each.name.split(":")[0] if each.name != each.words else ""
-        formula = Quoted(each.formula, formula=True)
-        rows.append(((each.sentence, goal), Quoted(each.words), formula))
-    named = tuple(Head(words, "words") for words in ("in words", "as written", "as a formula"))
-    table = ReportTable("The objective, and every promise", named, tuple(rows), stacked=True)
-    return Section("What was promised", (table, Remark(NOTATION)), "promised")
+        formula = doc.Quoted(each.formula, formula=True)
+        rows.append(((each.sentence, goal), doc.Quoted(each.words), formula))
+    named = tuple(doc.Head(words, "words") for words in ("in words", "as written", "as a formula"))
+    table = doc.ReportTable("The objective, and every promise", named, tuple(rows), stacked=True)
+    return doc.Section("What was promised", (table, doc.Remark(NOTATION)), "promised")
 
 
-def promises(report: Audit) -> Section | None:
+def promises(report: Audit) -> doc.Section | None:
     """Every promise with its interval."""
     if not report.promises:
         return None
     scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own."
     several = len({promise.unit for promise in report.promises}) > 1
-    parts = (_promises_table(report), *_reasons(report), Remark(READING + scales * several))
-    return Section("What was measured", parts, "promises")
+    parts: tuple[doc.Part, ...] = (
+        _promises_table(report),
+        *_reasons(report),
+        doc.Remark(READING + scales * several),
+    )
+    return doc.Section("What was measured", parts, "promises")
 
 
-def _promises_table(report: Audit) -> ReportTable:
+def _promises_table(report: Audit) -> doc.ReportTable:
     level = percent(report.confidence)
     axes = {
         unit: _axis([p for p in report.promises if p.unit == unit])
         for unit in {p.unit for p in report.promises}
     }
-    named = (Head("promise", "words"), Head("value"), Head("bound"), Head("room"),
-             Head(f"{level} bounds", "drawing"), Head("rows"), Head("on these rows", "verdict"),
-             Head(f"on new rows ({level})", "verdict"))  # fmt: skip
+    bounds = doc.Head(f"{level} bounds", "drawing")
+    verdicts = (doc.Head(on, "verdict") for on in ("on these rows", f"on new rows ({level})"))
+    named = doc.heads("promise", "value", "bound", "room", bounds, "rows", *verdicts)
     rows = tuple(_promise(p, f"promises/{i}", axes[p.unit]) for i, p in enumerate(report.promises))
     caption = "Every promise on the rows audited"
-    return ReportTable(caption, named, rows, sortable=True, stacked=True)
+    return doc.ReportTable(caption, named, rows, sortable=True, stacked=True)
 
 
-def _promise(p: Promise, at: str, axis: Range) -> tuple[Cell, ...]:
-    here = Standing("kept", "kept") if p.kept else Standing("BROKEN", "broken")
-    room = rate(p.slack, f"{at}/slack", signed=True, beside=0.0)
+def _promise(p: Promise, at: str, axis: doc.Range) -> doc.Row:
+    here = doc.Standing("kept", "kept") if p.kept else doc.Standing("BROKEN", "broken")
+    room = doc.rate(p.slack, f"{at}/slack", signed=True, beside=0.0)
     bounds = interval_text(p.slack_low, p.slack_high)
     ends = None if p.slack_low is None or p.slack_high is None else (p.slack_low, p.slack_high)
     said = f"{p.words}: room {room.shown}, interval {bounds}, on new rows {p.verdict}"
     state = STATES[p.verdict]
     return (
-        Quoted(p.words),
-        rate(p.value, f"{at}/value", beside=p.bound),
-        rate(p.bound, f"{at}/bound", beside=p.value, sign=p.relation),
+        doc.Quoted(p.words),
+        doc.rate(p.value, f"{at}/value", beside=p.bound),
+        doc.rate(p.bound, f"{at}/bound", beside=p.value, sign=p.relation),
         room,
-        Whisker(bounds, said, axis, p.slack, ends, state, METHODS[p.method]),
-        count(p.rows, f"{at}/rows"),
-        Standing(NOTHING, "unmeasured") if p.kept is None else here,
-        Standing(p.verdict, state),
+        doc.Whisker(bounds, said, axis, p.slack, ends, state, METHODS[p.method]),
+        doc.count(p.rows, f"{at}/rows"),
+        doc.Standing(NOTHING, "unmeasured") if p.kept is None else here,
+        doc.Standing(p.verdict, state),
     )
 
 
-def _axis(promises: Sequence[Promise]) -> Range:
+def _axis(promises: Sequence[Promise]) -> doc.Range:
     """The axis on which these promises are drawn; it holds 0, the bound.
 
     What reaches farther than three times the usual is cut off, or it would flatten all others.
@@ -239,128 +229,130 @@ def _axis(promises: Sequence[Promise]) -> Range:
     return min(1.05 * low, -margin), max(1.05 * high, margin)
 
 
-def _reasons(report: Audit) -> list[Paragraph]:
+def _reasons(report: Audit) -> list[doc.Paragraph]:
     """Why promises have no value, or no interval."""
     said = [
         f"Not measured: {p.why}" if p.kept is None else f"No interval: {p.words}: {p.why}"
         for p in report.promises
         if p.why
     ]
-    return [Paragraph(words, apart=False) for words in said]
+    return [doc.Paragraph(words, apart=False) for words in said]
 
 
-def groups(report: Audit) -> Section:
+def groups(report: Audit) -> doc.Section:
     """The rates of every group, and how its rows were decided."""
-    bars = Remark("Bars run from 0 to 1; the tick marks everyone’s rate.")
-    parts: list[Part] = [_rates_table(report, report.groups), bars]
+    bars = doc.Remark("Bars run from 0 to 1; the tick marks everyone’s rate.")
+    parts: list[doc.Part] = [_rates_table(report, report.groups), bars]
     labelled = [(i, g) for i, g in enumerate(report.groups) if g.true_positives is not None]
     if labelled:
-        rows = tuple(
-            (Quoted(_name(g)), *(_weight(getattr(g, own), f"groups/{i}/{own}") for own in DECIDED))
+        rows: list[doc.Row] = [
+            (doc.Quoted(_name(g)), *(_weight(getattr(g, own), f"groups/{i}/{own}") for own in DECIDED))
             for i, g in labelled
-        )
-        named = (Head("group", "words"), *map(Head, DECIDED.values()))
+        ]
+        named = doc.heads("group", *DECIDED.values())
         caption = "How the rows of every group were decided"
-        parts.append(ReportTable(caption, named, rows, sortable=True))
+        parts.append(doc.ReportTable(caption, named, tuple(rows), sortable=True))
         parts.append(
-            Remark(
+            doc.Remark(
                 "Decisions by label. Rows count by their weight, and of a mixture these are "
                 "expectations, which need not be whole numbers."
             )
         )
-    return Section("Groups", tuple(parts), "groups")
+    return doc.Section("Groups", tuple(parts), "groups")
 
 
 def _name(group: Group) -> str:
     return group.words if group.population is None else f"{group.population}: {group.words}"
 
 
-def _weight(value: float, at: str) -> Datum:
-    return Datum(value, weight_text(value), at)
+def _weight(value: float, at: str) -> doc.Datum:
+    return doc.Datum(value, weight_text(value), at)
 
 
-def _rates_table(report: Audit, of: Sequence[Group]) -> ReportTable:
+def _rates_table(report: Audit, of: Sequence[Group]) -> doc.ReportTable:
     """The rates of groups beside everyone's; of several classes none is positive."""
     several = bool(report.confusions)
     everyone = {g.population: g for g in reversed(report.groups) if g.words == "everyone"}
     rates = heads(several)
-    named = [Head("group", "words"), Head("rows"), *[Head("positive")] * (not several)]
-    named += [Head(words, "drawing") for words in rates.values()]
-    rows: list[tuple[Cell, ...]] = []
+    drawn = (doc.Head(words, "drawing") for words in rates.values())
+    named = doc.heads("group", "rows", *["positive"] * (not several), *drawn)
+    rows: list[doc.Row] = []
     for i, group in enumerate(of):
         at, reference = f"groups/{i}", everyone.get(group.population)
-        positives = [count(group.positives, f"{at}/positives")] * (not several)
+        positives = [doc.count(group.positives, f"{at}/positives")] * (not several)
         bars = [
-            Bar(rate(getattr(group, each), f"{at}/{each}"), getattr(reference, each, None))
+            doc.Bar(doc.rate(getattr(group, each), f"{at}/{each}"), getattr(reference, each, None))
             for each in rates
         ]
-        rows.append((Quoted(_name(group)), count(group.rows, f"{at}/rows"), *positives, *bars))
-    return ReportTable("Rates of every group", tuple(named), tuple(rows), sortable=True)
+        rows.append((doc.Quoted(_name(group)), doc.count(group.rows, f"{at}/rows"), *positives, *bars))
+    return doc.ReportTable("Rates of every group", named, tuple(rows), sortable=True)
 
 
-def confusions(report: Audit) -> Section | None:
+def confusions(report: Audit) -> doc.Section | None:
     """What rows of each label are decided to be, of more than two classes."""
     if not report.confusions:
         return None
     tables = (_confusion_table(each, f"confusions/{i}") for i, each in enumerate(report.confusions))
-    said = Remark(f"Each table shows {CONFUSED}; rows count by their weight.")
-    return Section("Labels and decisions", (*tables, said), "confusions")
+    said = doc.Remark(f"Each table shows {CONFUSED}; rows count by their weight.")
+    return doc.Section("Labels and decisions", (*tables, said), "confusions")
 
 
-def _confusion_table(confusion: Confusion, at: str, apart: bool = True) -> ReportTable:
+def _confusion_table(confusion: Confusion, at: str, apart: bool = True) -> doc.ReportTable:
     """Labels by decisions, with the share of each; the last row and the last column are of all."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[doc.Row] = []
     for place, (head, counts) in enumerate(confusion.lines):
         total = place == len(confusion.lines) - 1
         source = f"{at}/decided" if total else f"{at}/counts/{place}"
         *own, (sum_text, sum_share) = cells(counts)
-        row = [(Datum(counts[i], text, f"{source}/{i}"), share) for i, (text, share) in enumerate(own)]
+        row = [
+            (doc.Datum(counts[i], text, f"{source}/{i}"), share) for i, (text, share) in enumerate(own)
+        ]
         rows.append((head, *row, (sum_text, sum_share)))
-    named = (Head("label", "words"), *map(Head, map(str, confusion.classes)), Head(ALL))
-    return ReportTable(confusion.name, named, tuple(rows), apart=apart)
+    named = doc.heads("label", *map(str, confusion.classes), ALL)
+    return doc.ReportTable(confusion.name, named, tuple(rows), apart=apart)
 
 
-def certificate(report: Audit) -> Section | None:
+def certificate(report: Audit) -> doc.Section | None:
     """What is certified, or why nothing is and how many rows it would take."""
     if not report.promises:
         return None
     own = None if report.card is None else report.card.mixture.certificate
     parts = _uncertified(report) if own is None else _certified(own)
-    return Section("Certificate", parts, "certificate")
+    return doc.Section("Certificate", parts, "certificate")
 
 
-def _certified(own: Certificate) -> tuple[Part, ...]:
+def _certified(own: Certificate) -> tuple[doc.Part, ...]:
     *parts, conclusion = certificate_parts(own, "card/certificate/promises")
     on = ", ".join(f"{rows:,} {name}" for name, rows in own.populations.items())
-    remark = Remark(
+    remark = doc.Remark(
         "A certificate is about all promises together, and its tests are exact or on the safe side. "
         "“Rows needed” is how many rows of the smallest set would show the promise with a chance of "
         "80%, at the rates measured. Where safer models were tested first on the same rows, a p-value "
         "is at least theirs."
     )
-    said = Paragraph(f"Of {own.model}, from rows it was neither trained nor chosen on ({on}).")
+    said = doc.Paragraph(f"Of {own.model}, from rows it was neither trained nor chosen on ({on}).")
     return (conclusion, said, *parts, remark)
 
 
-def _uncertified(report: Audit) -> tuple[Part, ...]:
+def _uncertified(report: Audit) -> tuple[doc.Part, ...]:
     rows = tuple(
         (
-            Quoted(p.words),
-            rate(p.slack, f"promises/{i}/slack", signed=True),
-            count(p.rows, f"promises/{i}/rows"),
-            count(p.rows_needed, f"promises/{i}/rows_needed"),
+            doc.Quoted(p.words),
+            doc.rate(p.slack, f"promises/{i}/slack", signed=True),
+            doc.count(p.rows, f"promises/{i}/rows"),
+            doc.count(p.rows_needed, f"promises/{i}/rows_needed"),
         )
         for i, p in enumerate(report.promises)
     )
-    named = (Head("promise", "words"), Head("room"), Head("rows here"), Head("rows needed"))
+    named = doc.heads("promise", "room", "rows here", "rows needed")
     return (
-        Paragraph(
+        doc.Paragraph(
             "Nothing is certified: no certificate was asked for. It is made from rows that the model "
             "was neither trained nor chosen on. This is about how many it would take for each promise, "
             "at least, were the rates to stay as they are here."
         ),
-        ReportTable("Rows that certificates would take", named, rows, stacked=True),
-        Remark(
+        doc.ReportTable("Rows that certificates would take", named, rows, stacked=True),
+        doc.Remark(
             "For a certificate at 95% confidence with a chance of 80%, of the smallest set of rows "
             "that a promise speaks of, by the width of its interval. Exact tests ask for more where "
             "rows are few, up to half as many again: a certificate, and rb.rows_needed, say it exactly. "
@@ -369,36 +361,36 @@ def _uncertified(report: Audit) -> tuple[Part, ...]:
     )
 
 
-def known_limits(report: Audit) -> Section:
+def known_limits(report: Audit) -> doc.Section:
     """What the report does not show."""
-    return Section("Known limits", (Bullets(tuple(limits(report))),), "limits")
+    return doc.Section("Known limits", (doc.Bullets(tuple(limits(report))),), "limits")
 
 
-def checking(report: Audit) -> Section | None:
+def checking(report: Audit) -> doc.Section | None:
     """All that someone needs who wants to make the report again."""
     if report.provenance is None:
         return None
-    used = (Head("use", "words"), Head("rows"))
+    used = doc.heads("use", "rows")
     parts = [
-        ReportTable("Rows, by what they were used for", used, _rows(report)),
-        ReportTable("The report", WHICH, _origin(report), stacked=True),
+        doc.ReportTable("Rows, by what they were used for", used, _rows(report)),
+        doc.ReportTable("The report", WHICH, _origin(report), stacked=True),
     ]
     if report.card is not None:
-        parts.append(ReportTable("The model", WHICH, _making(report), stacked=True))
-    return Section("How this can be checked", (*parts, Remark(DIGESTS)), "checking")
+        parts.append(doc.ReportTable("The model", WHICH, _making(report), stacked=True))
+    return doc.Section("How this can be checked", (*parts, doc.Remark(DIGESTS)), "checking")
 
 
-def _rows(report: Audit) -> tuple[tuple[Cell, ...], ...]:
-    rows: list[tuple[Cell, ...]] = []
+def _rows(report: Audit) -> tuple[doc.Row, ...]:
+    rows: list[doc.Row] = []
     if report.card is not None:
         record = report.card.mixture.record
         for use, used in record.made.rows.items():
-            rows.append((use.capitalize(), count(used, f"card/rows/{use}")))
+            rows.append((use.capitalize(), doc.count(used, f"card/rows/{use}")))
         own = {} if record.certificate is None else record.certificate.populations
         at = "card/certificate/populations"
-        rows += [(_called(name, "Certified on"), count(own[name], f"{at}/{name}")) for name in own]
+        rows += [(_called(name, "Certified on"), doc.count(own[name], f"{at}/{name}")) for name in own]
     for name, audited in report.populations.items():
-        rows.append((_called(name, "Audited"), count(audited, f"populations/{name}")))
+        rows.append((_called(name, "Audited"), doc.count(audited, f"populations/{name}")))
     return tuple(rows)
 
 
@@ -406,22 +398,22 @@ def _called(name: str, first: str) -> str:
     return first if name in ("audited", "certified") else f"{first}, of population {name}"
 
 
-def _origin(report: Audit) -> tuple[tuple[Cell, ...], ...]:
+def _origin(report: Audit) -> tuple[doc.Row, ...]:
     origin = report.provenance
     assert origin is not None
     unseen = {True: "none of these rows", False: "these rows", None: "not known here"}[origin.unseen]
     return (
         ("Made on", origin.date),
-        ("Made by", Quoted(origin.command) if origin.command else "a call of audit in Python"),
+        ("Made by", doc.Quoted(origin.command) if origin.command else "a call of audit in Python"),
         ("Versions", _versions(origin.versions)),
-        ("Rows audited, digest", Quoted(origin.data)),
+        ("Rows audited, digest", doc.Quoted(origin.data)),
         ("The model was trained on", unseen),
         ("Rows count", "by their weights" if origin.weighted else "once each"),
-        *((f"File {name}, SHA-256", Quoted(digest)) for name, digest in origin.files.items()),
+        *((f"File {name}, SHA-256", doc.Quoted(digest)) for name, digest in origin.files.items()),
     )
 
 
-def _making(report: Audit) -> tuple[tuple[Cell, ...], ...]:
+def _making(report: Audit) -> tuple[doc.Row, ...]:
     assert report.card is not None
     record = report.card.mixture.record
     told = {
@@ -431,7 +423,7 @@ def _making(report: Audit) -> tuple[tuple[Cell, ...], ...]:
         "Files they are from, digest": record.source,
     }
     saved = [] if record.date is None else [("Saved on", record.date)]
-    quoted = ((what, Quoted(words)) for what, words in told.items() if words)
+    quoted = ((what, doc.Quoted(words)) for what, words in told.items() if words)
     return (*quoted, *saved, ("Versions", _versions(record.versions)))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -180,10 +179,3 @@ def _best(course: Course, among: Any) -> Any:
 
 def _finite(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def used(columns: Sequence[Column]) -> Mapping[Use, list[Column]]:
-    """Columns by their use, in the order in which a page shows them."""
-    order: tuple[Use, ...] = ("seen", "known", "left out", "promises only", "beside", "not seen")
-    found = {use: [each for each in columns if each.use == use] for use in order}
-    return {use: own for use, own in found.items() if own}

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ratebound.auditing._document import printed, shown, whole
 from ratebound.auditing._groups import Confusion, Group
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing.provenance import Card, Provenance
 from ratebound.auditing.wording import limits, summary
 from ratebound.base.document import Document
-from ratebound.base.pages import as_fragment
-from ratebound.base.rendering import Documented, as_text
+from ratebound.base.rendering import Documented, as_fragment, as_text
 from ratebound.problem.problem import LeftOut
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
@@ -212,18 +212,12 @@ class Audit(Documented):
         Document
             What every format is made of.
         """
-        from ratebound.auditing._document import whole
-
         return whole(self)
 
     def __str__(self) -> str:
-        from ratebound.auditing._document import printed
-
         return as_text(printed(self))
 
     def _repr_html_(self) -> str:
-        from ratebound.auditing._document import shown
-
         return as_fragment(shown(self))
 
     def __repr__(self) -> str:

@@ -69,6 +69,7 @@ class Bar:
 
 # Of several cells in one, the first counts and the others explain it.
 Cell = str | Datum | Quoted | Standing | Whisker | Bar | tuple["Cell", ...]
+Row = tuple[Cell, ...]
 
 
 def rate(
@@ -166,13 +167,18 @@ class Head:
         return capital(self.words or "verdict" * (self.kind == "verdict"))
 
 
+def heads(first: str, *others: str | Head) -> tuple[Head, ...]:
+    """The heads of a table: of words at the left, and of numbers unless they say otherwise."""
+    return (Head(first, "words"), *(Head(o) if isinstance(o, str) else o for o in others))
+
+
 @dataclass(frozen=True)
 class ReportTable:
     """A table; the first cell of a row is its head."""
 
     caption: str
     heads: tuple[Head, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Row, ...]
     apart: bool = True  # whether a text has an empty line before it
     ruled: bool = True  # whether a text has a line below the heads
     sortable: bool = False  # whether pages let readers sort it

@@ -14,20 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from ratebound.auditing.report import plain
+from ratebound.base import document as doc
 from ratebound.base.checks import check_number
-from ratebound.base.document import (
-    Cell,
-    Conclusion,
-    Datum,
-    Document,
-    Head,
-    Quoted,
-    ReportTable,
-    Standing,
-    State,
-    count,
-    rate,
-)
 from ratebound.base.rendering import Documented
 from ratebound.base.spelling import nearest
 from ratebound.base.writing import alone_in, write_whole
@@ -45,8 +33,8 @@ from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Value, plain_value
 
-HEADS = (Head("promise", "words"), Head("rows"), Head("value"), Head("bound"), Head("for broken"),
-         Head("for kept"), Head("verdict", "verdict"))  # fmt: skip
+VERDICT = doc.Head("verdict", "verdict")
+HEADS = doc.heads("promise", "rows", "value", "bound", "for broken", "for kept", VERDICT)
 
 
 class Monitor(Documented):
@@ -407,20 +395,20 @@ class Monitor(Documented):
             restored(constraint, self.classes, promise) for constraint, promise in pairs
         )
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         rows = tuple(_row(watch, f"promises/{i}") for i, watch in enumerate(self.watches))
         notes = []
         if any(watch.draws.kind != "one set" for watch in self.watches):
             apart = " of one stratum" * bool(self.strata)
             notes = [f"Groups are compared among adjacent rows{apart}, which are taken to be alike."]
         notes += [*_left_out(self), *(f"ALARM: {alarm}." for alarm in self.alarms)]
-        state: State = "broken" if self.alarms else "kept" if self.kept else "uncertain"
-        return Document(
+        state: doc.State = "broken" if self.alarms else "kept" if self.kept else "uncertain"
+        return doc.Document(
             title="Monitor",
             lead=_heading(self),
-            parts=(ReportTable("Every promise so far", HEADS, rows, stacked=True),),
+            parts=(doc.ReportTable("Every promise so far", HEADS, rows, stacked=True),),
             data=self.to_dict,
-            conclusion=Conclusion(_summary(self) + ".", state, notes=tuple(notes)),
+            conclusion=doc.Conclusion(_summary(self) + ".", state, notes=tuple(notes)),
         )
 
     def __repr__(self) -> str:
@@ -496,17 +484,17 @@ def _summary(monitor: Monitor) -> str:
     return f"{', '.join(told)}; a verdict takes evidence of {threshold} to 1"
 
 
-def _row(watch: Watch, at: str) -> tuple[Cell, ...]:
+def _row(watch: Watch, at: str) -> doc.Row:
     (value, bound), (broken, kept) = watch.sides, watch.evidence
-    states: dict[str, State] = {"broken": "broken", "kept": "kept"}
+    states: dict[str, doc.State] = {"broken": "broken", "kept": "kept"}
     return (
-        Quoted(str(watch.constraint)),
-        count(watch.rows, f"{at}/rows"),
-        rate(value, f"{at}/value", beside=bound),
-        rate(bound, f"{at}/bound", beside=value, sign=watch.constraint.relation),
-        Datum(broken, evidence_text(broken), f"{at}/evidence_broken"),
-        Datum(kept, evidence_text(kept), f"{at}/evidence_kept"),
-        Standing(
+        doc.Quoted(str(watch.constraint)),
+        doc.count(watch.rows, f"{at}/rows"),
+        doc.rate(value, f"{at}/value", beside=bound),
+        doc.rate(bound, f"{at}/bound", beside=value, sign=watch.constraint.relation),
+        doc.Datum(broken, evidence_text(broken), f"{at}/evidence_broken"),
+        doc.Datum(kept, evidence_text(kept), f"{at}/evidence_kept"),
+        doc.Standing(
             watch.verdict.upper() if watch.verdict == "broken" else watch.verdict,
             states.get(watch.verdict, "uncertain"),
         ),

@@ -10,7 +10,7 @@ from ratebound.auditing.report import plain
 from ratebound.auditing.tally import Tally, rows_behind, scale
 from ratebound.auditing.tallying import NOBODY, tallied
 from ratebound.base.checks import check_number
-from ratebound.base.document import Cell, Document, Head, Paragraph, ReportTable, count
+from ratebound.base.document import Cell, Document, Paragraph, ReportTable, count, heads
 from ratebound.base.rendering import Documented
 from ratebound.certifying._aim import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
@@ -26,8 +26,7 @@ from ratebound.rates.kinds import is_count
 from ratebound.rates.rate import FIRST
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
-HEADS = (Head("promise", "words"), Head("with a margin"), Head("rows here"), Head("rows needed"),
-         Head("in all"))  # fmt: skip
+HEADS = heads("promise", "with a margin", "rows here", "rows needed", "in all")
 Margin = float | Iterable[float] | Mapping[Constraint, float]
 
 

@@ -7,19 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from ratebound.auditing.report import Promise, plain
-from ratebound.base.document import (
-    Cell,
-    Document,
-    Head,
-    Paragraph,
-    Part,
-    Quoted,
-    ReportTable,
-    Section,
-    Standing,
-    count,
-    rate,
-)
+from ratebound.base import document as doc
 from ratebound.base.layout import number
 from ratebound.base.rendering import Documented
 from ratebound.certifying.rows_needed import RowsNeeded
@@ -129,27 +117,27 @@ class Explanation(Documented):
     price: TotalPrice | None
     needed: RowsNeeded
 
-    def document(self) -> Document:
-        parts: list[Part] = []
+    def document(self) -> doc.Document:
+        parts: list[doc.Part] = []
         if self.problem.left_out:
-            parts.append(Paragraph(left_out_words(self.problem.left_out), apart=False))
+            parts.append(doc.Paragraph(left_out_words(self.problem.left_out), apart=False))
         several = len(self.classes) > 2
         for place, promise in enumerate(self.promises):
             parts.append(_explained(promise, place, several, self.exact))
         if len(self.promises) > 1:
-            parts.append(Section("Together:", tuple(_lines(_together(self)))))
+            parts.append(doc.Section("Together:", tuple(_lines(_together(self)))))
         if self.price is not None:
             title = f"The price, as {self.problem.objective} on these rows:"
-            parts.append(Section(title, tuple(_price_parts(self, self.price))))
+            parts.append(doc.Section(title, tuple(_price_parts(self, self.price))))
         elif not isinstance(self.problem.objective, Expression):
             words = f"The price is that of sums of rates, and {self.problem.objective} is none."
-            parts.append(Paragraph(words))
+            parts.append(doc.Paragraph(words))
         title = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
         needed = self.needed.document()
-        parts.append(Section(title, (Paragraph(needed.lead), *needed.parts)))
+        parts.append(doc.Section(title, (doc.Paragraph(needed.lead), *needed.parts)))
         notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]
-        parts += [Paragraph("; ".join(notes) + ".")] if notes else []
-        return Document("What the promises ask for", _rows_text(self), tuple(parts), self.to_dict)
+        parts += [doc.Paragraph("; ".join(notes) + ".")] if notes else []
+        return doc.Document("What the promises ask for", _rows_text(self), tuple(parts), self.to_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, finite numbers and None.
@@ -178,7 +166,7 @@ def _rows_text(found: Explanation) -> str:
     return "; ".join(parts)
 
 
-def _explained(promise: Explained, place: int, several: bool, exact: bool) -> Section:
+def _explained(promise: Explained, place: int, several: bool, exact: bool) -> doc.Section:
     """A promise: the rows behind its rates, what simple classifiers make of it, and the verdict."""
     at = f"promises/{place}"
     few = [
@@ -186,49 +174,48 @@ def _explained(promise: Explained, place: int, several: bool, exact: bool) -> Se
         for each in promise.rates
         if each.counted_over < FEW
     ]
-    return Section(
+    return doc.Section(
         f"{place + 1}. {promise.constraint}",
         (
             _rates_table(promise.rates, f"{at}/rates", several),
-            *(Paragraph(words, apart=False) for words in few),
+            *(doc.Paragraph(words, apart=False) for words in few),
             _classifiers_table(promise.classifiers, f"{at}/classifiers"),
-            Paragraph(_verdict(promise, exact)),
+            doc.Paragraph(_verdict(promise, exact)),
         ),
     )
 
 
-def _lines(said: list[str]) -> list[Paragraph]:
+def _lines(said: list[str]) -> list[doc.Paragraph]:
     """Sentences, each on a line of its own."""
-    return [Paragraph(words, apart=place == 0) for place, words in enumerate(said)]
+    return [doc.Paragraph(words, apart=place == 0) for place, words in enumerate(said)]
 
 
-def _rates_table(rates: tuple[RateRows, ...], at: str, several: bool) -> ReportTable:
+def _rates_table(rates: tuple[RateRows, ...], at: str, several: bool) -> doc.ReportTable:
     """The rows behind each rate; of several classes none is positive."""
     named = ["rows", "positive", "counted over"]
     fields = ["rows", "positive", "counted_over"]
     if several:
         del named[1], fields[1]
-    rows = tuple(
-        (Quoted(each.rate), *(count(getattr(each, own), f"{at}/{i}/{own}") for own in fields))
+    rows: list[doc.Row] = [
+        (doc.Quoted(each.rate), *(doc.count(getattr(each, own), f"{at}/{i}/{own}") for own in fields))
         for i, each in enumerate(rates)
-    )
-    return ReportTable("Rows behind each rate", (Head("rate", "words"), *map(Head, named)), rows)
+    ]
+    return doc.ReportTable("Rows behind each rate", doc.heads("rate", *named), tuple(rows))
 
 
-def _classifiers_table(promises: dict[str, Promise], at: str) -> ReportTable:
-    heads = (Head("classifier", "words"), Head("value"), Head("bound"), Head("room"),
-             Head("", "verdict"))  # fmt: skip
-    rows: list[tuple[Cell, ...]] = []
+def _classifiers_table(promises: dict[str, Promise], at: str) -> doc.ReportTable:
+    heads = doc.heads("classifier", "value", "bound", "room", doc.Head("", "verdict"))
+    rows: list[doc.Row] = []
     for name, promise in promises.items():
         value, bound = promise.value, promise.bound
         row = [
-            rate(value, f"{at}/{name}/value", beside=bound),
-            rate(bound, f"{at}/{name}/bound", beside=value, sign=promise.relation),
-            rate(promise.slack, f"{at}/{name}/slack", signed=True, beside=0.0),
+            doc.rate(value, f"{at}/{name}/value", beside=bound),
+            doc.rate(bound, f"{at}/{name}/bound", beside=value, sign=promise.relation),
+            doc.rate(promise.slack, f"{at}/{name}/slack", signed=True, beside=0.0),
         ]
-        kept = Standing("kept", "kept") if promise.kept else Standing("BROKEN", "broken")
+        kept = doc.Standing("kept", "kept") if promise.kept else doc.Standing("BROKEN", "broken")
         rows.append((name, *row, kept))
-    return ReportTable("What simple classifiers make of it", heads, tuple(rows))
+    return doc.ReportTable("What simple classifiers make of it", heads, tuple(rows))
 
 
 def _verdict(promise: Explained, exact: bool) -> str:
@@ -299,13 +286,17 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
     )
 
 
-def _price_parts(found: Explanation, price: TotalPrice) -> list[Part]:
+def _price_parts(found: Explanation, price: TotalPrice) -> list[doc.Part]:
     """What keeping the promises costs: a lower bound, and what thresholds reach."""
     bound = number(price.at_least)
-    heads = (Head("classifier", "words"), Head("without promises"), Head("keeping them"))
-    without = rate(price.without_promises, "price/without_promises")
-    rows: list[tuple[Cell, ...]] = [
-        ("the best there could be, given the labels", without, rate(price.at_least, "price/at_least"))
+    heads = doc.heads("classifier", "without promises", "keeping them")
+    without = doc.rate(price.without_promises, "price/without_promises")
+    rows: list[doc.Row] = [
+        (
+            "the best there could be, given the labels",
+            without,
+            doc.rate(price.at_least, "price/at_least"),
+        )
     ]
     costs = price.at_least - price.without_promises > NOTHING
     said = f"No classifier at all keeps them below {bound} on these rows."
@@ -320,8 +311,8 @@ def _price_parts(found: Explanation, price: TotalPrice) -> list[Part]:
     if price.unconstrained is not None:
         each = f"by {', '.join(price.known)}" if price.known else "for everyone"
         words = f"{UNCONSTRAINED}, with the best threshold{'s' * bool(price.known)} {each}"
-        own = rate(price.unconstrained, "price/unconstrained")
-        rows.append((words, own, rate(price.by_thresholds, "price/by_thresholds")))
+        own = doc.rate(price.unconstrained, "price/unconstrained")
+        rows.append((words, own, doc.rate(price.by_thresholds, "price/by_thresholds")))
         if price.by_thresholds is None:
             remarks.append(f"Thresholds on the unconstrained model do not tell: {price.why_not}.")
-    return [ReportTable("The objective", heads, tuple(rows)), *_lines(remarks)]
+    return [doc.ReportTable("The objective", heads, tuple(rows)), *_lines(remarks)]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base import document as doc
 from ratebound.base.checks import check_number, check_whole
-from ratebound.base.document import Conclusion, Document, Head, ReportTable
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.progress import bar
 from ratebound.base.rendering import Documented
@@ -136,19 +136,19 @@ class Plan(Documented):
     recommended: str
     reason: str
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         splits = len(self.options[AS_IT_IS].objectives)
         spread = ", mean ± sd" if splits > 1 else ""
-        heads = (Head("", "words"), Head(str(self.problem.objective)), Head("worst violation"),
-                 Head("kept in"), Head("", "words"))  # fmt: skip
+        what, goal = doc.Head("", "words"), str(self.problem.objective)
+        heads = doc.heads("", goal, "worst violation", "kept in", what)
         rows = tuple(
             (name, _spread(option.shown, ".4f"), _spread(option.violations, "+.4f"), option.kept,
              WHAT[name])
             for name, option in self.options.items()
         )  # fmt: skip
-        table = ReportTable("Every way to keep the promises", heads, rows, apart=False, ruled=False)
+        table = doc.ReportTable("Every way to keep the promises", heads, rows, apart=False, ruled=False)
         lead = f"on held-out rows of {splits} split{'s' * (splits > 1)}{spread}"
-        return Document("Plan", lead, (table,), self.to_dict, Conclusion(self.reason))
+        return doc.Document("Plan", lead, (table,), self.to_dict, doc.Conclusion(self.reason))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types: texts, truth values, numbers and lists of them.

@@ -10,26 +10,14 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ratebound.base.document import (
-    Cell,
-    Conclusion,
-    Datum,
-    Document,
-    Head,
-    Paragraph,
-    Quoted,
-    ReportTable,
-    Standing,
-    count,
-    rate,
-)
+from ratebound.base import document as doc
 from ratebound.base.rendering import Documented
 from ratebound.problem.plain import promise_from_plain, promise_to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.parities import Parity
 
-HEADS = (Head("promise", "words"), Head("value"), Head("bound"), Head("p-value"), Head("rows"),
-         Head("rows needed"), Head("", "verdict"))  # fmt: skip
+VERDICT = doc.Head("", "verdict")
+HEADS = doc.heads("promise", "value", "bound", "p-value", "rows", "rows needed", VERDICT)
 
 
 @dataclass(frozen=True)
@@ -123,12 +111,12 @@ class Certificate(Documented):
         all_of = "the promise holds" if count == 1 else "all promises hold"
         return f"Not certified: these rows do not show at {level} that {all_of}{some}{untested}."
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         (first, *others) = self.populations.items()
         also = "".join(f", {name}: {rows:,}" for name, rows in others)
         lead = f"Certificate of {self.model} on {first[1]:,} rows{also}"
         *parts, conclusion = certificate_parts(self, "promises")
-        return Document("Certificate", lead, tuple(parts), self.to_dict, conclusion)
+        return doc.Document("Certificate", lead, tuple(parts), self.to_dict, conclusion)
 
     def __repr__(self) -> str:
         return f"Certificate({self.summary})"
@@ -188,17 +176,17 @@ class Certificate(Documented):
 
 def certificate_parts(
     own: Certificate, at: str
-) -> tuple[*tuple[ReportTable | Paragraph, ...], Conclusion]:
+) -> tuple[*tuple[doc.ReportTable | doc.Paragraph, ...], doc.Conclusion]:
     """The parts of a document whose data has the promises at a place, the verdict last."""
-    parts: list[ReportTable | Paragraph] = []
+    parts: list[doc.ReportTable | doc.Paragraph] = []
     if own.promises:
         rows = tuple(_row(each, f"{at}/{place}") for place, each in enumerate(own.promises))
-        parts.append(ReportTable("Every promise on the rows set aside", HEADS, rows, stacked=True))
+        parts.append(doc.ReportTable("Every promise on the rows set aside", HEADS, rows, stacked=True))
     said = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
     tests = dict.fromkeys(each.method for each in own.promises if not each.why)
     said += ["By " + "; ".join(tests) + "."] if tests else []
-    parts += [Paragraph(words, apart=False) for words in said]
-    return (*parts, Conclusion(own.summary, "kept" if own.holds else "broken"))
+    parts += [doc.Paragraph(words, apart=False) for words in said]
+    return (*parts, doc.Conclusion(own.summary, "kept" if own.holds else "broken"))
 
 
 def _certified(data: dict[str, Any]) -> Certified:
@@ -218,23 +206,23 @@ def _certified(data: dict[str, Any]) -> Certified:
     return found
 
 
-def _row(promise: Certified, at: str) -> tuple[Cell, ...]:
+def _row(promise: Certified, at: str) -> doc.Row:
     value, bound, p_value = promise.value, promise.bound, promise.p_value
     return (
-        Quoted(str(promise.constraint)),
-        rate(value, f"{at}/value", beside=bound),
-        rate(bound, f"{at}/bound", beside=value, sign=promise.constraint.relation),
-        Datum(p_value, "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}", f"{at}/p_value"),
-        count(promise.rows, f"{at}/rows"),
-        count(promise.rows_needed, f"{at}/rows_needed"),
+        doc.Quoted(str(promise.constraint)),
+        doc.rate(value, f"{at}/value", beside=bound),
+        doc.rate(bound, f"{at}/bound", beside=value, sign=promise.constraint.relation),
+        doc.Datum(p_value, "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}", f"{at}/p_value"),
+        doc.count(promise.rows, f"{at}/rows"),
+        doc.count(promise.rows_needed, f"{at}/rows_needed"),
         _standing(promise),
     )
 
 
-def _standing(promise: Certified) -> Standing:
+def _standing(promise: Certified) -> doc.Standing:
     if promise.holds:
-        return Standing("holds", "kept")
-    return Standing("not tested") if promise.why else Standing("NOT SHOWN", "broken")
+        return doc.Standing("holds", "kept")
+    return doc.Standing("not tested") if promise.why else doc.Standing("NOT SHOWN", "broken")
 
 
 def _number(value: Any, what: str) -> float:

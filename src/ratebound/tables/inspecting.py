@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.document import Cell, Document, Head, Paragraph, Quoted, ReportTable, count
+from ratebound.base import document as doc
 from ratebound.base.layout import printable
 from ratebound.base.rendering import Documented
 from ratebound.problem.frames import as_array, frame_columns
@@ -24,8 +24,8 @@ from ratebound.tables.table import Table, read_table
 from ratebound.tables.tally import Tally, tally
 from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
-HEADS = (Head("Column", "words"), Head("Holds", "words"), Head("Missing"), Head("Distinct"),
-         Head("Examples", "words"), Head("What is done", "words"))  # fmt: skip
+HOLDS, EXAMPLES, DONE = (doc.Head(each, "words") for each in ("Holds", "Examples", "What is done"))
+HEADS = doc.heads("Column", HOLDS, "Missing", "Distinct", EXAMPLES, DONE)
 LOOKED_AT = 1000  # rows in which examples are looked for
 SHOWN, LONGEST = 3, 12  # examples of a column, and letters of each
 
@@ -63,13 +63,13 @@ class Inspection(Documented):
     examples: tuple[tuple[str, ...], ...]
     notices: tuple[str, ...] = ()
 
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         pairs = enumerate(zip(self.treatments, self.examples, strict=True))
         rows = tuple(_row(*pair, f"columns/{place}") for place, pair in pairs)
-        table = ReportTable("Every column", HEADS, rows, sortable=True, stacked=True)
-        notices = (Paragraph(words, apart=False) for words in self.notices)
+        table = doc.ReportTable("Every column", HEADS, rows, sortable=True, stacked=True)
+        notices = (doc.Paragraph(words, apart=False) for words in self.notices)
         lead = f"{self.name}: {self.rows:,} rows"
-        return Document(f"Columns of {self.name}", lead, (*notices, table), self.to_dict)
+        return doc.Document(f"Columns of {self.name}", lead, (*notices, table), self.to_dict)
 
     def __repr__(self) -> str:
         return f"Inspection({self.rows:,} rows, {len(self.treatments)} columns)"
@@ -222,12 +222,12 @@ def _examples(cells: Cells) -> tuple[str, ...]:
     return tuple(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts)
 
 
-def _row(treatment: Treatment, examples: Sequence[str], at: str) -> tuple[Cell, ...]:
+def _row(treatment: Treatment, examples: Sequence[str], at: str) -> doc.Row:
     return (
-        Quoted(str(treatment.name)),
+        doc.Quoted(str(treatment.name)),
         treatment.holds,
-        count(treatment.missing, f"{at}/missing"),
-        count(treatment.distinct, f"{at}/distinct"),
+        doc.count(treatment.missing, f"{at}/missing"),
+        doc.count(treatment.distinct, f"{at}/distinct"),
         ", ".join(examples),
         treatment.words,
     )
