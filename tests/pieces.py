@@ -11,7 +11,7 @@ class InPieces(rb.Population):
     @classmethod
     def of(cls, rows, size):
         found = cls(rows.X, columns=rows.columns)
-        found.y, found.weights, found.spelling = rows.y, rows.weights, rows.spelling
+        found.y, found.weights, found.labels = rows.y, rows.weights, rows.labels
         found.piece = size
         return found
 
@@ -27,5 +27,5 @@ class InPieces(rb.Population):
             part = rb.Population(X, columns={name: values[rows] for name, values in spoken_of.items()})
             part.y = None if self.y is None else self.y[rows]
             part.weights = None if self.weights is None else self.weights[rows]
-            part.spelling = self.spelling
+            part.labels = self.labels
             yield part

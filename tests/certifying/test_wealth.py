@@ -13,6 +13,7 @@ import ratebound as rb
 from ratebound.certifying._batches import read_batch
 from ratebound.certifying._draws import draws_of, numbers
 from ratebound.certifying._wealth import WINDOW, Range, evidence, opening, played
+from ratebound.problem.labels import Labels
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
 
@@ -36,7 +37,7 @@ def expected_money(promise, chances):
     chance = orders * np.array([chances[kind] for kind in kinds])[rows].prod(axis=1)
     names = np.repeat(np.arange(len(rows)), WINDOW)
     draws = draws_of(rb.parse(promise))
-    batch = read_batch(yes, labels, {"g": g, "i": names}, (False, True), None, (), ["i"])
+    batch = read_batch(yes, labels, {"g": g, "i": names}, Labels(), (), ["i"])
     lines = batch.lines(rb.parse(promise).rates, (False, True))
     at, numbers_, _ = numbers(draws, lines, batch.strata, {})
     full = names[at]

@@ -57,8 +57,8 @@ COMPILE = {  # constraint: what is wrong, and what to do
     "recall(nothing == 1) >= 0.9": r"'nothing' has no value in any row: .*missing\(nothing\)",
     'churn(versus="town") <= 0.1': "'town' has 1 missing values, and an existing model decides every",
     "recall(grid == 0) >= 0.9": r"column 'grid' has shape \(4, 2\), expected one value per row",
-    'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps'.*: two classes are needed",
-    'churn(versus="sex") <= 0.1': "say which of the two is yes: Population.*positive=",
+    'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps', and yes or no is needed",
+    'churn(versus="sex") <= 0.1': "'sex' holds .*, and yes or no is needed: .* the classes 0, 1",
 }
 
 
@@ -103,9 +103,7 @@ POPULATIONS = {  # what is wrong: arguments of Population, and the message
     "classes and positive": ({"y": [0, 1], "classes": [0, 1], "positive": 1}, "without positive="),
     "a class twice": ({"y": [0, 1], "classes": [0, 0]}, "two or more different labels, got 0, 0"),
     "kinds mixed": ({"y": [0, "b", 2]}, "y mixes labels of different kinds, 0, 'b', 2"),
-    "two odd classes": ({"y": [1, 2]}, "y holds 1, 2: say which of the two is yes: .*positive="),
-    "text labels": ({"y": ["good", "bad"]}, "y holds '.*', '.*': say which of the two.*positive="),
-    "one text label": ({"y": ["good", "good"]}, "y holds 'good'"),
+    "one text label": ({"y": ["good", "good"]}, "y holds 'good' alone, .*: give both by classes="),
     "three texts": ({"y": [*"abc"], "positive": "a"}, "two values, one of them 'a'; it holds .*'c'"),
     "positive not there": (
         {"y": [*"ab"], "positive": "c"},
@@ -116,7 +114,7 @@ POPULATIONS = {  # what is wrong: arguments of Population, and the message
     "probabilities": ({"y": [0.1, 0.7]}, "y holds 0.1, 0.7"),
     "NaN label": (
         {"y": [0, 1, NAN]},
-        "1 missing labels: leave .* out, or pass .* unlabelled population",
+        "1 missing labels among 3: leave .* out, or pass .* unlabelled population",
     ),
     "None label": ({"y": [0, None, None]}, "y has 2 missing labels"),
     "NaN among texts": ({"y": ["good", NAN, "bad"], "positive": "good"}, "y has 1 missing labels"),

@@ -193,7 +193,10 @@ def test_labels_of_several_classes_are_places(tmp_path):
         ({"columns": "sex"}, r"columns takes a list of columns, as in \['sex'\]"),
         ({"features": ["y"]}, "'y' cannot be a feature"),
         ({"memory": 0}, "memory"),
-        ({"label": "sex"}, r"label column 'sex' of part-0\.parquet .* say which of the two is yes"),
+        (
+            {"label": "a", "features": ["b"]},
+            "label column .a. of part-0.parquet.* numbers and no classes",
+        ),
         ({"weight": "sex"}, "weights must be numbers"),
     ],
 )

@@ -189,8 +189,8 @@ def _digest(people: dict[str, Population], tally: Tally) -> str:
 
 def _named(population: Population) -> Any:
     """The label that is yes, unless that goes without saying; of more than two none is."""
-    yes = None if population.y is None or population.decisions > 2 else population.yes
-    return None if yes is None or yes == 1 else np.asarray(yes).item()
+    yes = None if population.y is None else population.labels.yes
+    return None if yes == 1 else yes
 
 
 def _measurable(

@@ -127,7 +127,7 @@ class Lines:
     def population(self) -> Population:
         """One row of each line that counts for all rows of it, for `compile`."""
         few = self.people
-        whole = assembled(few.X, few.y, few.columns, self.total, few.spelling, len(self))
+        whole = assembled(few.X, few.y, few.columns, self.total, few.labels, len(self))
         whole.everywhere = True
         return whole
 
@@ -207,7 +207,7 @@ def together(parts: Sequence[Lines]) -> Lines:
         None if labels is None else labels[first],
         columns,
         None if weights is None else weights[first],
-        few.spelling,
+        few.labels,
         len(first),
     )
     rows = np.bincount(place, np.concatenate([part.rows for part in parts]), len(first))

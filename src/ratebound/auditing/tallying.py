@@ -189,7 +189,7 @@ def lines_of(
     few = _only(piece, first)
     columns = {name: few.column(name) for name in asked.columns}
     nothing = np.empty((len(first), 0))
-    people = assembled(nothing, few.y, columns, few.weights, few.spelling, len(first))
+    people = assembled(nothing, few.y, columns, few.weights, few.labels, len(first))
     return Lines(
         source=people,
         people=people,
@@ -224,10 +224,7 @@ def _spelled(lines: Lines, what: str) -> Lines:
     """Lines whose predictions are read once all of them are known: a piece need not show every word."""
     people, predicted = lines.people, lines.answers
     assert predicted is not None
-    if people.decisions > 2:
-        places = people.spelling.as_codes(predicted[0], what)
-    else:
-        places = people.spelling.as_yes(predicted[0], what).astype(int)
+    places = people.labels.decided(predicted[0], what)
     chance = (places == np.arange(people.decisions)[:, None]).astype(float)
     return replace(lines, chances={0.0: chance})
 
@@ -249,7 +246,7 @@ def _checked(lines: Lines, name: str) -> Lines:
 
 def _only(piece: Population, rows: Array) -> Population:
     """Some rows of a piece, which may all weigh nothing."""
-    part = assembled(piece.X, piece.y, piece.columns, None, piece.spelling, piece.size).only(rows)
+    part = assembled(piece.X, piece.y, piece.columns, None, piece.labels, piece.size).only(rows)
     part.weights = None if piece.weights is None else piece.weights[rows]
     return part
 

@@ -13,31 +13,32 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Batch
-from ratebound.problem.frames import as_array, columns_by_name, distinct, is_missing, length, some
+from ratebound.problem.frames import as_array, columns_by_name, is_missing, length
+from ratebound.problem.labels import Labels
 from ratebound.problem.population import Population
 from ratebound.problem.values import dated, read_values
-from ratebound.rates.kinds import TWO, Classes
+from ratebound.rates.kinds import TWO
 
 
 def read_batch(
     decisions: Any,
     labels: Any,
     columns: Any,
-    classes: Classes,
-    positive: Any,
+    known: Labels,
     existing: Iterable[str],
     strata: Sequence[str],
 ) -> Batch:
     """The rows of a batch; columns named in `existing` are decisions too.
 
-    >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, (False, True), "yes", (), ["at"])
+    >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, Labels(("no", "yes")), (), ["at"])
     >>> batch.scores, batch.strata
     (array([[-1.,  1.]]), (('[1]', array([0])), ('[2]', array([1]))))
     """
-    several = len(classes) > 2
+    classes = known.classes or TWO
+    names = np.array(classes if len(classes) > 2 else TWO)
 
     def read(values: Any, what: str) -> Array:
-        return as_classes(values, classes, what) if several else as_yes(values, positive, what)
+        return names[known.decided(_one_each(values, what), what).astype(np.intp)]
 
     decided = read(decisions, "decisions")
     named = columns_by_name(columns)
@@ -46,9 +47,8 @@ def read_batch(
             named[name] = read(named[name], f"column {name!r}")
     _check_lengths(len(decided), labels, named)
     truth = None if labels is None else read(labels, "labels")
-    how: dict[str, Any] = {"classes": classes} if several else {}
-    rows = Population(np.zeros((len(decided), 1)), truth, columns=named, **how)
-    yes = np.array([decided == each for each in classes]) if several else decided
+    rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=names.tolist())
+    yes = np.array([decided == each for each in classes]) if len(names) > 2 else decided
     return Batch(rows, np.where(yes, 1.0, -1.0)[None], _strata(rows, strata))
 
 
@@ -86,14 +86,6 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def as_classes(values: Any, classes: Classes, what: str) -> Array:
-    """Values, each of which must be one of several classes."""
-    read = _one_each(values, what)
-    if strange := [value for value in distinct(read, None) if value not in classes]:
-        raise ValueError(f"{what} holds {some(strange)}, and the classes are {some(list(classes))}")
-    return read
-
-
 def _one_each(values: Any, what: str) -> Array:
     """Values (n,), none of them missing."""
     length(values, what)
@@ -110,35 +102,6 @@ def _one_each(values: Any, what: str) -> Array:
             )
         raise ValueError(f"{what} has {int(is_missing(read).sum()):,} missing values: {remedy}")
     return read
-
-
-def as_yes(values: Any, positive: Any, what: str) -> Array:
-    """Which of two-valued `values` are `positive`; if that is not said, True or 1 is yes.
-
-    Decisions may be truth values, or 0 and 1, though labels are words; then True and 1 are yes.
-
-    >>> as_yes([True, False], False, "decisions"), as_yes([1, 0], ">50K", "decisions")
-    (array([False,  True]), array([ True, False]))
-    """
-    read = _one_each(values, what)
-    found = distinct(read)
-    if read.dtype == bool or all(isinstance(value, bool) for value in found):
-        read = read.astype(bool)
-        return ~read if positive in TWO and not positive else read
-    if isinstance(positive, str) and set(found) <= {0, 1}:
-        positive = int(positive) if positive in ("0", "1") else 1
-    if positive is not None:
-        if len(set(found) - {positive}) > 1:
-            raise ValueError(
-                f"{what} needs two values, one of them {positive!r}; it holds {some(found)}"
-            )
-        return np.asarray(read == positive, dtype=bool)
-    if set(found) <= {0, 1} or set(found) <= {-1, 1}:
-        return np.asarray(read == 1)
-    raise ValueError(
-        f"{what} holds {some(found)}, where yes or no is expected: 1 or 0, or two words of which "
-        "Monitor(..., positive=...) says which is yes. Instead of probabilities, pass the decisions"
-    )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from ratebound.certifying._stored import FORMAT, VERSION, read_clock, restored, 
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.certifying._watching import Watch, evidence_text, first_watch, watched
 from ratebound.problem.frames import columns_by_name, length
+from ratebound.problem.labels import Labels, labels_of
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint
@@ -205,7 +206,7 @@ class Monitor(Documented):
         elif now is not None:
             raise ValueError("now= needs rb.Monitor(..., decided=), which says when rows were decided")
         existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
-        how = (self.classes, self.positive, sorted(existing), self.strata)
+        how = (_labels(self.positive, self.classes), sorted(existing), self.strata)
         rows, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
         for watch in self.watches:
             if watch.draws.population != name:
@@ -441,9 +442,16 @@ def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Cla
         return (None if len(found) > 2 or found == TWO else found[1]), found
     if len(found) > 2:
         raise ValueError("of several classes none is yes: leave out positive=, and say recall(of=...)")
-    if found != TWO and positive not in found:
+    if found == TWO:
+        return plain_value(positive), found
+    if positive not in found:
         raise ValueError(f"positive={positive!r} is not one of classes={list(found)!r}")
-    return plain_value(positive), found
+    return plain_value(positive), found if found[1] == positive else found[::-1]
+
+
+def _labels(positive: Value | None, classes: Classes) -> Labels:
+    """What batches hold: these classes, or if they were left out, `positive` and any other."""
+    return labels_of(None, positive) if classes == TWO else Labels(classes)
 
 
 def _digest(content: bytes) -> str:

@@ -56,7 +56,6 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
                 table,
                 use.label,
                 mixture.classes,
-                mixture.problem,
                 use.weight,
                 other=is_other,
                 columns=truths(mixture, table),

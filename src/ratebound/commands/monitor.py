@@ -50,8 +50,7 @@ def _watching(mixture: Mixture, state: Path, use: Use) -> Monitor:
     asked |= {"decided": use.decided, "wait": use.wait}
     asked = {name: value for name, value in asked.items() if value not in (None, ())}
     if not state.exists():
-        asked |= {"classes": mixture.classes} if len(mixture.classes) > 2 else {}
-        return Monitor(mixture.problem, **asked)
+        return Monitor(mixture.problem, classes=mixture.classes, **asked)
     found = Monitor.load(state, mixture.problem)
     for name, value in asked.items():
         if value != getattr(found, name):
@@ -113,17 +112,14 @@ def _take_in_table(
         table,
         use.label or "",
         mixture.classes,
-        mixture.problem,
         None,
         other=use.label is None or name != FIRST,
         columns=truths(mixture, table),
         rows=rows_for(mixture, table),
     )
     said, labels = decisions(mixture, table, use.key), people.y
-    if len(mixture.classes) == 2:
-        said = said == mixture.classes[1]
-    elif labels is not None:
-        labels = np.asarray(mixture.classes)[labels]
+    if labels is not None:
+        labels = np.asarray(mixture.classes)[labels.astype(np.intp)]
     if lacking.any() and labels is not None:
         labels = labels.astype(object)
         labels[lacking] = None

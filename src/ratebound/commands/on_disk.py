@@ -82,10 +82,9 @@ def labelled_on_disk(
     for name, role in ((label, "label"), (weight, "weight"), *((each, "feature") for each in seen)):
         if name is not None:
             table.check(name, role)
-    spelled: dict[str, Any] = {"classes": classes} if len(classes) > 2 else {"positive": classes[1]}
     others = [name for name in table.columns if name not in {label, weight, *seen}]
     return Parquet(
-        list(paths), label, list(seen), others, weight=weight, drop_unlabelled=drop, **spelled
+        list(paths), label, list(seen), others, weight=weight, drop_unlabelled=drop, classes=classes
     )
 
 

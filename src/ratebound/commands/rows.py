@@ -15,6 +15,7 @@ from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_d
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
+from ratebound.problem.labels import labels_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import column_text, value_text
@@ -64,13 +65,13 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     run = naming(run, table.columns)
     classes, features = classes_of(table, label, run.positive), visible(table, run)
     _tell_classes(run, classes)
-    people = labelled(table, label, classes, problem, run.weight)
+    people = labelled(table, label, classes, run.weight)
     check_known(table, run)
     others = {}
     for name, path in run.population.items():
         other = read_noted([path], table.kinds | codes, run.reading)
         _check_alike(other, table, features.chosen(table.columns))
-        others[name] = labelled(other, label, classes, problem, run.weight, other=True)
+        others[name] = labelled(other, label, classes, run.weight, other=True)
     return Given(people, others, classes, features, table.name, run)
 
 
@@ -97,7 +98,7 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
             others[name] = labelled_on_disk([path], seen, label, classes, weight, drop)
         else:
             other = read_noted([path], codes, run.reading)
-            others[name] = labelled(other, run.label, classes, problem, run.weight, other=True)
+            others[name] = labelled(other, run.label, classes, run.weight, other=True)
     features = Features(run.features, (), [name for name in run.categorical if name in seen])
     return Given(people, others, classes, features, table.name, run)
 
@@ -233,7 +234,7 @@ def classes_among(
         _check_several(found, rows, told)
     yes = None if positive is None else _positive(positive, found, label)
     if len(found) == 2:
-        return (found[1], found[0]) if yes == found[0] and yes is not None else (found[0], found[1])
+        return labels_of(np.array(found, dtype=object), yes).classes or ()
     if yes is not None:
         raise ValueError(
             f"{told} has {len(found)} classes, {some(found)}, and --positive says which of two is yes: "
@@ -258,7 +259,6 @@ def labelled(
     table: Table,
     label: str,
     classes: tuple[Any, ...],
-    problem: Problem,
     weight: str | None,
     *,
     other: bool = False,
@@ -281,14 +281,12 @@ def labelled(
                 f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
                 f"{_listed(classes)}{_nearly(unknown, classes)}"
             )
-    several = len(classes) > 2
-    spelled: dict[str, Any] = {"classes": classes} if several else {"positive": classes[1]}
     return Population(
         table if rows is None else rows,
         labels,
-        columns=_decisions(table, classes, problem) | dict(columns or {}),
+        columns=columns,
         weights=None if weight is None else _weights(table, weight),
-        **spelled,
+        classes=classes,
     )
 
 
@@ -361,15 +359,3 @@ def _weights(table: Table, name: str) -> Array:
     if values.dtype.kind not in "iuf" or (values < 0).any() or not np.isfinite(values).all():
         raise ValueError(f"{table.name}: weight column {name!r} must hold numbers that are not negative")
     return values.astype(float)
-
-
-def _decisions(table: Table, classes: tuple[Any, ...], problem: Problem) -> dict[str, Array]:
-    """Existing models' decisions that are spelled as two labels are, as yes or no."""
-    found: dict[str, Array] = {}
-    if len(classes) > 2:  # which go by their names
-        return found
-    for name in {rate.versus for rate in problem.rates if rate.versus in table.columns}:
-        values = table.column(str(name), "decision")
-        if set(distinct(values)) <= set(classes):
-            found[str(name)] = np.asarray(values == classes[1], dtype=bool)
-    return found

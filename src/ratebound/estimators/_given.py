@@ -18,11 +18,11 @@ from ratebound.estimators._people import (
     classes_of,
     in_order,
     labelled,
-    read_labels,
     trained_labels,
 )
 from ratebound.problem.classes import classes_of as all_classes
 from ratebound.problem.frames import check_order, frame_columns, unmasked
+from ratebound.problem.labels import label_values
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all
 from ratebound.rates.rate import FIRST
@@ -55,7 +55,7 @@ def given_rows(
 def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
     """X as given or as an array, labels, weights; all checked as scikit-learn does."""
     if y is not None:  # which scikit-learn has a message for
-        labels = read_labels(y)
+        labels = label_values(y)
         classes = classes_of(labels)
         column_or_1d(y, warn=True)
         y = labels

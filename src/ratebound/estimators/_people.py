@@ -11,15 +11,14 @@ from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
 from ratebound.problem.frames import (
-    as_array,
     check_order,
     columns_by_name,
     distinct,
     frame_columns,
-    is_missing,
     some,
     unmasked,
 )
+from ratebound.problem.labels import label_values, labels_of, places_among
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared
@@ -46,8 +45,7 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
     check_order(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
     named = np.asarray(classes)[labels.astype(np.intp)]
-    called: dict[str, Any] = spelled(classes)
-    return Population(X, named, columns=spoken_of, weights=unmasked(weights), **called)
+    return Population(X, named, columns=spoken_of, weights=unmasked(weights), classes=classes)
 
 
 def check_whole_population(population: Population, **beside: Any) -> None:
@@ -72,39 +70,6 @@ def check_positive(population: Population, positive: Any) -> None:
             f"positive_label is {positive!r}, and the classes of the population are {some(classes)}: "
             "say which label is yes where it is made, positive=..."
         )
-
-
-def spelled(classes: tuple[Any, ...]) -> dict[str, Any]:
-    """How a population is told its classes: which of two is yes, or all of them in order."""
-    return {"positive": classes[1]} if len(classes) == 2 else {"classes": classes}
-
-
-def read_labels(y: Any) -> Array:
-    """Labels as one array (n,), none of them missing: a list, an array, a column, or a table of one.
-
-    >>> read_labels([["yes"], ["no"]])
-    array(['yes', 'no'], dtype='<U3')
-    """
-    if isinstance(y, str):
-        raise TypeError(
-            f"y takes a label for each row, got the text {y!r}: where that is a column of X, pass "
-            f"X.drop(columns=[{y!r}]) and X[{y!r}]"
-        )
-    labels = as_array(unmasked(y))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
-        raise ValueError(f"y has shape {labels.shape}, expected one label for each row")
-    if lacking := int(is_missing(labels).sum()):
-        raise ValueError(
-            f"y has {lacking:,} missing labels among {len(labels):,}: leave those rows out, or pass "
-            "them as a population of their own for rates that need no labels"
-        )
-    if isinstance(y, list | tuple) and all(isinstance(label, str) for label in labels):
-        labels = labels.astype(str)
-    if labels.dtype == object and all(type(label) is int for label in labels):
-        labels = labels.astype(int)  # as tables often hold whole numbers
-    return labels
 
 
 def classes_of(labels: Array) -> Array:
@@ -172,15 +137,13 @@ def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
             f"positive_label says which of two classes is yes, and y has {len(found)}: leave it out, "
             f"and say of which class a rate speaks, as in recall(of={value_text(positive)})"
         )
-    return found if found[1] == positive else found[::-1]
+    return found if labels_of(classes, positive).yes == found[1] else found[::-1]
 
 
 def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     """The place of each label among the classes that were trained on, (n,)."""
-    labels = read_labels(y)
-    places = np.full(len(labels), -1)
-    for place, each in enumerate(classes):
-        places[np.asarray(labels == each, dtype=bool)] = place
+    labels = label_values(y)
+    places = places_among(labels, classes)
     if (places < 0).any():
         found = some(list(dict.fromkeys(labels[places < 0].tolist())))
         raise ValueError(f"y holds labels that were not trained on: {found}; those were {some(classes)}")
@@ -240,9 +203,10 @@ def _population(given: Any, classes: tuple[Any, ...]) -> Population:
     classes = tuple(np.asarray(each).item() for each in classes)
     if isinstance(given, Population):
         yes = classes[1]
-        if len(classes) == 2 and given.yes is not None and given.yes != yes:
+        own = given.labels.yes  # truth values are yes and no by any name
+        if len(classes) == 2 and own is not None and own is not True and own != yes:
             raise ValueError(
-                f"it takes {given.yes!r} for yes, and the labels y {yes!r}: make it "
+                f"it takes {own!r} for yes, and the labels y {yes!r}: make it "
                 f"rb.Population(..., positive={yes!r}), or pass (table, labels)"
             )
         return given
@@ -252,8 +216,7 @@ def _population(given: Any, classes: tuple[Any, ...]) -> Population:
         return labelled(X, trained_labels(y, classes), columns, None, classes)
     if hasattr(given, "shape"):
         table = columns_by_name(given if frame_columns(given) else None)
-        called: dict[str, Any] = spelled(classes)
-        return Population(given, columns=table, **called)
+        return Population(given, columns=table, classes=classes)
     raise TypeError(
         "a population is a table, a table with its labels as (table, labels) or (table, labels, "
         f"columns), or a rb.Population, got {type(given).__name__}"

@@ -133,6 +133,6 @@ def _gathered(few: Population) -> Population:
     columns = {name: np.concatenate([part.column(name) for part in parts]) for name in few.columns}
     found = Population(stacked_rows([part.X for part in parts]), columns=columns)
     found.y = None if few.y is None else np.concatenate([part.y for part in parts])
-    found.weights, found.spelling = np.concatenate([part.weights for part in parts]), few.spelling
+    found.weights, found.labels = np.concatenate([part.weights for part in parts]), few.labels
     found.everywhere = True
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import numpy as np
 
 from ratebound.problem.frames import some
+from ratebound.problem.labels import labels_of
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all
 from ratebound.rates.kinds import TWO, Classes
@@ -30,11 +31,13 @@ def classes_of(populations: dict[str, Population], first: str) -> Classes:
 
 def _known(population: Population) -> Classes | None:
     """The classes of a population, where each process knows those of its own rows."""
-    first, *others = of_all(population, population.spelling)
-    held = {label for spelling in (first, *others) for label in spelling.held}
-    if len(held) <= 2 and not any(spelling.several for spelling in (first, *others)):
-        return replace(first, held=tuple(sorted(held, key=in_order)) if others else first.held).classes
     every = list(dict.fromkeys(filter(None, of_all(population, population.classes))))
     if len(every) <= 1:
         return every[0] if every else None
+    # Two classes differ if a process has rows of one of them only, and does not know the other's name.
+    y = population.y
+    own = set() if y is None else {(population.classes or ())[int(place)] for place in np.unique(y)}
+    held = sorted(set().union(*of_all(population, own)), key=in_order)
+    if len(held) <= 2 and all(len(classes) == 2 and classes[1] == every[0][1] for classes in every):
+        return labels_of(np.array(held, dtype=object), every[0][1]).classes
     return tuple(sorted({value for each in every for value in each}, key=in_order))

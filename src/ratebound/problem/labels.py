@@ -1,131 +1,165 @@
-"""Labels and decisions as they are spelled: which classes there are, and which of two is yes."""
+"""Labels: which classes there are, which of two is yes, and how labels and decisions name them.
+
+One rule holds wherever labels come from: a population, `fit`, a file, a monitor. Classes are those that
+are given, or those that occur in sorted order, as scikit-learn has them. Of two, the later is yes unless
+`positive` says otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, distinct, is_missing, some
+from ratebound.problem.frames import as_array, distinct, is_missing, some, unmasked
 from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.subsets import Value, plain_value
+from ratebound.rates.subsets import plain_value
 
-MOST = 1000  # classes; more than that are no classes
+MOST = 1000  # classes; more than that are not classes
+# Of each, the other is known though only one occurs.
+PAIRS: tuple[Classes, ...] = (TWO, (0, 1), (-1, 1), ("False", "True"), ("0", "1"), ("-1", "1"))
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """How a population spells its labels."""
+class Labels:
+    """What labels may be, and the way from labels and decisions to places among these classes.
 
-    positive: Any = None  # the label that is yes, where that was said
-    held: tuple[Any, ...] = ()  # the labels that occur, where they are two or fewer
-    several: Classes | None = None  # all classes, where they were given or are more than two
+    >>> Labels(("bad", "good")).decided(np.array([0, 1]), "the column 'live'")
+    array([False,  True])
+    """
 
-    @property
-    def classes(self) -> Classes | None:
-        """What labels may be, in order, of two no and then yes; None where nothing says so."""
-        if self.several is not None:
-            return self.several
-        if not self.held and self.positive is None:
-            return None
-        if set(self.held) <= {0, 1} or set(self.held) <= {-1, 1}:
-            if self.held and all(isinstance(value, bool) for value in self.held):
-                return TWO if self.positive is not False else TWO[::-1]
-            ends = (-1, 1) if -1 in self.held else (0, 1)
-            return ends if self.positive != ends[0] else ends[::-1]
-        no = [value for value in self.held if value != self.positive]
-        return (plain_value(no[0]) if no else f"not {self.positive}", plain_value(self.positive))
+    classes: Classes | None = None  # in order, of two no and then yes; None if nothing says so
+    named_no: bool = True  # whether the name of no is known, or guessed since no row has it
 
     @property
     def yes(self) -> Any:
-        """The label that is yes; None where labels are truth values, whose True is yes by any name."""
-        if self.positive is not None and self.positive is not True:
-            return self.positive
-        return None if all(isinstance(value, bool) for value in self.held) else 1
+        """The label that is yes; None if nothing says so, and of more than two classes."""
+        return self.classes[1] if self.classes is not None and len(self.classes) == 2 else None
 
-    def as_yes(self, values: Array, what: str) -> Array:
-        """Two-valued `values` as booleans, True where they say yes.
+    def places(self, values: Array, what: str) -> Array:
+        """The place (n,) of each label among the classes; of two, whether it is yes."""
+        classes = self.classes or TWO
+        found = places_among(values, classes)
+        if (found < 0).any():
+            strange = some(distinct(values[found < 0]))
+            raise ValueError(f"{what} holds {strange}, which is none of the classes {some(classes)}")
+        return found == 1 if len(classes) == 2 else found
 
-        Decisions may be spelled as the labels are; otherwise True, or 1 of 0 and 1 or of -1 and 1, is
-        yes.
+    def decided(self, values: Array, what: str) -> Array:
+        """The same of decisions; of two, yes may also be True or 1, and no False, 0 or -1.
+
+        A value that equals a label means that label, so 0 means False. But True is yes whichever number
+        is.
         """
-        found, is_label = distinct(values), what == "y"
-        as_labels = self.positive in found or set(found) <= set(self.held)
-        labels = self.held or (self.positive,)
-        same_kind = (values.dtype == bool) == all(isinstance(value, bool) for value in labels)
-        if self.positive is not None and (is_label or (as_labels and same_kind)):
-            if len(found) > 2 or (len(found) == 2 and self.positive not in found):
-                raise ValueError(
-                    f"{what} needs two values, one of them {self.positive!r}; it holds {some(found)}"
-                )
-            return np.asarray(values == self.positive)
-        if values.dtype == bool:
-            return values
-        if set(found) <= {0, 1} or set(found) <= {-1, 1}:
-            return np.asarray(values == 1)
-        remedy = (
-            "say which of the two is yes: Population(..., positive=...)"
-            if len(found) == 2
-            else "two classes are needed; make it yes or no first"
+        if len(self.classes or TWO) > 2:
+            return self.places(values, what)
+        found = distinct(values, None)
+        if type(self.yes) in (int, float) and all(isinstance(value, bool) for value in found):
+            return values.astype(bool)
+        if self.classes is not None:
+            named = places_among(values, self.classes)
+            if (named >= 0).all():
+                return named == 1
+        numbers = any(set(found) <= set(pair) for pair in PAIRS[:3])
+        if not self.named_no and not (numbers and isinstance(self.yes, str)):
+            if len(found) - (self.yes in found) <= 1:
+                return np.asarray(values == self.yes, dtype=bool)
+        elif numbers and (self.classes or TWO)[0] != 1:
+            return np.asarray(values == 1, dtype=bool)
+        labels = f"the classes {some(self.classes)}" if self.classes else "labels, named by positive="
+        raise ValueError(
+            f"{what} holds {some(found)}, and yes or no is needed: 1 or 0, True or False, or {labels}. "
+            "Instead of probabilities, pass the decisions"
         )
-        raise ValueError(f"{what} holds {some(found)}: {remedy}")
-
-    def where(self, values: Array, of: Value, what: str) -> Array:
-        """Where `values`, spelled as the labels are, hold this class."""
-        strange = [v for v in distinct(values, None) if v not in (self.classes or (v,))]
-        if strange:
-            known = some(list(self.classes or ()))
-            raise ValueError(f"{what} holds {strange[0]!r}, which is none of the classes {known}")
-        return np.asarray(values == of, dtype=bool)
-
-    def as_codes(self, values: Array, what: str) -> Array:
-        """The place of each value among the classes."""
-        codes = np.full(len(values), -1)
-        for place, each in enumerate(self.classes or ()):
-            codes[np.asarray(values == each, dtype=bool)] = place
-        if (codes < 0).any():
-            strange, known = some(distinct(values[codes < 0])), some(list(self.classes or ()))
-            raise ValueError(f"{what} holds {strange}, which is none of the classes {known}")
-        return codes
 
 
-def spelling_of(positive: Any, classes: Sequence[Any] | None) -> Spelling:
-    """How labels will be spelled, before there are any: the yes of two, or all classes in order."""
-    if classes is None:
-        return Spelling(positive)
+def places_among(values: Array, classes: Sequence[Any]) -> Array:
+    """The place (n,) of each value among the classes, -1 for one that is none of them.
+
+    Numbers are taken for the texts that they are written as, if classes are texts.
+
+    >>> places_among(np.array([0, 1, 2]), ["0", "1"]).tolist()
+    [0, 1, -1]
+    """
+    if values.dtype.kind in "biuf" and all(isinstance(each, str) for each in classes):
+        values = values.astype(str)
+    places = np.full(len(values), -1)
+    for place, each in enumerate(classes):
+        places[np.asarray(values == each, dtype=bool)] = place
+    return places
+
+
+def label_values(y: Any) -> Array:
+    """Labels as one array (n,), none of them missing: of a list, an array, a column, or a table of one.
+
+    >>> label_values([["yes"], ["no"]])
+    array(['yes', 'no'], dtype='<U3')
+    """
+    if isinstance(y, str):
+        raise TypeError(
+            f"y takes a label for each row, got the text {y!r}: where that is a column of X, pass "
+            f"X.drop(columns=[{y!r}]) and X[{y!r}]"
+        )
+    values = as_array(unmasked(y))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y has shape {values.shape}, expected one label per row")
+    if lacking := int(is_missing(values).sum()):
+        raise ValueError(
+            f"y has {lacking:,} missing labels among {len(values):,}: leave those rows out, or pass "
+            "them as an unlabelled population of their own, for rates that need no labels"
+        )
+    if isinstance(y, list | tuple) and all(isinstance(label, str) for label in values):
+        values = values.astype(str)
+    if values.dtype == object and all(type(label) is int for label in values):
+        values = values.astype(int)  # as tables often hold whole numbers
+    return values
+
+
+def labels_of(
+    values: Array | None, positive: Any = None, classes: Sequence[Any] | None = None
+) -> Labels:
+    """The classes of these labels (n,), if there are any: those given, or those that occur.
+
+    >>> labels_of(np.array(["yes", "no"])).classes, labels_of(np.array([1, 1])).classes
+    (('no', 'yes'), (0, 1))
+    >>> labels_of(np.array(["good", "good"]), positive="good").classes
+    ('not good', 'good')
+    """
+    if classes is not None:
+        return Labels(_given(classes, positive))
+    found = [] if values is None else distinct(values)
+    if positive is None:
+        return Labels(None if values is None else _pair(found) or _all_classes(values, found))
+    positive = plain_value(positive)
+    others = [value for value in found if value != positive]
+    if len(others) > 1:
+        raise ValueError(f"y needs two values, one of them {positive!r}; it holds {some(found)}")
+    pair = _pair([*found, positive]) or (others[0] if others else f"not {positive}", positive)
+    no, yes = pair if positive == pair[1] else pair[::-1]
+    return Labels((plain_value(no), yes), named_no=bool(others))
+
+
+def _given(classes: Sequence[Any], positive: Any) -> Classes:
     if isinstance(classes, str) or positive is not None:
         raise ValueError(
             "classes takes all labels in order, as in ['bird', 'cat', 'dog'], and without positive="
         )
     found = tuple(plain_value(each) for each in classes)
     if len(set(found)) < max(len(found), 2):
-        raise ValueError(f"classes takes two or more different labels, got {some(list(found))}")
-    return Spelling(found[1] if len(found) == 2 else None, several=found)
+        raise ValueError(f"classes takes two or more different labels, got {some(found)}")
+    return found
 
 
-def read_labels(y: Any, spelling: Spelling) -> tuple[Spelling, Array]:
-    """How labels are spelled, and what they say (n,): whether yes, or of several classes the place."""
-    values = as_array(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"y has shape {values.shape}, expected one label per row")
-    if is_missing(values).any():
-        raise ValueError(
-            f"y has {int(is_missing(values).sum())} missing labels: leave those rows out, or pass "
-            "them as an unlabelled population of their own"
-        )
-    found = distinct(values)
-    if len(spelling.several or ()) > 2:
-        return spelling, spelling.as_codes(values, "y")
-    if spelling.positive is None and len(found) > 2:
-        spelling = replace(spelling, several=_all_classes(values, found))
-        return spelling, spelling.as_codes(values, "y")
-    spelling = replace(spelling, held=tuple(found))
-    return spelling, spelling.as_yes(values, "y")
+def _pair(found: Sequence[Any]) -> Classes | None:
+    """The pair that these labels are of, if they are of one."""
+    truths = isinstance(found[0], bool)
+    kinds = (pair for pair in PAIRS if isinstance(pair[0], bool) == truths)
+    return next((pair for pair in kinds if all(value in pair for value in found)), None)
 
 
 def _all_classes(values: Array, found: list[Any]) -> Classes:
@@ -143,5 +177,9 @@ def _all_classes(values: Array, found: list[Any]) -> Classes:
         raise ValueError(
             f"y holds {len(classes):,} different labels, {some(found)}: that many are no classes "
             f"(at most {MOST:,}); put them into bands, or make it yes or no"
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds {some(found)} alone, and two classes are needed: give both by classes=[no, yes]"
         )
     return tuple(plain_value(each) for each in classes)

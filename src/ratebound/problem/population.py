@@ -26,7 +26,7 @@ from ratebound.problem.frames import (
     some,
     unmasked,
 )
-from ratebound.problem.labels import Spelling, read_labels, spelling_of
+from ratebound.problem.labels import Labels, label_values, labels_of
 from ratebound.problem.matrices import as_csr, is_sparse
 from ratebound.problem.values import Values, bare, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
@@ -51,11 +51,11 @@ class Population:
     weights : array of shape (n,), default=None
         How many rows each row stands for. By default each counts once.
     positive : str, bool, int or float, default=None
-        Which label is yes. By default 1 of 0 and 1 or of -1 and 1, and True of False and True; of any
-        other two labels it has to be said, since nothing tells them apart.
+        Which label is yes. By default the later of two in sorted order: 1 of 0 and 1, "yes" of "no" and
+        "yes".
     classes : sequence, default=None
         What labels may be; of two, no and then yes. By default those that occur, in sorted order. Give
-        them where some have no row here.
+        them if some have no row here.
     models : dict of str to model, default=None
         Existing fitted models. The decisions of each on `X` become a column of its name, for
         ``versus=``. By default there are none.
@@ -114,9 +114,9 @@ class Population:
             raise ValueError(f"all parts of a population need the same number of rows: {different}")
         if self.size == 0:
             raise ValueError("a population needs at least one row")
-        self.spelling, self.y = spelling_of(positive, classes), None
-        if y is not None:
-            self.spelling, self.y = read_labels(y, self.spelling)
+        given = None if y is None else label_values(y)
+        self.labels = labels_of(given, positive, classes)
+        self.y = None if given is None else self.labels.places(given, "y")
         self.weights = None if weights is None else read_weights(weights)
         if not isinstance(models or {}, Mapping):
             raise TypeError(f"models takes a mapping from names to models, got {type(models).__name__}")
@@ -197,7 +197,7 @@ class Population:
         >>> rb.Population(None, ["cat", "bird", "dog", "cat"]).classes
         ('bird', 'cat', 'dog')
         """
-        return self.spelling.classes
+        return self.labels.classes
 
     @property
     def decisions(self) -> int:
@@ -220,16 +220,11 @@ class Population:
         if self.classes == classes:
             return self
         part = copy.copy(self)
-        part.spelling = spelling_of(None, classes)
+        part.labels = Labels(classes)
         if self.y is not None:
             places = np.array([place_of(each, classes) for each in self.classes or ()])
             part.y = places[self.y.astype(np.intp)]
         return part
-
-    @property
-    def yes(self) -> Any:
-        """The label that is yes; None where labels are truth values, whose True is yes by any name."""
-        return self.spelling.yes
 
     @property
     def inputs(self) -> Any:
@@ -393,7 +388,7 @@ class Population:
         if (rows := length(encoded, "X")) != self.size:
             raise ValueError(f"the encoding makes {rows} rows of {self.size}")
         columns = table | self.columns
-        seen = assembled(encoded, self.y, columns, self.weights, self.spelling, self.size)
+        seen = assembled(encoded, self.y, columns, self.weights, self.labels, self.size)
         seen.everywhere = self.everywhere
         return seen
 
@@ -463,10 +458,8 @@ class Population:
                 f"column {name!r} has {lacking:,} missing values, and an existing model decides every "
                 "row: leave those rows out, or fill in what happens to them"
             )
-        what = f"column {name!r}"
-        return (
-            self.spelling.as_yes(values, what) if of is None else self.spelling.where(values, of, what)
-        )
+        decided = self.labels.decided(values, f"column {name!r}")
+        return decided if of is None else decided == place_of(of, self.classes or TWO)
 
 
 def assembled(
@@ -474,13 +467,13 @@ def assembled(
     y: Array | None,
     columns: dict[Name, Any],
     weights: Array | None,
-    spelling: Spelling,
+    labels: Labels,
     size: int,
 ) -> Population:
     """A population of parts that were checked before."""
     population = Population.__new__(Population)
     population.X, population.y, population.columns = X, y, columns
-    population.weights, population.spelling, population.size = weights, spelling, size
+    population.weights, population.labels, population.size = weights, labels, size
     return population
 
 

@@ -12,7 +12,7 @@ from ratebound.base.progress import bar
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, some
-from ratebound.problem.labels import Spelling, read_labels
+from ratebound.problem.labels import Labels, label_values, labels_of
 from ratebound.problem.population import read_weights
 from ratebound.tables._row_groups import RowGroups
 
@@ -52,9 +52,9 @@ def chosen(
 
 
 def read_label(
-    groups: RowGroups, label: str, spelling: Spelling, drop: bool
-) -> tuple[Spelling, Array, Array | None]:
-    """How labels are spelled, and what they say: whether yes, or of several classes the place.
+    groups: RowGroups, label: str, positive: Any, classes: Sequence[Any] | None, drop: bool
+) -> tuple[Labels, Array, Array | None]:
+    """Which labels there are, and what they say: whether yes, or of several classes the place.
 
     And which rows have one, if those without are to be dropped and there are any.
     """
@@ -77,13 +77,14 @@ def read_label(
         raise ValueError(f"label column {label!r} of {groups.name} has no value in any row")
     values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
     try:
-        spelling, meaning = read_labels(values, spelling)
+        different = label_values(values)
+        labels = labels_of(different, positive, classes)
+        meaning = labels.places(different, "y")
     except ValueError as error:
-        said = str(error).replace("Population(", "rb.Parquet(")
-        raise ValueError(f"label column {label!r} of {groups.name}: {said}") from None
+        raise ValueError(f"label column {label!r} of {groups.name}: {error}") from None
     own = meaning[[values.index(value) for value in places]]
     own = own if own.dtype == bool else own.astype(CODES)
-    return (spelling, own[codes], None) if labelled.all() else (spelling, own[codes[labelled]], labelled)
+    return (labels, own[codes], None) if labelled.all() else (labels, own[codes[labelled]], labelled)
 
 
 def _coded(column: Any, places: dict[Any, int]) -> Array:

@@ -16,7 +16,7 @@ from ratebound.base.checks import check_whole
 from ratebound.base.extras import import_extra
 from ratebound.base.processes import count, rank
 from ratebound.base.types import Array
-from ratebound.problem.labels import spelling_of
+from ratebound.problem.labels import labels_of
 from ratebound.problem.matrices import as_dense
 from ratebound.problem.population import Population, assembled
 from ratebound.rates.subsets import Name
@@ -115,10 +115,10 @@ class Parquet(Population):
         self._mask: Array | None = None  # which of the rows in the files are here; None for all
         self.columns: dict[Name, Any] = {}
         self.size = int(self.groups.rows.sum())
-        self.spelling, self.y = spelling_of(positive, classes), None
+        self.labels, self.y = labels_of(None, positive, classes), None
         if label is not None:
-            self.spelling, self.y, self._mask = read_label(
-                self.groups, label, self.spelling, drop_unlabelled
+            self.labels, self.y, self._mask = read_label(
+                self.groups, label, positive, classes, drop_unlabelled
             )
             self.size = len(self.y)
         self.weights = None if weight is None else read_weight(self.groups, weight, self._mask)
@@ -175,7 +175,7 @@ class Parquet(Population):
                 y=None if self.y is None else self.y[rows],
                 columns={name: table[name] for name in own},
                 weights=None if self.weights is None else self.weights[rows],
-                spelling=self.spelling,
+                labels=self.labels,
                 size=rows.stop - rows.start,
             )
 
@@ -205,7 +205,7 @@ class Parquet(Population):
         if self._encode is not None:  # then features are no columns any more, which may be spoken of
             others = [name for name in self.features_read if name not in columns]
             columns |= {name: self.read_column(name) for name in others}
-        return assembled(X, self.y, columns, self.weights, self.spelling, self.size)
+        return assembled(X, self.y, columns, self.weights, self.labels, self.size)
 
     @cached_property
     def features(self) -> Any:
