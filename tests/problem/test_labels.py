@@ -30,7 +30,7 @@ def test_the_later_of_two_is_yes_as_scikit_learn_sorts_them(labels):
 
 @pytest.mark.parametrize("labels", TWO_LABELS.values(), ids=TWO_LABELS)
 @pytest.mark.parametrize("positive", [None, 0, 1])
-def test_a_population_the_estimator_and_a_monitor_agree_on_which_is_yes(labels, positive):
+def test_a_population_and_a_monitor_agree_on_which_is_yes(labels, positive):
     y = np.array([*labels, *labels[:2]] * (ROWS // 5))
     said = y[::-1]
     yes = None if positive is None else np.unique(y)[positive].item()
@@ -43,10 +43,16 @@ def test_a_population_the_estimator_and_a_monitor_agree_on_which_is_yes(labels, 
     monitor = rb.Monitor(PROMISE, positive=yes, classes=people.classes if yes is None else (False, True))
     monitor.update(said, y)
     assert monitor.watches[0].sides[0] == audited
+
+
+@pytest.mark.parametrize("positive", [None, "no"])
+def test_the_estimator_says_yes_to_the_same_label(positive):
+    y = np.array(["no", "yes"] * 20)
+    X = np.random.default_rng(0).normal(size=(len(y), 1))
     estimator = rb.RateConstrainedClassifier(
-        objective=PROMISE, positive_label=yes, confidence=None, random_state=0
+        PROMISE.subject_to, positive_label=positive, confidence=None, training=rb.Training(epochs=1)
     )
-    assert estimator.fit(X, y).solution_.classes == people.classes
+    assert estimator.fit(X, y).solution_.classes == rb.Population(X, y, positive=positive).classes
 
 
 def test_a_monitor_is_asked_about_the_class_that_a_promise_names():
