@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
 import ratebound as rb
-from ratebound.certifying._aim import Aim
+from ratebound.certifying._bounds import Aim
 from ratebound.certifying._nested import Nested
 from ratebound.certifying._pair import Share, pair_p_value
 

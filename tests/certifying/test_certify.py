@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 
 import ratebound as rb
 from ratebound.auditing.tally import counted
+from ratebound.certifying._means import row_kinds
 from ratebound.certifying._pair import Share, pair_p_value
-from ratebound.certifying._row_kinds import row_kinds
 from ratebound.certifying.certify import room_of
 
 from ..pieces import InPieces

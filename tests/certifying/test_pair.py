@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import barnard_exact, binom
 
-from ratebound.certifying._aim import Aim
-from ratebound.certifying._inside import Inside, _Grid, _Samples
-from ratebound.certifying._nested import Nested
-from ratebound.certifying._pair import Pair, Share, one_sided, pair_p_value
-from ratebound.certifying._region import FAR_OUT, Line, _window
+from ratebound.certifying._bounds import Aim
+from ratebound.certifying._nested import Inside, Nested, _Grid, _Samples
+from ratebound.certifying._pair import FAR_OUT, Line, Pair, Share, _window, one_sided, pair_p_value
 
 # Promises a p1 + b p2 + k >= 0: what they are, and where they are just kept, given p2.
 LINES = {

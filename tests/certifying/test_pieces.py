@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
-from ratebound.certifying import _bounded
+from ratebound.certifying import _bounds
 
 from ..auditing.test_tally import SEVERAL, TWO, alike, drawn, mixture
 from ..pieces import InPieces
@@ -89,9 +89,9 @@ def test_policies_by_known_groups_are_certified_on_pieces(trained):
 
 @pytest.mark.parametrize("most", [100, 10_000])
 def test_rows_are_bet_on_in_a_random_order_and_not_too_many_of_them(most, monkeypatch):
-    monkeypatch.setattr(_bounded, "MOST_BETS", most)
+    monkeypatch.setattr(_bounds, "MOST_BETS", most)
     values, times = np.array([-1.0, 0.5, 2.0]), np.array([300, 500, 200])
-    found = _bounded.shuffled(values, times)
+    found = _bounds.shuffled(values, times)
     counts = np.array([(found == value).sum() for value in values])
     if most > times.sum():
         np.testing.assert_array_equal(counts, times)

@@ -6,7 +6,7 @@ from scipy.stats import binom, binomtest
 
 import ratebound as rb
 from ratebound.auditing.tally import counted, over_of
-from ratebound.certifying._row_kinds import row_kinds
+from ratebound.certifying._means import row_kinds
 
 CLASSES = ("bird", "cat", "dog")
 DELTA, REDRAWS = 0.1, 150

@@ -6,10 +6,8 @@ from scipy.stats import binom
 
 import ratebound as rb
 from ratebound.certifying import _tests
-from ratebound.certifying._aim import Aim
-from ratebound.certifying._bounded import betting, hoeffding_bentkus, shuffled
-from ratebound.certifying._box import Box
-from ratebound.certifying._joint import Chernoff
+from ratebound.certifying._bounds import Aim, betting, hoeffding_bentkus, shuffled
+from ratebound.certifying._tests import Box, Chernoff
 
 from .conftest import certified, mixture, people
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ratebound as rb
 from ratebound.auditing.tally import over_of
-from ratebound.certifying._row_kinds import row_kinds
+from ratebound.certifying._means import row_kinds
 from ratebound.problem.masks import masker
 
 from ..extras import pd, pl

@@ -20,8 +20,7 @@ from ratebound.auditing.judged import scored
 from ratebound.auditing.tally import Countable, Lines, counted, over_of
 from ratebound.auditing.tallying import asked_of, lines_of
 from ratebound.base.types import Array
-from ratebound.certifying._means import unbounded
-from ratebound.certifying._row_kinds import RowKinds, row_kinds
+from ratebound.certifying._means import RowKinds, row_kinds, unbounded
 from ratebound.certifying._wealth import PAIRS, WINDOW, Range
 from ratebound.problem.population import Population
 from ratebound.rates.costs import largest_cost

@@ -12,7 +12,7 @@ from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed
 from ratebound.auditing.tally import Tally, counted, rows_behind, smallest_behind, total
 from ratebound.auditing.tallying import tallied
 from ratebound.base.checks import check_number
-from ratebound.certifying._aim import Aim, Finding
+from ratebound.certifying._bounds import Aim, Finding
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import NoRows, compile_on

@@ -21,9 +21,20 @@ from ratebound.base.spelling import nearest
 from ratebound.base.writing import alone_in, write_whole
 from ratebound.certifying._batches import Clock, in_time, read_batch
 from ratebound.certifying._draws import Unwatchable
-from ratebound.certifying._stored import FORMAT, VERSION, read_clock, restored, stored, texts, whole
+from ratebound.certifying._watching import (
+    FORMAT,
+    VERSION,
+    Watch,
+    evidence_text,
+    first_watch,
+    read_clock,
+    restored,
+    stored,
+    texts,
+    watched,
+    whole,
+)
 from ratebound.certifying._watching import Alarm as Alarm
-from ratebound.certifying._watching import Watch, evidence_text, first_watch, watched
 from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.labels import Labels, labels_of
 from ratebound.problem.plain import from_plain, to_plain

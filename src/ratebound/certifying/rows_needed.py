@@ -12,10 +12,9 @@ from ratebound.auditing.tallying import NOBODY, tallied
 from ratebound.base.checks import check_number
 from ratebound.base.document import Cell, Document, Paragraph, ReportTable, count, heads
 from ratebound.base.rendering import Documented
-from ratebound.certifying._aim import Aim, bets, normal
+from ratebound.certifying._bounds import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
-from ratebound.certifying._one import fixed, threshold
-from ratebound.certifying._tests import arranged, without_constants
+from ratebound.certifying._tests import arranged, fixed, threshold, without_constants
 from ratebound.certifying.certify import missing_here, nobody_counted, room_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
