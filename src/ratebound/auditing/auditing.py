@@ -22,12 +22,19 @@ from ratebound.auditing._measured import (
     sum_interval,
     verdict_of,
 )
-from ratebound.auditing._planned import rows_to_certify
 from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
 from ratebound.auditing.provenance import card_of, provenance
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
-from ratebound.auditing.tally import Tally, counted, over_of, rows_behind, scale, total
+from ratebound.auditing.tally import (
+    Tally,
+    counted,
+    over_of,
+    rows_behind,
+    rows_showing,
+    scale,
+    total,
+)
 from ratebound.auditing.tallying import tallied
 from ratebound.base import processes
 from ratebound.base.checks import check_number
@@ -48,6 +55,8 @@ from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.parities import Parity
 from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Label, Name, Subset
+
+CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the chance to get it
 
 
 def audit(
@@ -165,9 +174,22 @@ def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
 
 def _told(found: Promise, promise: Constraint | Parity, tally: Tally, level: float) -> Promise:
     """A promise as measured, with what those who check it want to know too."""
-    needed = rows_to_certify(found, level)
+    needed = _rows_to_certify(found, level)
     said = formula(promise, tally.classes)
     return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
+
+
+def _rows_to_certify(promise: Promise, level: float) -> int | None:
+    """Rows of the smallest set for a certificate at 95% with a chance of 80%, if the rates stay.
+
+    The interval says how far the room may be off with as many rows as here.
+    """
+    from scipy.special import ndtri
+
+    if promise.slack is None or promise.slack_low is None or not promise.rows:
+        return None
+    error = (promise.slack - promise.slack_low) / float(ndtri((1 + level) / 2))
+    return rows_showing(promise.slack, float(ndtri(CONFIDENCE) + ndtri(POWER)) * error, promise.rows)
 
 
 def _clusters(tally: Tally) -> tuple[str, int] | None:

@@ -8,6 +8,7 @@ lines, so it does not matter whether rows were in memory, on disk or with other 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -38,6 +39,7 @@ from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
 
 FEW = 2**20  # codes that are counted sooner than sorted
+MOST_ROWS = 10**12  # if more would be needed, no number of rows is called enough
 
 
 class Countable(Protocol):
@@ -355,3 +357,15 @@ def smallest_behind(tally: Tally, rates: Iterable[Rate]) -> tuple[int, Subset]:
 def rows_behind(tally: Tally, rates: Iterable[Rate]) -> int:
     """Rows, unweighted, of the smallest set that one of `rates` is a share of."""
     return smallest_behind(tally, rates)[0]
+
+
+def rows_showing(room: float, spread: float, rows: int) -> int | None:
+    """Rows of the smallest set that would show the `room` of a promise, were all sets to grow alike.
+
+    With as many `rows` as here it would have to be the `spread`, which falls with their square root. None
+    if no number of rows would do.
+    """
+    if room <= 0 or not math.isfinite(spread):
+        return None
+    needed = max(rows, 1) * (spread / room) ** 2
+    return max(math.ceil(needed), 1) if needed < MOST_ROWS else None

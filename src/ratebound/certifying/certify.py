@@ -9,10 +9,17 @@ from typing import Any
 
 from ratebound.auditing.auditing import check_given, unmeasurable
 from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
-from ratebound.auditing.tally import Tally, counted, rows_behind, smallest_behind, total
+from ratebound.auditing.tally import (
+    Tally,
+    counted,
+    rows_behind,
+    rows_showing,
+    smallest_behind,
+    total,
+)
 from ratebound.auditing.tallying import tallied
 from ratebound.base.checks import check_number
-from ratebound.certifying._bounds import Aim, Finding
+from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import NoRows, compile_on
@@ -29,7 +36,6 @@ from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 
 CERTIFIED = "certified"  # what the first population is called
-MOST_ROWS = 10**12  # where more would be needed, no number of rows is called enough
 
 
 def certify(
@@ -236,7 +242,7 @@ def _certified(promise: Constraint | Parity, tally: Tally, aim: Aim) -> Certifie
         p_value=finding.p_value,
         holds=False,
         rows=rows,
-        rows_needed=_needed(finding, total(tally, room), rows),
+        rows_needed=None if finding.why else rows_showing(total(tally, room), finding.spread, rows),
         method=finding.method,
         why=finding.why,
     )
@@ -265,7 +271,7 @@ def _compared(parity: Parity, tally: Tally, aim: Aim) -> Certified:
         p_value=finding.p_value,
         holds=False,
         rows=rows,
-        rows_needed=_needed(finding, sign * (left - right), rows),
+        rows_needed=None if finding.why else rows_showing(sign * (left - right), finding.spread, rows),
         method=finding.method,
         why=finding.why,
     )
@@ -311,14 +317,6 @@ def _measured(constraint: Constraint, tally: Tally) -> tuple[float | None, int]:
     lines = tally[metric.denominator.rates[0].population]
     below_line = sum(counted(lines, rate, tally.classes) for rate in metric.denominator.rates) > 0
     return value, lines.counted(below_line)
-
-
-def _needed(finding: Finding, room: float, rows: int) -> int | None:
-    """Rows of the smallest set that would do, were all sets to grow alike and the rates to stay."""
-    if finding.why or room <= 0 or not math.isfinite(finding.spread):
-        return None
-    needed = max(rows, 1) * (finding.spread / room) ** 2
-    return max(math.ceil(needed), 1) if needed < MOST_ROWS else None
 
 
 def _judged(found: Sequence[Certified], delta: float) -> tuple[Certified, ...]:
