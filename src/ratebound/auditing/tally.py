@@ -362,8 +362,8 @@ def rows_behind(tally: Tally, rates: Iterable[Rate]) -> int:
 def rows_showing(room: float, spread: float, rows: int) -> int | None:
     """Rows of the smallest set that would show the `room` of a promise, were all sets to grow alike.
 
-    With as many `rows` as here it would have to be the `spread`, which falls with their square root. None
-    if no number of rows would do.
+    With as many `rows` as here it would have to be the `spread`, which falls with their square root.
+    None if no number of rows would do.
     """
     if room <= 0 or not math.isfinite(spread):
         return None
