@@ -17,7 +17,7 @@ import transformers as hf
 import ratebound as rb
 
 
-def comments(rng, n=6_000):  # 12 tokens each; 3 is an insult, 4 is one in dialect a
+def comments(rng, n=4_000):  # 12 tokens each; 3 is an insult, 4 is one in dialect a
     dialect, tokens = rng.choice(["a", "b"], n), rng.integers(5, 32, (n, 12))
     bad, mixed = rng.random((2, n)) < 0.3
     tokens[bad, 0], tokens[mixed, 1] = 3, 4

@@ -265,7 +265,7 @@ def test_a_new_goal_is_learned_by_the_estimator_from_its_text():
     assert len(model.audit(people.X, people.y, columns=people.columns).promises) == 2
 
 
-def test_goals_on_the_command_line(tmp_path, capsys):
+def test_goals_on_the_command_line(brief, tmp_path, capsys):
     people, path = draw(400), tmp_path / "rows.csv"
     rows = zip(people.X[:, 0], people.columns["sex"], people.y.astype(int), strict=True)
     path.write_text("\n".join(["x,sex,label", *(f"{x:.3f},{sex},{y}" for x, sex, y in rows)]))
