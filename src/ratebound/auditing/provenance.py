@@ -82,8 +82,8 @@ class Card:
     @property
     def worst(self) -> dict[str, float]:
         """The worst violation on each population that it was judged on."""
-        found = self.mixture.violations.items()
-        return {name: float(worst_of(values[None])[0]) for name, values in found}
+        violations = self.mixture.violations.items()
+        return {name: float(worst_of(values[None])[0]) for name, values in violations}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
@@ -129,15 +129,15 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
     promised = [*problem.columns, *(rate.versus for rate in problem.rates if rate.versus)]
     known, spoken_of = set(map(str, model.decider.known)), dict.fromkeys(map(str, promised))
     treatments = () if model.encoding is None else model.encoding.treatments
-    found = []
+    columns = []
     for each in treatments:
         out = each.action == "left out"
         use: Use = "left out" if out else "seen"
         if out and str(each.name) in known | spoken_of.keys():
             use = "known" if str(each.name) in known else "promises only"
         told = each.holds, each.missing, each.distinct, each.words
-        found.append(Column(str(each.name), use, *told))
-    listed = {each.name for each in found}
+        columns.append(Column(str(each.name), use, *told))
+    listed = {each.name for each in columns}
     numbered = {str(each) for each in problem.columns if isinstance(each, int)}  # features of an array
     given = [] if population.stored else [*frame_columns(population.X), *population.columns]
     for name in dict.fromkeys([*sorted(known), *spoken_of, *map(str, given)]):
@@ -146,8 +146,8 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
             rest = rest if name in spoken_of else "not seen"
             if name in known | numbered:
                 rest = "known" if name in known else "seen"
-            found.append(Column(name, rest))
-    return found
+            columns.append(Column(name, rest))
+    return columns
 
 
 def by_setting(course: Course) -> list[dict[str, Any]]:
@@ -155,12 +155,12 @@ def by_setting(course: Course) -> list[dict[str, Any]]:
 
     Where none does, it is the one that breaks them least.
     """
-    worst, found = course.worst, []
+    worst, rows = course.worst, []
     for setting in course.settings:
         own = np.flatnonzero(course.setting == setting)
         keeping = own[worst[own] <= 1e-9]
         best = _best(course, keeping) if len(keeping) else own[np.argmin(worst[own])]
-        found.append(
+        rows.append(
             {
                 "setting": setting,
                 "candidates": len(own),
@@ -169,7 +169,7 @@ def by_setting(course: Course) -> list[dict[str, Any]]:
                 "worst": _finite(worst[best]),
             }
         )
-    return found
+    return rows
 
 
 def _best(course: Course, among: Any) -> Any:

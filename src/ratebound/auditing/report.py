@@ -231,12 +231,12 @@ class Audit(Documented):
         dict
             All that the page shows, by name.
         """
-        found = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
-        del found["training"]  # which is not of these rows
-        found["limits"] = self.limits
-        found["card"] = None if self.card is None else self.card.to_dict()
-        found["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]
-        return {name: plain(value) for name, value in found.items()}
+        data = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
+        del data["training"]  # which is not of these rows
+        data["limits"] = self.limits
+        data["card"] = None if self.card is None else self.card.to_dict()
+        data["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]
+        return {name: plain(value) for name, value in data.items()}
 
     def to_frame(self, what: Literal["promises", "groups", "confusions"] = "promises") -> Any:
         """A DataFrame with one row per promise, per group, or per group, label and decision.

@@ -53,15 +53,15 @@ def summary(report: Audit) -> str:
     if not total:
         return f"no promises were made; measured on {rows_text(report)}"
     kept = sum(bool(p.kept) for p in report.promises)
-    found = f"{kept} of {total} promises kept on {rows_text(report)}"
+    words = f"{kept} of {total} promises kept on {rows_text(report)}"
     said = Counter[str](p.verdict for p in report.promises)
     new = [f"{said[each]} {_verb(each, said[each])}" for each in MANY if said[each]]
     if new:
         alone = "each alone, " if total > 1 else ""
-        found += f"; on new rows {', '.join(new)} ({alone}at {percent(report.confidence)})"
+        words += f"; on new rows {', '.join(new)} ({alone}at {percent(report.confidence)})"
     if missing := said["not measured"]:
-        found += f"; {missing} could not be measured on these rows"
-    return found
+        words += f"; {missing} could not be measured on these rows"
+    return words
 
 
 def _verb(verdict: str, count: int) -> str:
@@ -91,91 +91,91 @@ def limits(report: Audit) -> list[str]:
 
 def _of_rows(report: Audit) -> list[str]:
     """What follows from which rows were audited."""
-    found, origin = [], report.provenance
+    said, origin = [], report.provenance
     if origin is not None and origin.unseen is False:
-        found.append(
+        said.append(
             "The model was trained on these rows. What it keeps here shows nothing about new ones."
         )
     elif origin is not None and origin.unseen is None:
-        found.append(
+        said.append(
             "It is not known here whether the model was trained or chosen on these rows. If it "
             "was, what "
             "it keeps on them shows nothing about new ones."
         )
     if origin is not None and origin.weighted:
-        found.append(
+        said.append(
             "Rows count by their weight. The intervals take the weights as given, and say nothing about "
             "whether they are right."
         )
     if report.clusters is None:
-        found.append(
+        said.append(
             "“New rows” are drawn from where these rows were drawn, independently of each other. "
             "Several rows of one person are not, unless clusters= names the column that tells them "
             "apart. Another year or another place is something else: watch the model in use."
         )
     else:
         column, count = report.clusters
-        found.append(
+        said.append(
             f"“New rows” are those of new values of {column}, drawn from where these {count:,} were "
             "drawn, independently of each other. Another year or another place is something else: "
             "watch the model in use."
         )
-    return found
+    return said
 
 
 def _of_promises(report: Audit) -> list[str]:
-    found, few = [], [p for p in report.promises if 0 < p.rows < FEW]
+    said, few = [], [p for p in report.promises if 0 < p.rows < FEW]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
-        found.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
-    found += [
+        said.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
+    said += [
         f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
     ]
     if report.left_out:
-        found.append(left_out_words(report.left_out))
+        said.append(left_out_words(report.left_out))
     missing = [p.words for p in report.promises if p.verdict == "not measured"]
     if missing:
-        found.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
+        said.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
     if len(report.promises) > 1:
         level = percent(report.confidence)
-        found.append(
+        said.append(
             f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
             f"{percent(1 - report.confidence)} of samples like this one say that it holds. Among "
             f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
             "all together."
         )
     if report.card is None or report.card.mixture.certificate is None:
-        found.append(
+        said.append(
             "Nothing is certified: no rows were set aside that the model was neither trained nor "
             "chosen on."
         )
-    return found
+    return said
 
 
 def _of_model(report: Audit) -> list[str]:
     if report.card is None:
         return ["Of this model only its decisions are known: not how it was made, nor what it sees."]
-    found, card = [], report.card
+    said, card = [], report.card
     if card.randomised:
-        found.append(
+        said.append(
             "One of several members decides each row, drawn by a hash of it. Rates, counts and "
             "intervals are expectations over that draw, but rows whose features many share are counted "
             "as they are decided. Two people who differ a little may be decided differently by chance."
         )
     if card.mixture.decider.known:
         by = ", ".join(map(str, card.mixture.decider.known))
-        found.append(f"It decides by {by}. Whether that is allowed is not for this report to say.")
+        said.append(f"It decides by {by}. Whether that is allowed is not for this report to say.")
     hidden = [each.name for each in card.columns if each.use == "promises only"]
     if hidden:
         named = ", ".join(hidden[:LISTED]) + (" and others" if len(hidden) > LISTED else "")
-        found.append(
+        said.append(
             f"The model does not see {named}, but columns that it sees may stand in for what it "
             "does not."
         )
     if card.mixture.record.made.ended in ("time", "interrupted"):
-        found.append("Training was ended early, so that a better model may exist.")
-    return found
+        said.append("Training was ended early, so that a better model may exist.")
+    return said
 
 
 def _of_all() -> list[str]:

@@ -505,7 +505,7 @@ def _summary(monitor: Monitor) -> str:
 
 def _row(watch: Watch, at: str) -> doc.Row:
     (value, bound), (broken, kept) = watch.sides, watch.evidence
-    states: dict[str, doc.State] = {"broken": "broken", "kept": "kept"}
+    state: doc.State = "uncertain" if watch.verdict == "not known yet" else watch.verdict
     return (
         doc.Quoted(str(watch.constraint)),
         doc.count(watch.rows, f"{at}/rows"),
@@ -513,26 +513,20 @@ def _row(watch: Watch, at: str) -> doc.Row:
         doc.rate(bound, f"{at}/bound", beside=value, sign=watch.constraint.relation),
         doc.Datum(broken, evidence_text(broken), f"{at}/evidence_broken"),
         doc.Datum(kept, evidence_text(kept), f"{at}/evidence_kept"),
-        doc.Standing(
-            watch.verdict.upper() if watch.verdict == "broken" else watch.verdict,
-            states.get(watch.verdict, "uncertain"),
-        ),
+        doc.Standing("BROKEN" if state == "broken" else watch.verdict, state),
     )
 
 
 def _watch_to_dict(watch: Watch) -> dict[str, Any]:
     """What is known of a promise, for programs."""
-    value, bound = watch.sides
-    broken, kept = watch.evidence
-    found: dict[str, Any] = plain(
-        {
-            "words": str(watch.constraint),
-            "rows": watch.rows,
-            "value": value,
-            "bound": bound,
-            "evidence_broken": broken,
-            "evidence_kept": kept,
-            "verdict": watch.verdict,
-        }
-    )
-    return found
+    (value, bound), (broken, kept) = watch.sides, watch.evidence
+    data = {
+        "words": str(watch.constraint),
+        "rows": watch.rows,
+        "value": value,
+        "bound": bound,
+        "evidence_broken": broken,
+        "evidence_kept": kept,
+        "verdict": watch.verdict,
+    }
+    return {name: plain(each) for name, each in data.items()}

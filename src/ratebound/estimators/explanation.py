@@ -150,18 +150,18 @@ class Explanation(Documented):
         own = {name: value for name, value in vars(self).items() if name != "problem"}
         own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
         own["left_out"] = self.problem.left_out
-        found: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})
-        return found
+        data: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})
+        return data
 
 
-def _rows_text(found: Explanation) -> str:
+def _rows_text(explained: Explanation) -> str:
     """The number of rows of each population; the first goes without its name."""
     parts: list[str] = []
-    for name, rows in found.rows.items():
-        positive = found.positive[name]
+    for name, rows in explained.rows.items():
+        positive = explained.positive[name]
         labels = "no labels" if positive is None else f"{positive:,} of them positive"
-        if len(found.classes) > 2:
-            labels = f"{len(found.classes)} classes"
+        if len(explained.classes) > 2:
+            labels = f"{len(explained.classes)} classes"
         parts.append(f"{name}: " * bool(parts) + f"{rows:,} rows, {labels}")
     return "; ".join(parts)
 
@@ -240,28 +240,28 @@ def _verdict(promise: Explained, exact: bool) -> str:
     return "Unknown: none of these keeps it, and nothing rules out that a model does; training tells."
 
 
-def _together(found: Explanation) -> list[str]:
+def _together(explained: Explanation) -> list[str]:
     """Which promises each classifier keeps, and whether the promises conflict."""
     lines, kept = [], {}
-    for name in found.promises[0].classifiers:
-        flags = kept[name] = [bool(promise.classifiers[name].kept) for promise in found.promises]
+    for name in explained.promises[0].classifiers:
+        flags = kept[name] = [bool(promise.classifiers[name].kept) for promise in explained.promises]
         sides = {word: _numbered(flags, state) for word, state in (("keeps", True), ("breaks", False))}
         lines.append(
             f"{name}: " + "; ".join(f"{word} {which}" for word, which in sides.items() if which)
         )
-    return [*lines, _conflict(found, kept)]
+    return [*lines, _conflict(explained, kept)]
 
 
 def _numbered(flags: list[bool], state: bool) -> str:
     return ", ".join(str(i + 1) for i, flag in enumerate(flags) if flag is state)
 
 
-def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
-    places = {promise.constraint: str(i + 1) for i, promise in enumerate(found.promises)}
-    if not found.possible:
-        which = " and ".join(places[constraint] for constraint in found.conflict)
-        together = " together" * (len(found.conflict) > 1)
-        each = " and ".join(f"{places[c]} {broken_by(c, amount)}" for c, amount in found.relax)
+def _conflict(explained: Explanation, kept: dict[str, list[bool]]) -> str:
+    places = {promise.constraint: str(i + 1) for i, promise in enumerate(explained.promises)}
+    if not explained.possible:
+        which = " and ".join(places[constraint] for constraint in explained.conflict)
+        together = " together" * (len(explained.conflict) > 1)
+        each = " and ".join(f"{places[c]} {broken_by(c, amount)}" for c, amount in explained.relax)
         would_do = f"; relaxing {each} would do" if each else ""
         return f"Impossible: no classifier at all keeps {which}{together} on these rows{would_do}."
     real = {name: flags for name, flags in kept.items() if name != PERFECT}
@@ -270,13 +270,13 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
             return f"No conflict: {name} keeps all of them."
     pairs = [
         f"{i + 1} and {j + 1}"
-        for i, j in combinations(range(len(found.promises)), 2)
+        for i, j in combinations(range(len(explained.promises)), 2)
         if any(flags[i] for flags in real.values())
         and any(flags[j] for flags in real.values())
         and not any(flags[i] and flags[j] for flags in real.values())
     ]
     odds = f"; at odds among them: {', '.join(pairs)}" if pairs else ""
-    labels = found.exact or all(kept.get(PERFECT, [False]))
+    labels = explained.exact or all(kept.get(PERFECT, [False]))
     known = (
         "a classifier that saw the labels could keep them" if labels else "some classifier may keep them"
     )
@@ -286,7 +286,7 @@ def _conflict(found: Explanation, kept: dict[str, list[bool]]) -> str:
     )
 
 
-def _price_parts(found: Explanation, price: TotalPrice) -> list[doc.Part]:
+def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
     """What keeping the promises costs: a lower bound, and what thresholds reach."""
     bound = number(price.at_least)
     heads = doc.heads("classifier", "without promises", "keeping them")
@@ -305,7 +305,7 @@ def _price_parts(found: Explanation, price: TotalPrice) -> list[doc.Part]:
     ]
     remarks += [
         f"Per unit that {index + 1} is relaxed, that bound falls by {promise.price:.4g}."
-        for index, promise in enumerate(found.promises)
+        for index, promise in enumerate(explained.promises)
         if promise.price is not None and promise.price > NOTHING
     ]
     if price.unconstrained is not None:

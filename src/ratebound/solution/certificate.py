@@ -163,15 +163,15 @@ class Certificate(Documented):
         confidence = _number(data["confidence"], "confidence of its certificate")
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence of its certificate is {confidence!r}")
-        found = cls(
+        certificate = cls(
             confidence=confidence,
             model=_text(data["model"]),
             populations={_text(name): _whole(rows) for name, rows in populations.items()},
             promises=tuple(_certified(promise) for promise in data["promises"]),
         )
-        if found.to_dict() != data:
+        if certificate.to_dict() != data:
             raise ValueError("its certificate does not say what its numbers say")
-        return found
+        return certificate
 
 
 def certificate_parts(
@@ -190,7 +190,7 @@ def certificate_parts(
 
 
 def _certified(data: dict[str, Any]) -> Certified:
-    found = Certified(
+    promise = Certified(
         constraint=promise_from_plain(data["constraint"]),
         value=None if data["value"] is None else _number(data["value"], "value of a promise"),
         bound=None if data["bound"] is None else _number(data["bound"], "bound of a promise"),
@@ -201,9 +201,9 @@ def _certified(data: dict[str, Any]) -> Certified:
         method=_text(data["method"]),
         why=_text(data["why"]),
     )
-    if found.why and (found.holds or found.p_value < 1):
-        raise ValueError(f"its certificate calls {found.constraint} untested and tested at once")
-    return found
+    if promise.why and (promise.holds or promise.p_value < 1):
+        raise ValueError(f"its certificate calls {promise.constraint} untested and tested at once")
+    return promise
 
 
 def _row(promise: Certified, at: str) -> doc.Row:

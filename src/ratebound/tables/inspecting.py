@@ -86,8 +86,8 @@ class Inspection(Documented):
             treatment_to_json(treatment) | {"examples": list(examples)}
             for treatment, examples in zip(self.treatments, self.examples, strict=True)
         ]
-        found = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
-        return {**found, "columns": columns}
+        data = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
+        return {**data, "columns": columns}
 
 
 def inspect(
@@ -150,8 +150,8 @@ def inspect(
         cells = read_cells(values)
         tallies[each] = tally(cells, categorical=each in wanted.categorical)
         examples[each] = _examples(cells)
-    found = _inspected(tallies, examples, len(X if table is None else table), wanted, label, name)
-    return replace(found, notices=notices)
+    inspection = _inspected(tallies, examples, len(X if table is None else table), wanted, label, name)
+    return replace(inspection, notices=notices)
 
 
 def _less(wanted: Features, others: Iterable[Name], own: Container[Name]) -> Features:
@@ -175,11 +175,11 @@ def _inspected(
     seen = [each for each in wanted.chosen(list(tallies)) if each != label]
     treatments = []
     for each, known in tallies.items():
-        found = planned(each, known, named=wanted.only is not None).treatment
+        treatment = planned(each, known, named=wanted.only is not None).treatment
         if each not in seen:
             words = "the label" if each == label else "left out: not among the features"
-            found = replace(found, action="left out", words=words, unusual=False)
-        treatments.append(found)
+            treatment = replace(treatment, action="left out", words=words, unusual=False)
+        treatments.append(treatment)
     return Inspection(name, rows, tuple(treatments), tuple(examples.values()))
 
 
