@@ -71,7 +71,7 @@ def test_inspecting_finds_the_same(run, rows):
 
 
 def test_training_writes_a_model_that_keeps_its_promise(run, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("ratebound.estimators._games.FEWEST", 20)
+    monkeypatch.setattr("ratebound.estimators.search.FEWEST", 20)
     out = tmp_path / "model"
     asked = ["--label", "income", "--require", PROMISE, "--exclude", "sex", "id", "--weight", "weight"]
     asked += ["--epochs", 2, "--confidence", "none", "--fail-on", "training", "--quiet"]

@@ -206,7 +206,7 @@ def test_models_that_cannot_be_asked():
 
 @pytest.mark.parametrize("known", [["town"], "town", ["score"]], ids=["lacking", "text", "many"])
 def test_what_cannot_be_known_is_said_before_the_training(known, monkeypatch):
-    monkeypatch.setattr("ratebound.estimators._games.play", None)
+    monkeypatch.setattr("ratebound.estimators.search.play", None)
     X, y = table(100)
     with pytest.raises((ValueError, TypeError), match="known"):
         rb.RateConstrainedClassifier(PROMISE, features=VISIBLE, known=known).fit(X, y)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 import ratebound as rb
-from ratebound.estimators import _certified, classifier
-from ratebound.estimators._margins import Errors
+from ratebound.estimators import classifier, finishing
+from ratebound.estimators.margins import Errors
 from ratebound.problem.holding_out import parted
 
 from ..extras import pd
@@ -210,7 +210,7 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
         )
 
     candidates = []
-    original = _certified.cheapest_certified
+    original = finishing.cheapest_certified
 
     def seen(models, otherwise, aside, confidence):
         candidates.append(
@@ -218,7 +218,7 @@ def test_nothing_in_fit_reads_a_row_to_certify_on(monkeypatch):
         )
         return original(models, otherwise, aside, confidence)
 
-    monkeypatch.setattr(_certified, "parted", remembered)
+    monkeypatch.setattr(classifier, "parted", remembered)
     monkeypatch.setattr(classifier, "cheapest_certified", seen)
 
     def fit(X, y, weights):
@@ -302,8 +302,8 @@ def sequence(monkeypatch, p_values):
         return rb.solution.certificate.Certificate(confidence, "a model", {"certified": 10}, (one,))
 
     compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(None, [0, 1]))
-    monkeypatch.setattr(_certified, "certify", certify)
-    return _certified.cheapest_certified(p_values, 0.001, compiled, 0.95)
+    monkeypatch.setattr(finishing, "certify", certify)
+    return finishing.cheapest_certified(p_values, 0.001, compiled, 0.95)
 
 
 def test_the_last_to_pass_before_the_first_failure(monkeypatch):

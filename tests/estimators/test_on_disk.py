@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
-from ratebound.estimators import _sampling
+from ratebound.estimators import sampling
 from ratebound.problem.compiling import compile
 from ratebound.solution.determinize import evaluate
 
@@ -69,7 +69,7 @@ def is_exact(model, rows):
 
 @pytest.mark.parametrize("options", [{}, {"known": ["sex"]}, {"solution": "last"}])
 def test_solutions_are_chosen_by_their_exact_rates_on_all_rows(folder, options, monkeypatch):
-    monkeypatch.setattr(_sampling, "MOST", 500)
+    monkeypatch.setattr(sampling, "MOST", 500)
     rows = on_disk(folder)
     model = classifier(**options).fit(rows)
     is_exact(model, rows)
@@ -172,7 +172,7 @@ def test_what_cannot_be(folder):
 
 def test_groups_of_few_rows_are_in_the_sample():
     cells = np.repeat(np.arange(4), [100_000, 300, 30, 1])
-    found = _sampling.drawn(cells, 4, 0.01, seed=0)
+    found = sampling.drawn(cells, 4, 0.01, seed=0)
     counts = np.bincount(cells[found], minlength=4)
     assert 900 < counts[0] < 1_100
     assert 30 < counts[1] < 75

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.estimators import _games as games
+from ratebound.estimators import search
 
 from ..extras import pd
 
@@ -53,7 +53,7 @@ SLIPS = [
 def test_slips_are_refused_before_training(model, options, words, monkeypatch):
     if model == "trees":
         pytest.importorskip("lightgbm")
-    monkeypatch.setattr(games, "play", lambda *args, **options: pytest.fail("training began"))
+    monkeypatch.setattr(search, "play", lambda *args, **options: pytest.fail("training began"))
     estimator = rb.RateConstrainedClassifier("positive_rate() <= 0.3", model=MODELS[model])
     with pytest.raises((ValueError, TypeError), match=words):
         estimator.set_params(**options).fit(X, Y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.estimators._people import other_populations
+from ratebound.estimators.given import other_populations
 
 from ..extras import pa, pd, pl
 

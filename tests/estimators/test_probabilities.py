@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.estimators import _games, _searching
+from ratebound.estimators import search
 
 from ..extras import pd
 
@@ -113,14 +113,13 @@ def test_what_training_rows_flatter_is_taken_back():
 
 def test_without_time_for_a_stand_in_it_is_the_training_rows(monkeypatch):
     lightgbm = pytest.importorskip("lightgbm")
-    played, count = _games.played_plainly, []
+    played, count = search.play_plainly, []
 
     def cut_short(*how):
         count.append(1)
         return played(*how) if len(count) == 1 else played(*how).only(np.array([0]))
 
-    for module in (_games, _searching):
-        monkeypatch.setattr(module, "played_plainly", cut_short)
+    monkeypatch.setattr(search, "play_plainly", cut_short)
     X, Y = rows(2400)
     trees = rb.Boosted(lightgbm.LGBMClassifier(n_estimators=12, n_jobs=1, verbosity=-1))
     found = classifier(model=trees, training=None).fit(X, np.random.default_rng(2).permutation(Y))

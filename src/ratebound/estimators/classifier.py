@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,34 +16,38 @@ from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number
 from ratebound.base.processes import of_first
 from ratebound.base.types import Array
-from ratebound.estimators._aiming import as_they_fall
-from ratebound.estimators._certified import CERTIFIED, cheapest_certified, set_aside
-from ratebound.estimators._games import Search
-from ratebound.estimators._given import given_rows
-from ratebound.estimators._making import making_of
-from ratebound.estimators._people import (
+from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
+from ratebound.estimators.finishing import cheapest_certified, making_of, with_best_draw
+from ratebound.estimators.given import (
     asked_for,
     check_on_disk,
     check_spoken_of,
     check_whole_population,
     encoded,
     encoding_for,
+    given_rows,
     other_populations,
 )
-from ratebound.estimators._searching import found
-from ratebound.estimators.choices import Training, as_learner, as_players, as_solution
 from ratebound.estimators.policy import Policy, as_policy
+from ratebound.estimators.sampling import some_in_memory
+from ratebound.estimators.search import Search, search
 from ratebound.game.learner import Learner
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import unmasked
+from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups, known_names
+from ratebound.solution.leveling import at_levels
 from ratebound.solution.making import course_of
 from ratebound.solution.mixture import Mixture, member
 from ratebound.tables.features import Features, as_features
+
+CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -264,19 +268,19 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_spoken_of(others, problem)
         people = {FIRST: first, **other_populations(others, classes, problem)}
         check_on_disk(self.model, learner, people)
-        problem, fitting, aside = set_aside(self, problem, people, seed)
-        encoding = encoding_for(fitting[FIRST], learner, self.features)
-        spoken_of = (*problem.columns, *(known or ()))
-        everyone = compile(problem, **encoded(fitting, encoding, spoken_of))
-        if known is not None and not everyone.elsewhere:
-            known_groups(known, everyone)  # so that errors are raised before training
-        learner = learner.prepared(encoding.names, encoding.codes, everyone.sizes[FIRST])
+        fitting, aside = self._set_aside(problem, people, seed)
+        encoding = encoding_for(fitting.first, learner, self.features)
+        spoken_of = (*fitting.problem.columns, *(known or ()))
+        compiled = fitting.seen_as(encoded(fitting.populations, encoding, spoken_of))
+        if known is not None and compiled.all_in_memory:
+            known_groups(known, compiled)  # so that errors are raised before training
+        learner = learner.prepared(encoding.names, encoding.codes, compiled.sizes[FIRST])
         if training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
-        search = Search(
-            everyone=everyone,
+        asked = Search(
+            compiled=compiled,
             learner=learner,
-            pairs=as_players(self.player, learner, len(everyone.problem.constraints)),
+            pairs=as_players(self.player, learner, len(compiled.problem.constraints)),
             solve=solve,
             known=known,
             confidence=confidence,
@@ -285,16 +289,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             seed=seed,
             progress=bool(self.verbose),
         )
-        result = found(search)
+        result = search(asked)
         told: dict[str, Any] = {
-            "made": making_of(self, search, result, aside),
+            "made": making_of(self, asked, result, aside),
             "course": course_of(result.trace),
         }
 
         def finished(solution: Mixture, margins: Array) -> Mixture:
-            drawn = as_they_fall(solution, everyone, margins, seed, result.resolved)
+            drawn = with_best_draw(solution, compiled, margins, seed, result.resolved)
             return replace(drawn, encoding=encoding, classes=classes).recorded(
-                setting=result.own.settings[0], seed=seed, data=everyone.digest, **told
+                setting=result.setting, seed=seed, data=compiled.digest, **told
             )
 
         solution, margins = finished(result.solution, result.margins), result.margins
@@ -310,11 +314,49 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace
         self.constraints_, self.prices_ = (
-            dict(zip(everyone.labels, values.tolist(), strict=True))
+            dict(zip(compiled.labels, values.tolist(), strict=True))
             for values in (self.solution_.violations["train"], pool.paid())
         )
         self.multipliers_ = self.prices_
         return self
+
+    def _set_aside(
+        self, problem: Problem, people: dict[str, Population], seed: int
+    ) -> tuple[Compiled, Compiled | None]:
+        """The problem on the rows to train on, and on the rows to certify on, if any.
+
+        Of every cell the same share is set aside, so that no group is without its part. The levels at
+        which ratios are compared with others are found on the rows to train on.
+        """
+        if self.certify is None:
+            return compile(self._leveled(problem, people), **people), None
+        plain = problem.at_levels(dict.fromkeys(problem.leveled))
+        try:
+            fitting, aside = parted(compile(plain, **people), self.certify, seed)
+            if problem.leveled:
+                problem = self._leveled(problem, fitting.populations)
+                fitting, aside = (compile(problem, **part.populations) for part in (fitting, aside))
+        except ValueError as error:
+            raise ValueError(f"certify={self.certify}: {error}") from None
+        return fitting, aside
+
+    def _leveled(self, problem: Problem, people: dict[str, Population]) -> Problem:
+        """The problem with every comparison of two ratios at a level, so that promises are of numbers.
+
+        The levels are those that are best for thresholds on the same model trained without promises, of
+        rows on disk on some of them.
+        """
+        if not problem.leveled:
+            return problem
+        people = {name: some_in_memory(each) for name, each in people.items()}
+        first, known = people[FIRST], self.known
+        plain = clone(self).set_params(
+            constraints=(), objective="error_rate()", known=None, confidence=None, certify=None
+        )
+        assert first.y is not None
+        labels = np.asarray(first.classes)[first.y.astype(int)]
+        plain.fit(first.X, labels, columns=first.columns or None, sample_weight=first.weights)
+        return at_levels(problem, plain.solution_, known=known or (), **people)
 
     def _checked_parameters(self) -> tuple[Learner, Callable[..., Mixture], Training]:
         """The objects that the parameters name, checked before anything is read or trained."""

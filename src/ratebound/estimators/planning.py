@@ -21,8 +21,8 @@ from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.progress import bar
 from ratebound.base.rendering import Documented
 from ratebound.base.types import Array
-from ratebound.estimators._aiming import decided_alike
 from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.estimators.margins import decided_alike
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
@@ -257,14 +257,14 @@ def plan(
     if population.X is None or population.y is None:
         raise ValueError("to plan is to train: the population needs features X and labels y")
     check_in_memory("plan", {FIRST: population, **others})
-    everyone = compile(problem, population, **others)
+    compiled = compile(problem, population, **others)
     known = known_names(known)
-    known_groups(known, everyone)  # raises before any training if a column cannot be known
+    known_groups(known, compiled)  # raises before any training if a column cannot be known
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in WHAT}
     alike: list[float] = []
     with bar(splits * len(WHAT), "model", progress) as shown:
         for split in range(splits):
-            fitting, judging = parted(everyone, share, seed + split)
+            fitting, judging = parted(compiled, share, seed + split)
             alike.append(decided_alike(judging))
             asked = {"model": model, "features": features, "random_state": seed + split}
             for name, policy in _policies(fitting, known, asked, confidence):
@@ -272,13 +272,13 @@ def plan(
                 worst = float((outcome.violations / judging.scale[1:]).max())
                 measured[name].append((outcome.objective, worst))
                 shown.update()
-    rows = float(everyone.scale[0])
+    rows = float(compiled.scale[0])
     options = {
-        name: Option(name, found[:, 0], found[:, 1], rows, problem.sense, float(np.mean(alike)))
-        for name, found in ((name, np.array(values)) for name, values in measured.items())
+        name: Option(name, both[:, 0], both[:, 1], rows, problem.sense, float(np.mean(alike)))
+        for name, both in ((name, np.array(values)) for name, values in measured.items())
     }
     recommended = _recommended(list(options.values())).name
-    return Plan(everyone.problem, known, options, recommended, _reason(options, recommended, known))
+    return Plan(compiled.problem, known, options, recommended, _reason(options, recommended, known))
 
 
 def _policies(
@@ -305,18 +305,13 @@ def fitted(
     if len(classes) == 2:
         options["positive_label"] = classes[1]
     model = RateConstrainedClassifier(objective=problem, **options)
-    found: RateConstrainedClassifier
     if people.stored:
-        found = model.fit(people, **compiled.others)
-        return found
-    found = model.fit(
-        people.X,
-        np.asarray(classes)[people.y.astype(np.intp)],
-        columns=people.columns or None,
-        sample_weight=people.weights,
-        **compiled.others,
-    )
-    return found
+        model.fit(people, **compiled.others)
+    else:
+        labels = np.asarray(classes)[people.y.astype(np.intp)]
+        columns, weights = people.columns or None, people.weights
+        model.fit(people.X, labels, columns=columns, sample_weight=weights, **compiled.others)
+    return model
 
 
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.estimators._people import (
+from ratebound.estimators.given import (
     check_whole_population,
     labelled,
     other_populations,

@@ -135,13 +135,13 @@ def draw_up(population: Population, asked: Asked) -> Drawn:
 
 def _unknown(population: Population, asked: Asked) -> dict[Name, ValueError]:
     """The columns that are not there, and what to say about each."""
-    found = {}
+    unknown = {}
     for name in asked.columns:
         try:
             population.check_column(name)
         except ValueError as error:
-            found[name] = error
-    return found
+            unknown[name] = error
+    return unknown
 
 
 def _drawn(rows: Population, asked: Asked, unknown: dict[Name, ValueError], whole: bool) -> Drawn:
@@ -188,14 +188,14 @@ def _weigh(rows: Population, mask: Array, column: Name | None, amounts: dict[Nam
 
 def _bits(packed: Sequence[Array], rows: Array) -> Array:
     """Which subsets these rows are in, (rows, ceil(subsets / 8)), given the bits of each over all."""
-    found = []
+    packed_parts = []
     for start in range(0, len(rows), CHUNK):
         chosen = rows[start : start + CHUNK]
         inside = np.zeros((len(chosen), len(packed)), dtype=np.uint8)
         for index, each in enumerate(packed):
             inside[:, index] = (each[chosen // 8] >> (7 - chosen % 8)) & 1
-        found.append(np.packbits(inside, axis=1))
-    return np.concatenate(found)
+        packed_parts.append(np.packbits(inside, axis=1))
+    return np.concatenate(packed_parts)
 
 
 def _present(mask: Masker, subsets: Iterable[Subset], failed: dict[Any, Any]) -> frozenset[Subset]:
@@ -215,7 +215,7 @@ def draw_part(drawn: Drawn, rows: Array, part: Population) -> Drawn:
     used = np.logical_or.reduce(of_all(part, np.bincount(kinds, minlength=len(drawn.bits)) > 0))
     bits, kinds = drawn.bits[used], (np.cumsum(used, dtype=np.int32) - 1)[kinds]
     inside = {subset: bit(bits, place).astype(bool) for place, subset in enumerate(asked.ordered)}
-    if drawn.failed or not all(_is_certain(subset, own.any()) for subset, own in inside.items()):
+    if drawn.failed or not all(_is_certain(subset, bool(own.any())) for subset, own in inside.items()):
         return draw_up(part, asked)
     amounts = {column: values[rows] for column, values in drawn.amounts.items()}
     for column, values in amounts.items():
@@ -301,11 +301,11 @@ def _places(own: Array, every: Array) -> Array:
 
 def membership(drawn: Drawn, own: Sequence[int], slices: int) -> Array:
     """Which cells are in which of all `slices`, as bits; `own` are those of this population."""
-    found = []
+    packed_parts = []
     order = drawn.asked.order
     for start in range(0, len(drawn.patterns), CHUNK):
         bits = np.unpackbits(drawn.patterns[start : start + CHUNK], axis=1, count=len(order))
         inside = np.zeros((len(bits), slices), dtype=np.uint8)
         inside[:, [own[place] for place in order]] = bits
-        found.append(np.packbits(inside, axis=1))
-    return np.concatenate(found)
+        packed_parts.append(np.packbits(inside, axis=1))
+    return np.concatenate(packed_parts)

@@ -164,9 +164,9 @@ class Compiled:
         return any(population.stored for population in self.populations.values())
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether some of the rows are on disk, or in other processes."""
-        return self.stored or any_shared(self.populations)
+    def all_in_memory(self) -> bool:
+        """Whether all rows are in the memory of this process, none on disk or in other processes."""
+        return not self.stored and not any_shared(self.populations)
 
     @property
     def decisions(self) -> int:

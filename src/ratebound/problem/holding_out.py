@@ -12,7 +12,7 @@ AT_ONCE = 2**22  # rows that are lined up at a time
 
 
 def parted(
-    everyone: Compiled, share: float, seed: int, groups: Array | None = None
+    compiled: Compiled, share: float, seed: int, groups: Array | None = None
 ) -> tuple[Compiled, Compiled]:
     """The same problem on rows to train on, and on the share of every cell that is held out of them.
 
@@ -25,18 +25,18 @@ def parted(
     >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
     ([80, 20], [40, 10])
     """
-    aside = held_out(everyone.cells, share, seed)
+    aside = held_out(compiled.cells, share, seed)
     if groups is not None:
         aside[np.unique(groups, return_index=True)[1]] = False
     if aside.all() or not aside.any():
         empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
         raise ValueError(f"among the 0 {empty} rows nothing can be measured: choose a {other} share")
-    return _on(everyone, ~aside, "training"), _on(everyone, aside, "held-out")
+    return _on(compiled, ~aside, "training"), _on(compiled, aside, "held-out")
 
 
-def _on(everyone: Compiled, chosen: Array, called: str) -> Compiled:
+def _on(compiled: Compiled, chosen: Array, called: str) -> Compiled:
     try:
-        return compile_part(everyone, chosen)
+        return compile_part(compiled, chosen)
     except ValueError as error:
         raise ValueError(f"among the {chosen.sum():,} {called} rows: {error}") from None
 

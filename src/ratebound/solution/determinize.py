@@ -173,7 +173,7 @@ def outcomes_as_they_fall(
             for rows in population.pieces(mixture.decider.known, inputs=True):
                 yield mixture.choices(rows.X, columns=rows.columns)
 
-    in_memory = None if compiled.elsewhere else list(parts())
+    in_memory = list(parts()) if compiled.all_in_memory else None
     for salt in salts:
         decider = mixture.decider.salted(salt)
         each = parts() if in_memory is None else in_memory

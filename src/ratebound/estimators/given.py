@@ -1,4 +1,7 @@
-"""People's tables and labels as populations, and the checks that training and auditing share."""
+"""What `fit` and audits are given: people's tables and labels as populations, and how they are checked.
+
+Rows and labels are checked as scikit-learn does, or come as a population with its own.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base import processes
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
+from ratebound.problem.classes import classes_of as classes_in
 from ratebound.problem.frames import (
     check_order,
     columns_by_name,
@@ -21,7 +26,7 @@ from ratebound.problem.frames import (
 from ratebound.problem.labels import label_values, labels_of, places_among
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.sharing import any_shared
+from ratebound.problem.sharing import any_shared, of_all
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
@@ -35,6 +40,69 @@ GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "se
           "sensitive", "protected_attributes", "protected_attribute", "protected", "prot_attr", "groups",
           "group", "demographics", "a"}  # fmt: skip
 EACH = 10  # rows that more of them have on average, or they are numbers
+
+
+def given_rows(
+    estimator: Any, X: Any, y: Any, columns: Any, sample_weight: Any
+) -> tuple[Population, tuple[Any, ...]]:
+    """The rows to train `estimator` on, and the classes in the order that rates have them.
+
+    The estimator is given the attributes that scikit-learn expects of it.
+    """
+    if not isinstance(X, Population):
+        check_order(X, {"y": y, "sample_weight": sample_weight})
+        X, labels, weights = _checked(estimator, unmasked(X), y, unmasked(sample_weight))
+        classes = in_order(estimator.classes_, estimator.positive_label)
+        return labelled(X, labels, columns, weights, classes), classes
+    check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
+    check_positive(X, estimator.positive_label)
+    classes = classes_in({FIRST: X}, FIRST)
+    assert X.y is not None  # or it has been refused
+    own = {(X.classes or classes)[int(place)] for place in np.unique(X.y)}
+    present = set().union(*of_all(X, own))
+    check_classes(np.asarray([each for each in classes if each in present]), len(X))
+    estimator.classes_ = np.sort(np.asarray(classes))
+    _name_features(estimator, frame_columns(X.X) or range(np.shape(X.X)[1]))
+    return X, classes
+
+
+def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    """X as given or as an array, labels, weights; all checked as scikit-learn does."""
+    from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+    if y is not None:  # which scikit-learn has a message for
+        labels = label_values(y)
+        classes = classes_of(labels)
+        column_or_1d(y, warn=True)
+        y = labels
+    if names := frame_columns(X):
+        _name_features(estimator, names)
+        if y is None:
+            raise ValueError(
+                "fit needs y, a label for each row; only a population has its own, such as "
+                "rb.Parquet(..., label=...)"
+            )
+        if len(y) != len(X):
+            raise ValueError(f"X has {len(X)} rows and y {len(y)}")
+    elif hasattr(X, "columns") and not len(X.columns):
+        raise ValueError("X is a table without columns, so there is nothing to train on")
+    else:
+        X, y = validate_data(estimator, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
+    if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers
+        check_classes(classes, len(y))
+    check_targets(y)
+    check_classes(classes, len(y))
+    estimator.classes_ = classes
+    weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+    return X, trained_labels(y, in_order(classes, estimator.positive_label)), weights
+
+
+def _name_features(estimator: Any, names: Sequence[Any]) -> None:
+    processes.check_same("rows with the features", list(names))
+    estimator.n_features_in_ = len(names)
+    vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
+    if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, ...]) -> Population:
@@ -77,9 +145,9 @@ def classes_of(labels: Array) -> Array:
     try:
         classes: Array = np.unique(labels)
     except TypeError:
-        found = list(dict.fromkeys(labels.tolist()))
+        kinds = list(dict.fromkeys(labels.tolist()))
         raise ValueError(
-            f"y mixes labels of different kinds, {some(found)}, which have no order: make all of them "
+            f"y mixes labels of different kinds, {some(kinds)}, which have no order: make all of them "
             "texts, or all of them numbers"
         ) from None
     return classes
@@ -127,17 +195,17 @@ def check_classes(classes: Array, rows: int) -> None:
 
 def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
     """The classes in the order that rates have them: of two, no and then yes, which is `positive`."""
-    found = tuple(classes)
+    ordered = tuple(classes)
     if positive is None:
-        return found
+        return ordered
     if positive not in classes.tolist():
         raise ValueError(f"positive_label {positive!r} is not among y's {classes}")
-    if len(found) > 2:
+    if len(ordered) > 2:
         raise ValueError(
-            f"positive_label says which of two classes is yes, and y has {len(found)}: leave it out, "
+            f"positive_label says which of two classes is yes, and y has {len(ordered)}: leave it out, "
             f"and say of which class a rate speaks, as in recall(of={value_text(positive)})"
         )
-    return found if labels_of(classes, positive).yes == found[1] else found[::-1]
+    return ordered if labels_of(classes, positive).yes == ordered[1] else ordered[::-1]
 
 
 def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
@@ -145,8 +213,10 @@ def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
     labels = label_values(y)
     places = places_among(labels, classes)
     if (places < 0).any():
-        found = some(list(dict.fromkeys(labels[places < 0].tolist())))
-        raise ValueError(f"y holds labels that were not trained on: {found}; those were {some(classes)}")
+        others = some(list(dict.fromkeys(labels[places < 0].tolist())))
+        raise ValueError(
+            f"y holds labels that were not trained on: {others}; those were {some(classes)}"
+        )
     return places
 
 
@@ -160,13 +230,13 @@ def other_populations(
     {'pool': Population(3 rows, no labels, columns )}
     """
     _check_groups(others, problem)
-    found = {}
+    people = {}
     for name, given in others.items():
         try:
-            found[name] = _population(given, classes)
+            people[name] = _population(given, classes)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
-    return found
+    return people
 
 
 def check_spoken_of(others: Iterable[str], problem: Problem) -> None:

@@ -1,8 +1,13 @@
-"""What a solution is chosen from, on the rows it is judged on.
+"""What a solution is chosen from: candidates, judged on rows in memory, out of fold, or on disk.
 
 A cross-fitted candidate has a score out of fold for every row it was trained on. Such scores then stand
 in for the rows: whatever is solved on them, thresholds and mixtures and their errors, is as honest as on
 new rows. What comes out is given the models of all rows that the scores stood in for.
+
+If rows are on disk, whatever has to look at the scores of all rows at once, as moving thresholds does,
+looks at a sample in memory. It is asked for the best mixture at several margins; the rules that these
+are made of are the candidates. Their exact rates on all rows are counted in one pass, and by these the
+solution is chosen.
 """
 
 from __future__ import annotations
@@ -17,17 +22,18 @@ import numpy as np
 
 from ratebound.base.linear_program import best_mixture, kept, worst_violation
 from ratebound.base.types import Array
-from ratebound.estimators._margins import errors_of
+from ratebound.estimators.margins import errors_of
 from ratebound.game.moving import Ranked, is_fixed, ranked
 from ratebound.game.pool import Pool, pool_of_candidates
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import Trace, judged_on
+from ratebound.game.trace import Trace, joined, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile_again
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.given_scores import GivenScorer, GivenScores
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.rules import Rules, numbered, rules_of_candidates, rules_of_mixtures
 from ratebound.solution.solutions import shrink
 from ratebound.solution.status import KEPT, status_there
 from ratebound.solution.thresholds import pool_on, thresholds_on
@@ -36,14 +42,17 @@ RARE = 0.01  # share of the rows that a member decides, below which it is hardly
 LITTLE = 0.05  # share by which the worst violation may grow for that
 FEW = 12  # candidates from which solutions on half of the rows are chosen
 HALVINGS = 3  # of the rows, each used both ways
+# Standard errors on a sample by which promises are tightened or relaxed to find candidates.
+AROUND = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
+SPREAD = 30  # other thresholds of each model that was found
 OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Proposals:
     """A trace and the rows it was judged on, and how a solution is chosen."""
 
-    everyone: Compiled
+    compiled: Compiled
     trace: Trace
     solve: Callable[[Trace], Mixture]
     known: Sequence[str] | None
@@ -70,18 +79,18 @@ class Candidates:
         """
         if not raises.any():
             return self.solved(margins)
-        everyone = self.everyone
-        places = [own[0] for own in everyone.parts]
-        pairs = zip(everyone.problem.constraints, places, strict=True)
+        compiled = self.compiled
+        places = [own[0] for own in compiled.parts]
+        pairs = zip(compiled.problem.constraints, places, strict=True)
         try:
             promises = [each.tightened(float(raises[place])) for each, place in pairs]
-            tight = compile_again(everyone, everyone.problem.promising(promises))
+            tight = compile_again(compiled, compiled.problem.promising(promises))
         except ValueError:
             return None
-        solution = replace(self, everyone=tight, trace=judged_on(self.trace, tight)).solved(margins)
-        there = evaluate(solution, everyone)
+        solution = replace(self, compiled=tight, trace=judged_on(self.trace, tight)).solved(margins)
+        there = evaluate(solution, compiled)
         return solution.recorded(
-            problem=everyone.problem,
+            problem=compiled.problem,
             objectives={"train": there.objective},
             violations={"train": there.violations + margins},
         )
@@ -108,32 +117,30 @@ class Candidates:
         few, gaps = self.trace.only(spaced), []
         for split in range(HALVINGS):
             try:
-                halves = parted(self.everyone, 0.5, seed + split)
+                halves = parted(self.compiled, 0.5, seed + split)
                 gaps += [self._gap(few, margins, *pair) for pair in (halves, halves[::-1])]
             except ValueError:  # a group is too small to be halved, and says nothing about new rows
-                return errors_of(self.solved(margins), self.everyone).sizes
-        found: Array = np.maximum(np.mean(gaps, axis=0), 0.0) / math.sqrt(2)
-        return found
+                return errors_of(self.solved(margins), self.compiled).sizes
+        return np.asarray(np.maximum(np.mean(gaps, axis=0), 0.0) / math.sqrt(2))
 
     def _gap(self, few: Trace, margins: Array, here: Compiled, there: Compiled) -> Array:
         """How much lower violations (m,) are `here`, where a solution is chosen, than `there`."""
-        solution = replace(self, everyone=here, trace=judged_on(few, here)).solved(margins)
-        found: Array = evaluate(solution, there).violations - evaluate(solution, here).violations
-        return found
+        solution = replace(self, compiled=here, trace=judged_on(few, here)).solved(margins)
+        return np.asarray(evaluate(solution, there).violations - evaluate(solution, here).violations)
 
     @property
     def few(self) -> Compiled:
         """Rows in memory on which all can be decided alike, for comparison."""
-        return self.everyone
+        return self.compiled
 
     @property
     def movable(self) -> bool:
         """Whether thresholds move, and not those of known groups."""
-        return self.moves and not is_fixed(self.everyone)
+        return self.moves and not is_fixed(self.compiled)
 
     @cached_property
     def _ranked(self) -> Ranked:
-        return ranked(self.trace.iterates, self.everyone)
+        return ranked(self.trace.iterates, self.compiled)
 
     def moved(self, margins: Array) -> Ranked:
         """The iterates at all thresholds, with these margins; the latest are asked about twice."""
@@ -148,7 +155,7 @@ class Candidates:
 
     def _tightened(self, margins: Array) -> tuple[Compiled, Trace]:
         trace = replace(self.trace, violations=self.trace.violations + margins)
-        return self.everyone.tightened(margins), trace
+        return self.compiled.tightened(margins), trace
 
     def real(self, solution: Mixture) -> Mixture:
         """A solution as it decides on rows."""
@@ -156,14 +163,14 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class OutOfFold(Candidates):
+class ProposalsOutOfFold(Proposals):
     """Candidates whose scores out of fold stand in for the rows."""
 
-    seen: Candidates  # on the rows themselves
+    seen: Proposals  # on the rows themselves
 
     def _models(self, parameters: Array) -> Array:
         """Which candidates' scores these parameters of a solution repeat."""
-        if self.everyone.decisions > 2:
+        if self.compiled.decisions > 2:
             return parameters[:, 0].astype(int)
         return np.argmax(parameters[:, :-1], axis=1)
 
@@ -175,15 +182,15 @@ class OutOfFold(Candidates):
         """A solution on scores, with the models these are of; and its values on the training rows."""
         models = self._models(solution.parameters)
         scorer, parameters = self.seen.trace.scorer.kept(self.seen.trace.parameters[models])
-        calibrated = solution.calibrated(self.everyone.first, OUT_OF_FOLD)
+        calibrated = solution.calibrated(self.compiled.first, OUT_OF_FOLD)
         members = replace(solution.members, scorer=scorer, parameters=parameters)
         real = replace(calibrated, members=members)
-        everyone, status = self.seen.everyone, solution.status
-        there = evaluate(real, everyone)
+        compiled, status = self.seen.compiled, solution.status
+        there = evaluate(real, compiled)
         violations = there.violations
-        if not kept(violations, everyone.scale[1:]).all() and status.feasible:
+        if not kept(violations, compiled.scale[1:]).all() and status.feasible:
             said = "kept out of fold, but on the training rows themselves "
-            broken = status_there(everyone.constraints, violations, everyone.scale[1:], "")
+            broken = status_there(compiled.constraints, violations, compiled.scale[1:], "")
             beyond = status.message.removeprefix(KEPT)  # what is said of new rows
             message = f"{said}{broken.message}{beyond}"
             status = replace(broken, message=message, confidence=status.confidence)
@@ -194,21 +201,118 @@ class OutOfFold(Candidates):
         )
 
 
-def out_of_fold(seen: Candidates) -> OutOfFold:
+def out_of_fold(seen: Proposals) -> ProposalsOutOfFold:
     """The same candidates on their scores out of fold."""
-    everyone, trace = seen.everyone, seen.trace
-    scores = trace.scores(everyone)  # (N, n), or (N, D, n)
+    compiled, trace = seen.compiled, seen.trace
+    scores = trace.scores(compiled)  # (N, n), or (N, D, n)
     people = {}
-    for name, population in everyone.populations.items():
-        own = np.moveaxis(scores[..., everyone.rows[name]], -1, 0)
+    for name, population in compiled.populations.items():
+        own = np.moveaxis(scores[..., compiled.rows[name]], -1, 0)
         people[name] = population.seen_through(partial(_instead, own.reshape(len(own), -1)))
     scorer: Scorer = GivenScorer(str(scores.dtype))
     parameters = np.column_stack([np.eye(len(trace)), np.zeros(len(trace))])
-    if everyone.decisions > 2:
-        scorer = GivenScores(len(trace), everyone.decisions)
+    if compiled.decisions > 2:
+        scorer = GivenScores(len(trace), compiled.decisions)
         parameters = np.arange(len(trace), dtype=float)[:, None]
     repeating = replace(trace, scorer=scorer, parameters=parameters, folds=None)
-    return OutOfFold(everyone.seen_as(people), repeating, seen.solve, seen.known, seen.moves, seen)
+    return ProposalsOutOfFold(
+        compiled.seen_as(people), repeating, seen.solve, seen.known, seen.moves, seen
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ProposalsOnDisk(Proposals):
+    """Candidates with their exact values on rows on disk, found on a sample of them."""
+
+    sample: Proposals
+    by_group: Rules | None = None  # what candidates are, where thresholds are by known group
+
+    @property
+    def few(self) -> Compiled:
+        return self.sample.compiled
+
+    @property
+    def caveat(self) -> str:
+        return ""
+
+    def solved(self, margins: Array) -> Mixture:
+        tightened = self._tightened(margins)[1]
+        if self.by_group is None:
+            return self.solve(tightened)
+        return self.by_group.drawn(shrink(tightened))
+
+    def pool(self, margins: Array) -> Pool:
+        return replace(pool_of_candidates(self._tightened(margins)[1]), margins=margins)
+
+    def optimism(self, margins: Array, seed: int) -> Array:
+        """How much lower violations (m,) are on all rows than on the sample, which was held out.
+
+        Only what goes beyond a standard error counts: the sample is far smaller.
+        """
+        solution = self.solved(margins)
+        apart = evaluate(solution, self.few).violations - (solution.violations["train"] - margins)
+        return np.asarray(np.maximum(apart - errors_of(solution, self.few).sizes, 0.0))
+
+
+def counted_on_all_rows(compiled: Compiled, sample: Proposals) -> ProposalsOnDisk:
+    """The candidates that a sample in memory proposes, on all rows."""
+    by_group = None
+    if sample.known is None:
+        trace = _moved(sample)
+        rules = rules_of_candidates(trace)
+    else:
+        rules = by_group = rules_of_mixtures([sample.solved(margins) for margins in _spots(sample)])
+        trace = numbered(sample.trace, len(rules))
+    exact = _measured(trace, rules, compiled)
+    return ProposalsOnDisk(compiled, exact, sample.solve, sample.known, sample.moves, sample, by_group)
+
+
+def _spots(sample: Proposals) -> list[Array]:
+    """Margins (m,) each at which the sample is asked for the best mixture."""
+    none = np.zeros(len(sample.compiled.constraints))
+    if not len(none):
+        return [none]
+    sizes = errors_of(sample.solved(none), sample.compiled).sizes
+    return [by * sizes for by in AROUND]
+
+
+def _moved(sample: Proposals) -> Trace:
+    """The iterates, and moved thresholds of those that the best mixtures on the sample are made of.
+
+    These are the thresholds found there, and others from all over, as all rows may favour these.
+    """
+    if not sample.movable:
+        return sample.trace
+    asked = [sample.moved(margins) for margins in _spots(sample)]
+    used = np.unique(np.concatenate([each.policy.columns.model for each in asked]))
+    parts = [each.together() for each in asked]
+    others = [part.only(_moved_ones(part)) for part in parts[1:]]
+    every = joined([parts[0], *others, asked[0].spread(used, SPREAD)])
+    assert every.at is not None
+    rules = np.column_stack([every.parameters, every.at.reshape(len(every), -1)])
+    return every.only(np.sort(np.unique(rules, axis=0, return_index=True)[1]))
+
+
+def _moved_ones(trace: Trace) -> Array:
+    """The candidates whose thresholds were moved."""
+    assert trace.at is not None
+    return np.flatnonzero(trace.at.reshape(len(trace), -1).any(axis=1))
+
+
+def _measured(trace: Trace, rules: Rules, compiled: Compiled) -> Trace:
+    """The candidates with their exact values on all rows, in one pass over these."""
+    objectives, violations, pieces = compiled.measure(rules.scores(compiled), trace.thresholds)
+    return replace(
+        trace,
+        problem=compiled.problem,
+        constraints=compiled.constraints,
+        objectives=objectives,
+        violations=violations,
+        pieces=pieces,
+        watched={},
+        scale=compiled.scale[1:],
+        goal=compiled.goal,
+    )
 
 
 def _without_rare(solution: Mixture, trace: Trace) -> Mixture:

@@ -28,28 +28,28 @@ EACH = 50  # rows of a cell, or half of its rows, if that is more than its share
 DRAWN = 2**20  # rows that are drawn from at a time
 
 
-def parted_on_disk(
-    everyone: Compiled, fraction: float, seed: int, known: Sequence[str] = ()
+def sample_and_rest(
+    compiled: Compiled, fraction: float, seed: int, known: Sequence[str] = ()
 ) -> tuple[Compiled, Compiled]:
-    """The problem on rows to train on, on disk, and on a sample held out of them, in memory.
+    """The problem on a sample of its rows, in memory, and on the others, which are trained on.
 
     The sample is a `fraction` of the rows, or as many as memory allows, and the same in every process.
-    For a fraction of 0, or where a group has too few rows to be parted, its rows are trained on too. All
+    For a fraction of 0, or if a group has too few rows to be parted, its rows are trained on too. All
     values of the `known` columns occur in it.
     """
-    most = min(MOST, max(BYTES // (4 * max(everyone.features.shape[1], 1)), 1))
-    share = min(fraction or 1.0, most / sum(everyone.sizes.values()))
-    sampled = drawn(everyone.cells, everyone.cell_count, share, seed + rank())
-    for name, population in everyone.populations.items():
+    most = min(MOST, max(BYTES // (4 * max(compiled.features.shape[1], 1)), 1))
+    share = min(fraction or 1.0, most / sum(compiled.sizes.values()))
+    sampled = drawn(compiled.cells, compiled.cell_count, share, seed + rank())
+    for name, population in compiled.populations.items():
         if known:
-            sampled[everyone.rows[name]][first_of_each(population, known)] = True
-    sample = _sample(everyone, sampled, known)
+            sampled[compiled.rows[name]][first_of_each(population, known)] = True
+    sample = _sample(compiled, sampled, known)
     if not fraction:
-        return everyone, sample
+        return sample, compiled
     try:
-        return compile_part(everyone, ~sampled), sample
+        return sample, compile_part(compiled, ~sampled)
     except ValueError:  # some group has no row left to train on
-        return everyone, sample
+        return sample, compiled
 
 
 def some_in_memory(population: Population) -> Population:
@@ -63,22 +63,22 @@ def some_in_memory(population: Population) -> Population:
 def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
     """Which rows are in a sample (n,) of a share of each of `count` cells, more of small ones.
 
-    >>> found = drawn(np.repeat([0, 1, 2], [10_000, 60, 1]), 3, share=0.1, seed=0)
-    >>> [int(found[:10_000].sum() // 100), int(found[10_000:-1].sum() // 10), int(found[-1])]
+    >>> chosen = drawn(np.repeat([0, 1, 2], [10_000, 60, 1]), 3, share=0.1, seed=0)
+    >>> [int(chosen[:10_000].sum() // 100), int(chosen[10_000:-1].sum() // 10), int(chosen[-1])]
     [10, 2, 1]
     """
     random = np.random.default_rng(seed)
     sizes = np.bincount(cells, minlength=count)
     chance = np.maximum(share, np.minimum(EACH / np.maximum(sizes, 1), 0.5))
-    found = np.zeros(len(cells), dtype=bool)
+    chosen = np.zeros(len(cells), dtype=bool)
     for start in range(0, len(cells), DRAWN):
         some = cells[start : start + DRAWN]
-        found[start : start + DRAWN] = random.random(len(some)) < chance[some]
-    lacking = np.flatnonzero((np.bincount(cells[found], minlength=count) == 0) & (sizes > 0))
+        chosen[start : start + DRAWN] = random.random(len(some)) < chance[some]
+    lacking = np.flatnonzero((np.bincount(cells[chosen], minlength=count) == 0) & (sizes > 0))
     if len(lacking):
         places = np.flatnonzero(np.isin(cells, lacking))
-        found[places[np.unique(cells[places], return_index=True)[1]]] = True
-    return found
+        chosen[places[np.unique(cells[places], return_index=True)[1]]] = True
+    return chosen
 
 
 def first_of_each(population: Population, known: Sequence[str]) -> Array:
@@ -100,29 +100,29 @@ def first_of_each(population: Population, known: Sequence[str]) -> Array:
     return np.array(sorted(seen.values()))
 
 
-def _sample(everyone: Compiled, sampled: Array, known: Sequence[str]) -> Compiled:
+def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compiled:
     """The problem on the rows that were drawn, in memory, with all columns that are spoken of."""
-    problem = everyone.problem
+    problem = compiled.problem
     versus = [rate.versus for rate in problem.rates if rate.versus is not None]
     spoken_of = dict.fromkeys([*problem.columns, *versus, *known])
-    people = everyone.populations
+    people = compiled.populations
     there, here = (
-        total_of(people, np.bincount(cells, minlength=everyone.cell_count))
-        for cells in (everyone.cells, everyone.cells[sampled])
+        total_of(people, np.bincount(cells, minlength=compiled.cell_count))
+        for cells in (compiled.cells, compiled.cells[sampled])
     )
     stands_for = there / np.maximum(here, 1)
-    found = {}
+    people_here = {}
     for name, population in people.items():
-        rows = everyone.rows[name]
+        rows = compiled.rows[name]
         chosen = sampled[rows]
         there_too = population.only(chosen)
         few = copy.copy(there_too.in_memory())
         lacking = [each for each in spoken_of if each not in few.column_names]
         with suppress(ValueError):  # of a population that it is not asked of
             few.columns = few.columns | {each: there_too.column(each) for each in lacking}
-        few.weights = few.row_weights * stands_for[everyone.cells[rows][chosen]]
-        found[name] = _gathered(few)
-    return compile(everyone.problem, **found)
+        few.weights = few.row_weights * stands_for[compiled.cells[rows][chosen]]
+        people_here[name] = _gathered(few)
+    return compile(compiled.problem, **people_here)
 
 
 def _gathered(few: Population) -> Population:
@@ -131,8 +131,8 @@ def _gathered(few: Population) -> Population:
     if len(parts) == 1:
         return few
     columns = {name: np.concatenate([part.column(name) for part in parts]) for name in few.columns}
-    found = Population(stacked_rows([part.X for part in parts]), columns=columns)
-    found.y = None if few.y is None else np.concatenate([part.y for part in parts])
-    found.weights, found.labels = np.concatenate([part.weights for part in parts]), few.labels
-    found.everywhere = True
-    return found
+    together = Population(stacked_rows([part.X for part in parts]), columns=columns)
+    together.y = None if few.y is None else np.concatenate([part.y for part in parts])
+    together.weights, together.labels = np.concatenate([part.weights for part in parts]), few.labels
+    together.everywhere = True
+    return together

@@ -1,0 +1,309 @@
+"""By how much a promise must be kept on the rows at hand, so that it holds on new ones.
+
+On new rows of the same kind each violation lies about where it lies here, give or take a standard error,
+and those of several promises move together. Margins of z standard errors each, with z such that a normal
+vector of their correlation stays below z with the probability asked for, make all promises hold at once
+with about that probability.
+
+Margins that cannot be kept, or that cost more than deciding alike for everyone, are given up in part,
+all by the same share; the status then says which probability is left, and what more rows would do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ratebound.auditing.influence import covariance
+from ratebound.auditing.judged import Judged, judged
+from ratebound.auditing.tally import Tally, counted, smallest_behind
+from ratebound.auditing.tallying import tallied
+from ratebound.base.linear_program import TOLERANCE, kept
+from ratebound.base.types import Array
+from ratebound.certifying.certify import outlook
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
+from ratebound.rates.expressions import Ratio
+from ratebound.rates.subsets import EVERYONE
+from ratebound.solution.mixture import Mixture
+from ratebound.solution.status import KEPT, Status
+
+if TYPE_CHECKING:
+    from ratebound.estimators.proposals import Proposals
+
+DRAWS = 2**23  # numbers drawn to find a quantile of the largest of several normal variables
+LEAST = 1000  # draws of each, however many there are
+POWER = 0.8  # chance of a certificate that margins aim at
+FOLLOWED = 2  # times that margins follow a solution
+CLOSE = 0.05  # relative change of margins that is not worth another solution
+HALVINGS = 5  # of the share of the margins that can be kept
+NEAR = 0.02  # how much less than asked for is near enough
+SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
+RAISES = tuple(np.arange(4.5, -0.1, -0.25).tolist())  # the same of what bounds of ratios are raised by
+LEFT = 0.05  # share of a margin below which there is no room to speak of
+SMALLEST = 1e-12  # the least standard error, of promises that no row could break
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The standard errors of violations on so many rows, and how they move together."""
+
+    covariance: Array  # (m, m)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Standard errors (m,)."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), SMALLEST**2))
+
+    @cached_property
+    def _drawn(self) -> Array:
+        """Draws (D, m) of normal variables with this correlation, the same every time."""
+        m = len(self.sizes)
+        correlation = self.covariance / np.outer(self.sizes, self.sizes)
+        values, vectors = np.linalg.eigh(correlation)
+        draws = min(max(DRAWS // max(m, 1), LEAST), 100_000)
+        normal = np.random.default_rng(0).standard_normal((draws, m))
+        return np.asarray(normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+    def margins(self, confidence: float) -> Array:
+        """The margins (m,) with which all promises hold together with this probability.
+
+        >>> two = Errors(np.diag([0.01, 0.02]) ** 2)
+        >>> (two.margins(0.9) / two.sizes).round(1)  # the normal quantile of .9 ** .5
+        array([1.6, 1.6])
+        """
+        if not len(self.sizes):
+            return self.sizes
+        return self._quantile(confidence) * self.sizes
+
+    def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
+        """The margins (m,) that give a chance of 80% of a certificate at this confidence.
+
+        `share` is that of all rows which is certified on; these errors are of the others, and `drawn`
+        those of decisions as they fall, which are what is certified.
+        """
+        from scipy.special import ndtri
+
+        if not len(self.sizes):
+            return self.sizes
+        there = drawn.sizes * math.sqrt((1.0 - share) / share)
+        both = np.hypot(self.sizes, there)
+        return float(ndtri(confidence)) * there + self._quantile(POWER) * both
+
+    def _quantile(self, probability: float) -> float:
+        """Below how many standard errors all stay together with this probability."""
+        return max(float(np.quantile(self._drawn.max(axis=1), probability)), 0.0)
+
+    def confidence(self, violations: Array) -> float:
+        """The probability that promises with these violations (m,) here all hold on new rows.
+
+        >>> Errors(np.diag([0.01, 0.01]) ** 2).confidence(np.array([-0.1, 0.0]))
+        0.5
+        """
+        if not len(self.sizes):
+            return 1.0
+        return round(float((self._drawn <= -violations / self.sizes).all(axis=1).mean()), 2)
+
+
+def errors_of(solution: Mixture, compiled: Compiled, *, drawn: bool = False) -> Errors:
+    """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn."""
+    return Errors(covariance(tally_on(compiled, solution), compiled.problem.demands, drawn=drawn))
+
+
+def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:
+    """The tally of a solution's decisions on the rows of `compiled`, or of those of another `model`."""
+    rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
+    return tallied(model or judged(solution), compiled.populations, rates)
+
+
+def at_confidence(
+    candidates: Proposals, confidence: float, margins: Array, optimism: Array
+) -> tuple[Mixture, Array]:
+    """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
+
+    And the margins (m,) it was found at. Where margins of the size it takes cannot be kept, or make
+    decisions worse than deciding alike for everyone, the largest common share of them is. Errors depend
+    a little on the solution, so margins, which start as given, follow it; `optimism` (m,) is added.
+    """
+    compiled = candidates.compiled
+    for _ in range(FOLLOWED):
+        asked = margins + optimism
+        solution, share = _at_largest_share(candidates, asked)
+        errors = errors_of(solution, compiled)
+        margins = errors.margins(confidence)
+        if share == 1.0 and (np.abs(margins + optimism - asked) <= CLOSE * asked).all():
+            break
+    solution = without_margins(solution, share * asked)
+    room = -solution.violations["train"] - optimism
+    status = replace(solution.status, confidence=errors.confidence(-room))
+    aim = _Aim(compiled, solution, errors, confidence, room, candidates.caveat)
+    status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
+    return solution.recorded(status=status), share * asked
+
+
+def from_safest(
+    candidates: Proposals, margins: Array, raises: Array, confidence: float
+) -> tuple[tuple[Mixture, Array], ...]:
+    """Solutions and their margins, from the likeliest to be certified to the cheapest.
+
+    They are found at falling shares of `margins` (m,), and of `raises` (m,) for the bounds of ratios: a
+    margin on the cross-multiplied form is in rows, of which few yeses leave few. The first is the one
+    that leaves most of the room that its own certificate needs; what is safer by its margins only is
+    left out. So is what cannot be kept, or is worse than deciding alike for everyone.
+    """
+    safe: list[tuple[Mixture, Array]] = []
+    for share in RAISES if raises.any() else SHARES:
+        own = share * np.where(raises > 0, 0.0, margins)
+        solution = candidates.raised(share * raises, own)
+        if solution is not None and _worth_it(solution, candidates.few):
+            safe.append((without_margins(solution, own), own))
+    compiled = candidates.few
+    likely = [outlook(compiled.problem, _drawn(one, compiled), confidence) for one, _ in safe]
+    return tuple(safe[int(np.argmax(likely)) if likely else 0 :])
+
+
+def _drawn(solution: Mixture, compiled: Compiled) -> Tally:
+    """What a solution decides on rows if members are drawn, as they are where it is certified."""
+    model, random = judged(solution), np.random.default_rng(0)
+    if model.deterministic or model.thresholds or not compiled.all_in_memory:
+        return tally_on(compiled, solution)
+
+    def drawn(name: str, rows: Population) -> Array:
+        scores = model.answers(name, rows)
+        members = np.array(random.choice(len(scores), scores.shape[-1], p=model.chances))
+        place = members.reshape(1, *[1] * (scores.ndim - 2), -1)
+        return np.take_along_axis(scores, place, axis=0)
+
+    return tally_on(compiled, solution, replace(model, answers=drawn, chances=np.ones(1)))
+
+
+def raises_of(solution: Mixture, compiled: Compiled, share: float) -> Array:
+    """By how much (m,) to raise the bounds of ratios for a certificate, about; 0 of other promises.
+
+    Two and a half standard errors of a proportion among the rows that a ratio counts, where `share` of
+    all rows is certified on.
+    """
+    tally, raises = tally_on(compiled, solution), np.zeros(len(compiled.constraints))
+    for promise, own in zip(compiled.problem.constraints, compiled.parts, strict=True):
+        if isinstance(promise.left, Ratio) and compiled.all_in_memory:
+            bound, below = abs(promise.right.constant), promise.left.denominator
+            rows = sum(
+                abs(c) * float(lines.rows @ counted(lines, rate, tally.classes))
+                for rate, c in below.terms
+                for lines in [tally[rate.population]]
+            )
+            rows = max(rows * share / (1 - share), 1.0)
+            raises[own[0]] = 2.5 * math.sqrt(max(bound * abs(1 - bound), 0.05) / rows)
+    return raises
+
+
+def without_margins(solution: Mixture, margins: Array) -> Mixture:
+    """A solution that was found and judged with margins, as it is without them."""
+    status, violations = solution.status, solution.violations["train"] - margins
+    if margins.any() and status.feasible:  # what is kept with margins is kept
+        status = replace(status, message=KEPT)
+    return solution.recorded(status=status, violations={"train": violations})
+
+
+def _at_largest_share(candidates: Proposals, margins: Array) -> tuple[Mixture, float]:
+    """The solution at the largest share of the margins that can be kept and is worth it; the share."""
+    whole = candidates.solved(margins)
+    if _worth_it(whole, candidates.few):
+        return whole, 1.0
+    best, low, high = candidates.solved(0.0 * margins), 0.0, 1.0
+    if _worth_it(best, candidates.few):
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            tried = candidates.solved(middle * margins)
+            if _worth_it(tried, candidates.few):
+                best, low = tried, middle
+            else:
+                high = middle
+    return best, low
+
+
+def _worth_it(solution: Mixture, compiled: Compiled) -> bool:
+    """Whether a solution keeps what it should, and costs no more than deciding alike for everyone.
+
+    Deciding alike is no alternative where that breaks a promise, as a no for everyone breaks a recall.
+    """
+    cost = solution.record.objectives["train"]
+    return solution.status.feasible and cost <= decided_alike(compiled) + TOLERANCE
+
+
+def decided_alike(compiled: Compiled) -> float:
+    """The lowest objective of one decision for everyone that keeps the promises; else infinite."""
+    alike, violations = compiled.evaluate(_alike(compiled), _zeros(compiled))
+    return float(alike[kept(violations, compiled.scale[1:]).all(axis=1)].min(initial=np.inf))
+
+
+def _alike(compiled: Compiled) -> Array:
+    """Scores that decide one class for everyone, for each of the classes."""
+    rows, classes = np.ones(len(compiled.cells)), compiled.decisions
+    if classes == 2:
+        return np.outer([-1.0, 1.0], rows)
+    return np.eye(classes)[:, :, None] * rows
+
+
+def _zeros(compiled: Compiled) -> dict[str, Array]:
+    zero = np.zeros(compiled.decisions - 1)
+    return {name: zero for name in compiled.learnable if name not in compiled.budgets}
+
+
+@dataclass(frozen=True, eq=False)
+class _Aim:
+    """What was aimed at, and what a solution makes of it."""
+
+    compiled: Compiled
+    solution: Mixture
+    errors: Errors
+    confidence: float
+    room: Array  # (m,) to spare on the training rows
+    caveat: str  # to add to what is said of new rows
+
+    def words(self, status: Status) -> str:
+        """How likely the promises hold on new rows, and what it would take if that is too little."""
+        reached = status.confidence
+        assert reached is not None
+        said = f"On new rows like these all hold together with a probability of {about(reached)}"
+        said += self.caveat
+        if reached >= self.confidence - NEAR:
+            return f"{said}."
+        return f"{said}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."
+
+    def _remedy(self, status: Status) -> str:
+        """How many more rows of which group would buy the rest."""
+        if not status.feasible:
+            return ""
+        wanted = self.errors.margins(self.confidence)
+        short = int(np.argmax(wanted / np.maximum(self.room, SMALLEST)))
+        if self.room[short] <= LEFT * wanted[short]:  # no number of rows makes room where there is none
+            return (
+                f": {self.compiled.constraints[short]} has no room to spare at a price worth paying; "
+                "relax it, or use a stronger model"
+            )
+        times = (wanted[short] / self.room[short]) ** 2
+        tally = tally_on(self.compiled, self.solution)
+        rows, group = smallest_behind(tally, self.compiled.problem.demands[short].expression.rates)
+        which = "" if group == EVERYONE else f" where {group}"
+        return (
+            f": for {self.compiled.constraints[short]} that would take about {_round(rows * times)} rows"
+            f"{which}, in place of {rows:,}"
+        )
+
+
+def about(probability: float) -> str:
+    """A probability that is known to two digits, and is never said to be 0 or 1."""
+    if probability in (0.0, 1.0):
+        return "less than 1%" if probability == 0.0 else "more than 99%"
+    return f"about {probability:.0%}"
+
+
+def _round(rows: float) -> str:
+    """A number of rows to two digits, as nobody knows more."""
+    digits = max(int(np.floor(np.log10(max(rows, 1.0)))) - 1, 0)
+    return f"{round(rows / 10**digits) * 10**digits:,}"
