@@ -17,8 +17,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(Path(__file__).with_name(".pytest_cache"))
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-# Of the site: one imports what only that needs, and the other is copies that it makes of the examples.
-collect_ignore = ["docs/conf.py", "docs/gallery"]
+# Of the site: one imports what only that needs, one is copies that it makes of the examples, and the
+# last is run with the README, whose example it repeats.
+collect_ignore = ["docs/conf.py", "docs/gallery", "docs/index.md"]
 
 
 @pytest.hookimpl(wrapper=True)
