@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 IN_PYTHON = ("rb.inspect(X)", "ratebound inspect")  # a remedy, and what it is here
 
 
-def tell(words: str, document: Any, json: str | None) -> None:
-    """Print the words and write the document as JSON; only that where it goes to the standard output."""
+def tell(words: str, data: Any, json: str | None) -> None:
+    """Print the words and write the data as JSON; only that where it goes to the standard output."""
     if json is not None:
-        write_json(document, json)
+        write_json(data, json)
     if json != OUTPUT:
         print(printable(words))
 
 
-def write_json(document: Any, target: str) -> None:
-    """Write a document as JSON to a file or to the standard output."""
-    text = json_text.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+def write_json(data: Any, target: str) -> None:
+    """Write data as JSON to a file or to the standard output."""
+    text = json_text.dumps(data, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     if target == OUTPUT:
         write_data(text)
     else:

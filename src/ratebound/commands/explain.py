@@ -33,18 +33,18 @@ def explain(run: Run) -> int:
     with working("explaining", run.quiet):
         found = explaining.explain(problem, given.people, **asked)
     words = f"{given.name}: {_told(str(run.label), given.classes)}\n{found}"
-    document = {**called(given.classes), **found.to_dict(), "plan": None, "no_plan": None}
+    data = {**called(given.classes), **found.to_dict(), "plan": None, "no_plan": None}
     if found.possible:
         words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
         try:
             # As `train` does by default, or the run file says.
             aim: dict[str, Any] = {"confidence": run.confidence, "progress": not run.quiet}
             planned = planning.plan(problem, given.people, **asked, **aim)
-            words, document["plan"] = f"{words}{planned}", planned.to_dict()
+            words, data["plan"] = f"{words}{planned}", planned.to_dict()
         except ValueError as error:
             words += f"This could not be measured on held-out rows: {error}"
-            document["no_plan"] = str(error)
-    tell(words, document, run.json)
+            data["no_plan"] = str(error)
+    tell(words, data, run.json)
     return 0 if found.possible else 1
 
 

@@ -51,7 +51,7 @@ def predict(use: Use) -> int:
     elif use.json != OUTPUT:
         write_data(text)
     if use.json is not None:
-        write_json(_document(columns), use.json)
+        write_json(_data(columns), use.json)
     return 0
 
 
@@ -95,7 +95,7 @@ def _as_given(ids: Array) -> list[Any]:
     return found
 
 
-def _document(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
+def _data(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
     """The decisions for programs, a list by column; a probability is a number there."""
     return {
         name: list(map(float, values)) if name.startswith(PROBABILITIES) else values

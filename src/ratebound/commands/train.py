@@ -126,7 +126,7 @@ def _written(
     if ended not in EARLY:
         forget(games)
     words = _words(report, model, trained_on, run, is_kept(games))
-    tell(words, _document(report, solution, model, trained_on, run), run.json)
+    tell(words, _data(report, solution, model, trained_on, run), run.json)
     if ended == "interrupted":
         return INTERRUPTED
     certificate, feasible = solution.record.certificate, solution.status.feasible
@@ -186,7 +186,7 @@ def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> 
     return "\n".join([*lines, f"Written to {run.out}: {', '.join(FILES)}"])
 
 
-def _document(report: Audit, solution: Any, model: Any, trained_on: int, run: Run) -> dict[str, Any]:
+def _data(report: Audit, solution: Any, model: Any, trained_on: int, run: Run) -> dict[str, Any]:
     """The same for programs."""
     certificate = solution.record.certificate
     return {
