@@ -13,8 +13,7 @@ from ratebound.base.dates import date_orders, read_dates
 from ratebound.tables.columns import check_distinct
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding
-from ratebound.tables.kinds import read_cells
-from ratebound.tables.moments import number_of, read_durations
+from ratebound.tables.kinds import number_of, read_cells, read_durations
 
 from ..extras import pd, pl
 

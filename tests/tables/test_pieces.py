@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 import ratebound as rb
 from ratebound.tables import distinct
+from ratebound.tables.column_statistics import (
+    distinct_numbers,
+    distinct_texts,
+    merged_distinct,
+    merged_spread,
+    spread_of,
+)
 from ratebound.tables.columns import Number, Plain
-from ratebound.tables.distinct import distinct_numbers, distinct_texts, merged
 from ratebound.tables.fitting import fit_encoding, fit_to_pieces
-from ratebound.tables.spread import joined, spread_of
 from ratebound.tables.table import Table
 
 STYLES = ("scaled", "plain", "codes", "table")
@@ -88,7 +93,7 @@ def test_means_of_many_pieces_are_those_of_numpy():
     parts = [
         spread_of(*part) for part in zip(np.split(values, 500), np.split(weights, 500), strict=True)
     ]
-    center, scale = joined(parts).center_and_scale()
+    center, scale = merged_spread(parts).center_and_scale()
     mean = np.average(values.astype(np.longdouble), weights=weights)
     spread = np.sqrt(np.average((values - mean) ** 2, weights=weights))
     assert center == pytest.approx(float(mean), rel=1e-14)
@@ -97,12 +102,12 @@ def test_means_of_many_pieces_are_those_of_numpy():
 
 def test_numbers_of_any_size_are_joined():
     small, large = np.array([1e-160, 3e-160]), np.array([1e290, 3e290])
-    assert joined([spread_of(small), spread_of(small)]).center_and_scale() == pytest.approx(
+    assert merged_spread([spread_of(small), spread_of(small)]).center_and_scale() == pytest.approx(
         (2e-160, 1e-160)
     )
-    center, scale = joined([spread_of(small), spread_of(large)]).center_and_scale()
+    center, scale = merged_spread([spread_of(small), spread_of(large)]).center_and_scale()
     assert (center, scale) == pytest.approx(spread_of(np.r_[small, large]).center_and_scale())
-    assert not joined([spread_of(small), spread_of(np.array([np.inf]))]).finite
+    assert not merged_spread([spread_of(small), spread_of(np.array([np.inf]))]).finite
 
 
 @pytest.mark.parametrize("differing", [5_000, 100_000])
@@ -110,11 +115,13 @@ def test_more_values_than_are_held_are_counted_nearly(differing, monkeypatch):
     monkeypatch.setattr(distinct, "MOST_HELD", 2**12)
     random = np.random.default_rng(0)
     drawn = random.integers(0, differing, (20, 10_000))
-    found = merged([distinct_numbers(part.astype(float)) for part in drawn])
+    found = merged_distinct([distinct_numbers(part.astype(float)) for part in drawn])
     assert len(found.values) <= distinct.MOST_HELD + distinct.HEAVIEST
     assert len(found) == pytest.approx(len(np.unique(drawn)), rel=0.1)
     assert not found.all_differ
-    assert merged([distinct_numbers(part) for part in np.split(np.arange(10**5), 10)]).all_differ
+    assert merged_distinct(
+        [distinct_numbers(part) for part in np.split(np.arange(10**5), 10)]
+    ).all_differ
 
 
 def test_texts_that_occur_often_stay_among_very_many(monkeypatch):
@@ -124,7 +131,7 @@ def test_texts_that_occur_often_stay_among_very_many(monkeypatch):
         levels = [f"{part}-{place}" for place in range(1_000)] + ["often"]
         codes = np.r_[np.arange(1_000), np.full(100, 1_000)]
         parts.append(distinct_texts(codes, levels))
-    found = merged([merged(parts[:10]), *parts[10:]])
+    found = merged_distinct([merged_distinct(parts[:10]), *parts[10:]])
     assert found.counts[found.values.tolist().index("often")] == 2_000
     assert len(found) == pytest.approx(20_001, rel=0.1)
 

@@ -21,7 +21,7 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import column_text, value_text
 from ratebound.tables.cells import MISSING_MARKS
 from ratebound.tables.features import Features
-from ratebound.tables.fitting import planned_columns, tallied
+from ratebound.tables.fitting import column_statistics, planned_columns
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.texts import Kind, Reading
@@ -170,7 +170,7 @@ def tell_columns(table: Table, features: Features) -> None:
 
     What it would refuse is refused here, in the words of the command line.
     """
-    plans = planned_columns(tallied([(table, None)], features)[0], features)
+    plans = planned_columns(column_statistics([(table, None)], features)[0], features)
     treatments = [plan.treatment for plan in plans]
     refused = [each for each in treatments if each.action == "refused"]
     if refused:

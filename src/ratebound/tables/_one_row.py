@@ -73,9 +73,9 @@ class OneRow:
                 np.array([0, len(held)], np.int32),
             )
             return csr_array(entries, shape=(1, self.width))
-        found = np.zeros((1, self.width), self.dtype)
-        found[0, places] = values
-        return found
+        features = np.zeros((1, self.width), self.dtype)
+        features[0, places] = values
+        return features
 
 
 @dataclass(frozen=True)
@@ -125,5 +125,5 @@ def _cells(X: Any) -> dict[Any, Any] | None:
         names, cells = X.columns, X.row(0)
     else:
         return None
-    found = dict(zip(names, cells, strict=True))
-    return found if len(found) == len(names) else None
+    row = dict(zip(names, cells, strict=True))
+    return row if len(row) == len(names) else None

@@ -166,9 +166,9 @@ def check_distinct(columns: Sequence[Column]) -> None:
 
 
 def name_from_json(name: Any) -> Name:
-    found = tuple(name) if isinstance(name, list) else name
-    check_name(found)
-    return found
+    hashable = tuple(name) if isinstance(name, list) else name
+    check_name(hashable)
+    return hashable
 
 
 def _distinct_texts(values: Any, name: Name) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file
 from ratebound.tables.contents import Content, contents
-from ratebound.tables.settling import Column, no_collecting, settled, told
+from ratebound.tables.settling import SettledColumn, no_collecting, settled, told
 from ratebound.tables.table import texts_of
 from ratebound.tables.texts import FOUND_OUT, Reading, Text
 
@@ -148,7 +148,7 @@ def _recorded(place: Path) -> bytes | None:
 
 
 def _write(
-    place: Path, texts: Sequence[Text], columns: Mapping[str, Column], record: bytes, shown: Any
+    place: Path, texts: Sequence[Text], columns: Mapping[str, SettledColumn], record: bytes, shown: Any
 ) -> None:
     arrow, parquet = (import_extra(name, NEEDS, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     types: dict[type, Any] = {object: arrow.string(), np.int64: arrow.int64(), float: arrow.float64()}
@@ -179,7 +179,7 @@ def _write(
         ) from None
 
 
-def _batches(texts: Sequence[Text], columns: Mapping[str, Column]) -> Iterator[list[Array]]:
+def _batches(texts: Sequence[Text], columns: Mapping[str, SettledColumn]) -> Iterator[list[Array]]:
     """What the columns hold, some rows at a time."""
     with no_collecting():
         for text in texts:

@@ -6,7 +6,7 @@ What was learned (centres, scales, values) is plain data, so it is saved with th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ from ratebound.problem.frames import as_array, frame_columns, is_missing, some
 from ratebound.problem.matrices import as_csr, as_dense, is_sparse
 from ratebound.tables._one_row import OneRow
 from ratebound.tables._sparse import transform_matrix
-from ratebound.tables._writing import Written
 from ratebound.tables.columns import (
     KINDS_IN,
     Category,
@@ -33,9 +32,11 @@ from ratebound.tables.columns import (
     names_of,
     width_of,
 )
+from ratebound.tables.kinds import number_of
 from ratebound.tables.matching import Read, read_as_trained, tell
-from ratebound.tables.moments import number_of
 from ratebound.tables.treatments import Treatment, treatment_from_json, treatment_to_json
+
+ROWS = 4096  # of features written at a time
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,15 @@ class Encoding:
             names = [column.name for column in self.columns]
             self._tell({name: is_missing(as_array(X[name])) for name in names})
             return X.select(names) if hasattr(X, "select") else X[names]
-        found: dict[Any, Read] = {}
+        read: dict[Any, Read] = {}
         for column in self.columns:
-            if column.name not in found:  # the parts of a date are read at once
-                found[column.name] = read_as_trained(X[column.name], column)
-        self._tell({name: read.lacks for name, read in found.items()}, found)
+            if column.name not in read:  # the parts of a date are read at once
+                read[column.name] = read_as_trained(X[column.name], column)
+        self._tell({name: own.lacks for name, own in read.items()}, read)
         features = Written(len(X), self.width, self._dtype)
         with np.errstate(over="ignore"):  # an infinite feature has no score, and scoring says so
             for first, column in zip(self._first_features, self.columns, strict=True):
-                _write(features, first, column, found[column.name])
+                _write(features, first, column, read[column.name])
         return features.as_matrix() if self.sparse else features.as_array()
 
     @property
@@ -205,6 +206,67 @@ class Encoding:
         return Encoding(columns, from_frame, style, thin, treatments)
 
 
+@dataclass
+class Written:
+    """Features of some rows, which columns are added to, the first features first.
+
+    A column of texts has a feature for each value, of which one is 1 in a row. In a sparse matrix it
+    takes one place, which says which; so a wide table needs no more memory than it has columns. Columns
+    are held until all are there, and then written some rows at a time, while what is written is at hand.
+    """
+
+    rows: int
+    width: int  # of the features
+    dtype: Any
+    # The feature, and the values of all rows; or the first feature of several, and which of them is 1.
+    numbers: list[tuple[int, Array]] = field(default_factory=list)
+    one_of: list[tuple[int, Array]] = field(default_factory=list)
+
+    def add_number(self, feature: int, values: Array) -> None:
+        """Add one feature with these values (n,)."""
+        self.numbers.append((feature, values.astype(self.dtype)))
+
+    def add_one_of(self, feature: int, codes: Array) -> None:
+        """Add features from `feature` on, one of which is 1 in a row, by codes (n,); none for -1."""
+        self.one_of.append((feature, codes.astype(np.int32)))
+
+    def as_array(self) -> Array:
+        """All features, (n, d)."""
+        features = np.zeros((self.rows, self.width), self.dtype)
+        for start in range(0, self.rows, ROWS):
+            block = features[start : start + ROWS]
+            for feature, values in self.numbers:
+                block[:, feature] = values[start : start + ROWS]
+            for feature, codes in self.one_of:
+                part = codes[start : start + ROWS]
+                held = np.flatnonzero(part >= 0)
+                block[held, feature + part[held]] = 1
+        return features
+
+    def as_matrix(self) -> Any:
+        """The same as a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        places = [(f, v, False) for f, v in self.numbers] + [(f, c, True) for f, c in self.one_of]
+        places.sort(key=lambda place: place[0])
+        parts, counts = [], [np.zeros(1, np.int64)]
+        for start in range(0, self.rows, ROWS):
+            size = min(ROWS, self.rows - start)
+            features, values = np.empty((size, len(places)), np.int32), np.empty((size, len(places)))
+            for place, (feature, held, coded) in enumerate(places):
+                part = held[start : start + ROWS]
+                features[:, place] = feature + part if coded else feature
+                values[:, place] = part >= 0 if coded else part
+            filled = values != 0
+            parts.append((values[filled].astype(self.dtype), features[filled]))
+            counts.append(filled.sum(axis=1))
+        ends = np.cumsum(np.concatenate(counts))
+        if not parts:
+            return csr_array((self.rows, self.width), dtype=self.dtype)
+        entries = [np.concatenate(one) for one in zip(*parts, strict=True)]
+        return as_csr(csr_array((*entries, ends), shape=(self.rows, self.width)))
+
+
 def _write(features: Written, first: int, column: Column, read: Read) -> None:
     """Write the features that a column makes of what was read, from `first` on."""
     if isinstance(column, Category):
@@ -212,11 +274,11 @@ def _write(features: Written, first: int, column: Column, read: Read) -> None:
     elif isinstance(column, Code):
         features.add_number(first, np.where(read.values < 0, np.nan, read.values))
     else:
-        found = number_of(read.values, column.read_as)
-        lacking = np.isnan(found)
+        numbers = number_of(read.values, column.read_as)
+        lacking = np.isnan(numbers)
         fill = column.fill if isinstance(column, Plain) else 0.0
         if isinstance(column, Number):
-            found = (found - column.center) / column.scale
-        features.add_number(first, found if fill is None else np.where(lacking, fill, found))
+            numbers = (numbers - column.center) / column.scale
+        features.add_number(first, numbers if fill is None else np.where(lacking, fill, numbers))
         if flags_gaps(column):
             features.add_number(first + 1, lacking)

@@ -18,6 +18,15 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.matrices import as_csr, as_dense, is_sparse
 from ratebound.tables._sparse import fit_matrix
+from ratebound.tables.column_statistics import (
+    MOST_HELD,
+    ColumnStatistics,
+    Spread,
+    merged,
+    merged_spread,
+    spread_of,
+    statistics_of,
+)
 from ratebound.tables.columns import (
     BEYOND,
     MISSING,
@@ -34,12 +43,9 @@ from ratebound.tables.columns import (
     places_of,
     width_of,
 )
-from ratebound.tables.distinct import MOST_HELD
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.features import Features, as_features
 from ratebound.tables.kinds import read_cells
-from ratebound.tables.spread import Spread, joined, spread_of
-from ratebound.tables.tally import Tally, merged, tally
 from ratebound.tables.treatments import (
     MOST,
     Planned,
@@ -52,7 +58,7 @@ from ratebound.tables.treatments import (
 
 WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
 LARGE = 2**26  # numbers of an array from which it is so for any number of features
-TOGETHER = 16  # pieces whose tallies are merged at a time
+TOGETHER = 16  # pieces whose statistics are merged at a time
 
 Piece = tuple[Any, Array | None]  # some rows of a table, and their weights (n,)
 
@@ -107,13 +113,13 @@ def fit_to_pieces(
     ['age', 'sex == Female', 'sex == Male']
     """
     wanted = as_features(features)
-    tallies, rows = tallied(pieces, wanted, coded=coded)
+    known, rows = column_statistics(pieces, wanted, coded=coded)
     if style == "table":
-        unchanged = tuple(as_it_is(name, own) for name, own in tallies.items())
+        unchanged = tuple(as_it_is(name, own) for name, own in known.items())
         plain = tuple(Plain(each.name, each.missing > 0) for each in unchanged)
         return Encoding(plain, True, style, treatments=unchanged)
     fills = _fills(style, takes_missing)
-    plans = planned_columns(tallies, wanted)
+    plans = planned_columns(known, wanted)
     treatments = [plan.treatment for plan in plans]
     refused = [each.name for each in treatments if each.action == "refused"]
     columns = [] if refused else [each for plan in plans for each in _fit_column(plan, style, fills)]
@@ -124,19 +130,19 @@ def fit_to_pieces(
     return Encoding(tuple(columns), True, style, thin, tuple(treatments))
 
 
-def planned_columns(tallies: Mapping[Name, Tally], wanted: Features) -> list[Planned]:
+def planned_columns(known: Mapping[Name, ColumnStatistics], wanted: Features) -> list[Planned]:
     """What is done with every column of which so much is known."""
-    return [planned(name, own, named=wanted.only is not None) for name, own in tallies.items()]
+    return [planned(name, own, named=wanted.only is not None) for name, own in known.items()]
 
 
-def tallied(
+def column_statistics(
     pieces: Iterable[Piece], wanted: Features, *, coded: bool = False
-) -> tuple[dict[Name, Tally], int]:
+) -> tuple[dict[Name, ColumnStatistics], int]:
     """What is known of every column that is wanted, by its name, and the number of rows.
 
     Both speak of the rows of all processes.
     """
-    seen: dict[Name, list[Tally]] = {}
+    seen: dict[Name, list[ColumnStatistics]] = {}
     rows = 0
     for table, weights in pieces:
         counted = _counted(weights)
@@ -147,7 +153,7 @@ def tallied(
             if coded:
                 cells = replace(cells, category=False)
             halvings = earlier[0].distinct.halvings if earlier else 0
-            earlier.append(tally(cells, own, categorical=categorical, halvings=halvings))
+            earlier.append(statistics_of(cells, own, categorical=categorical, halvings=halvings))
             held = sum(len(part.distinct.values) for part in earlier)
             if len(earlier) == TOGETHER or held > 2 * MOST_HELD:
                 seen[name] = [merged(earlier)]
@@ -201,10 +207,10 @@ def _fit_column(plan: Planned, style: Style, fills: bool) -> list[Column]:
 
 def _fit_category(plan: Planned, style: Style) -> Column:
     """The values that get features, in order; the rare ones of very many share one."""
-    name, often = plan.treatment.name, plan.tally.distinct
-    found = sorted(zip((-often.weights).tolist(), often.values.tolist(), strict=True))
-    kept = sorted(value for _, value in found[:MOST] if value != OTHER)
-    others = [OTHER] if len(found) > len(kept) else []
+    name, often = plan.treatment.name, plan.known.distinct
+    by_weight = sorted(zip((-often.weights).tolist(), often.values.tolist(), strict=True))
+    kept = sorted(value for _, value in by_weight[:MOST] if value != OTHER)
+    others = [OTHER] if len(by_weight) > len(kept) else []
     gaps = bool(plan.treatment.missing)
     if style == "codes":
         return Code(name, (*kept, *others), gaps)
@@ -213,7 +219,7 @@ def _fit_category(plan: Planned, style: Style) -> Column:
 
 def _fit_numbers(plan: Planned, style: Style, fills: bool) -> list[Column]:
     """A number, or those that the parts of a date become."""
-    known, columns = plan.tally, list[Column]()
+    known, columns = plan.known, list[Column]()
     for part in known.parts:
         # Of the parts of a date, the days alone flag what is missing.
         gaps = known.missing > 0 and not columns
@@ -255,5 +261,5 @@ def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style, 
         own = spread_of(column[present], None if weights is None else weights[present])
         shares = gathered((own, not present.all()))
         lacking = any(some for _, some in shares)
-        columns.append(_number(place, joined(share for share, _ in shares), style, lacking))
+        columns.append(_number(place, merged_spread(share for share, _ in shares), style, lacking))
     return Encoding(tuple(columns), False, style)

@@ -15,13 +15,13 @@ from ratebound.base.layout import printable
 from ratebound.base.rendering import Documented
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population
+from ratebound.tables.column_statistics import ColumnStatistics, statistics_of
 from ratebound.tables.columns import Name
 from ratebound.tables.features import Features, as_features
-from ratebound.tables.fitting import tallied
-from ratebound.tables.kinds import Cells, as_texts, read_cells
+from ratebound.tables.fitting import column_statistics
+from ratebound.tables.kinds import ColumnValues, as_texts, read_cells
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table, read_table
-from ratebound.tables.tally import Tally, tally
 from ratebound.tables.treatments import Treatment, planned, treatment_to_json
 
 HOLDS, EXAMPLES, DONE = (doc.Head(each, "words") for each in ("Holds", "Examples", "What is done"))
@@ -52,8 +52,8 @@ class Inspection(Documented):
     Examples
     --------
     >>> import pandas, ratebound as rb
-    >>> found = rb.inspect(pandas.DataFrame({"age": [20, 40, 30]}))
-    >>> found, found.treatments[0].words
+    >>> shown = rb.inspect(pandas.DataFrame({"age": [20, 40, 30]}))
+    >>> shown, shown.treatments[0].words
     (Inspection(3 rows, 1 columns), 'a number')
     """
 
@@ -86,8 +86,8 @@ class Inspection(Documented):
             treatment_to_json(treatment) | {"examples": list(examples)}
             for treatment, examples in zip(self.treatments, self.examples, strict=True)
         ]
-        data = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
-        return {**data, "columns": columns}
+        table = {"name": self.name, "rows": self.rows, "notices": list(self.notices)}
+        return {**table, "columns": columns}
 
 
 def inspect(
@@ -145,13 +145,13 @@ def inspect(
     if not frame_columns(table) and wanted.only is None:  # of an array, all features are used
         wanted = replace(wanted, only=list(own))
     wanted, columns = _less(wanted, others, own), own | others
-    tallies, examples = {}, {}
+    known, examples = {}, {}
     for each, values in columns.items():
         cells = read_cells(values)
-        tallies[each] = tally(cells, categorical=each in wanted.categorical)
+        known[each] = statistics_of(cells, categorical=each in wanted.categorical)
         examples[each] = _examples(cells)
-    inspection = _inspected(tallies, examples, len(X if table is None else table), wanted, label, name)
-    return replace(inspection, notices=notices)
+    shown = _inspected(known, examples, len(X if table is None else table), wanted, label, name)
+    return replace(shown, notices=notices)
 
 
 def _less(wanted: Features, others: Iterable[Name], own: Container[Name]) -> Features:
@@ -161,7 +161,7 @@ def _less(wanted: Features, others: Iterable[Name], own: Container[Name]) -> Fea
 
 
 def _inspected(
-    tallies: Mapping[Name, Tally],
+    known: Mapping[Name, ColumnStatistics],
     examples: Mapping[Name, tuple[str, ...]],
     rows: int,
     wanted: Features,
@@ -169,13 +169,13 @@ def _inspected(
     name: str,
 ) -> Inspection:
     """What is done with columns of which so much is known."""
-    if label is not None and label not in tallies:
-        there = printable(", ".join(map(str, tallies)), "")
+    if label is not None and label not in known:
+        there = printable(", ".join(map(str, known)), "")
         raise ValueError(f"there is no label column {label!r}; there are {there}")
-    seen = [each for each in wanted.chosen(list(tallies)) if each != label]
+    seen = [each for each in wanted.chosen(list(known)) if each != label]
     treatments = []
-    for each, known in tallies.items():
-        treatment = planned(each, known, named=wanted.only is not None).treatment
+    for each, own in known.items():
+        treatment = planned(each, own, named=wanted.only is not None).treatment
         if each not in seen:
             words = "the label" if each == label else "left out: not among the features"
             treatment = replace(treatment, action="left out", words=words, unusual=False)
@@ -185,7 +185,7 @@ def _inspected(
 
 def _seen_on_disk(
     population: Parquet, wanted: Features
-) -> tuple[dict[Name, Tally], dict[Name, tuple[str, ...]], int]:
+) -> tuple[dict[Name, ColumnStatistics], dict[Name, tuple[str, ...]], int]:
     """What is known of all columns in files, a few values of each, and the number of rows."""
     names = list(map(str, population.column_names))  # without the label and the weight
     examples: dict[Name, tuple[str, ...]] = {}
@@ -197,8 +197,8 @@ def _seen_on_disk(
             yield Table({name: piece.columns[name] for name in names}), None
 
     categorical = [name for name in wanted.categorical if name in names]
-    tallies, rows = tallied(pieces(), Features(categorical=categorical), coded=True)
-    return tallies, examples, rows
+    known, rows = column_statistics(pieces(), Features(categorical=categorical), coded=True)
+    return known, examples, rows
 
 
 def _columns(table: Any) -> dict[Name, Any]:
@@ -211,7 +211,7 @@ def _columns(table: Any) -> dict[Name, Any]:
     return dict(enumerate(values.T))
 
 
-def _examples(cells: Cells) -> tuple[str, ...]:
+def _examples(cells: ColumnValues) -> tuple[str, ...]:
     """The first few values that differ, shortened."""
     if cells.holds == "objects":
         return ()

@@ -17,7 +17,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, is_missing
-from ratebound.tables.columns import MISSING
+from ratebound.tables.columns import MISSING, ReadAs
 from ratebound.tables.factoring import distinct_of, factored
 
 # "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
@@ -25,11 +25,16 @@ Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
 # The names that libraries give to types of numbers, truth values, dates and durations.
 TYPED = re.compile(r"u?int\d|float|double|half|decimal|bool|date|time|duration|period", re.IGNORECASE)
+DAY = 86_400_000_000  # microseconds
+_DURATION = re.compile(
+    r"((?P<days>-?\d+) days?,? ?)?((?P<sign>[+-])?(?P<hours>\d+):(?P<minutes>\d{2})"
+    r"(:(?P<seconds>\d{2}(\.\d{1,9})?))?)?"
+)
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
 
 
 @dataclass(frozen=True)
-class Cells:
+class ColumnValues:
     """A column as it was read."""
 
     holds: Holds
@@ -44,12 +49,12 @@ class Cells:
     def missing(self) -> Array:
         return is_missing(self.values) if self.levels is None else self.values < 0
 
-    def only(self, rows: Array | slice) -> Cells:
+    def only(self, rows: Array | slice) -> ColumnValues:
         """Those of these rows."""
         return replace(self, values=self.values[rows])
 
 
-def read_cells(column: Any) -> Cells:
+def read_cells(column: Any) -> ColumnValues:
     """A column of pandas, polars, PyArrow or NumPy, without the blanks around its texts.
 
     >>> cells = read_cells(np.array(["a", None, " a", "b"], dtype=object))
@@ -61,53 +66,55 @@ def read_cells(column: Any) -> Cells:
     return replace(cells, typed=TYPED.match(named) is not None)
 
 
-def _as_read(column: Any) -> Cells:
+def _as_read(column: Any) -> ColumnValues:
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas has coded them already
         levels = list(map(spelled, column.cat.categories.tolist()))
         return _texts(column.cat.codes.to_numpy(), levels, category=True)
     own = hasattr(column, "iloc") and not isinstance(dtype, np.dtype)  # a dtype that NumPy has not
     if own and (dtype.kind == "M" or str(dtype).startswith("period")):
-        return Cells("dates", column.astype("datetime64[us, UTC]").to_numpy(dtype="M8[us]"))
+        return ColumnValues("dates", column.astype("datetime64[us, UTC]").to_numpy(dtype="M8[us]"))
     texts = factored(column)
     cells = _cells_of(as_array(column)) if texts is None else _texts(*texts)
     named = str(getattr(column, "type", dtype))  # polars' dtypes, PyArrow's types
     return replace(cells, category=named.startswith(("Categorical", "Enum", "dictionary")))
 
 
-def _cells_of(values: Array) -> Cells:
+def _cells_of(values: Array) -> ColumnValues:
     kind = values.dtype.kind
     if values.ndim != 1 or kind in "ScV":
-        return Cells("objects", np.zeros(len(values), dtype=int), ("",))
+        return ColumnValues("objects", np.zeros(len(values), dtype=int), ("",))
     if kind in "iuf":
-        return Cells("numbers", values)
+        return ColumnValues("numbers", values)
     if kind in MICROSECONDS:
-        return Cells("dates" if kind == "M" else "durations", values.astype(MICROSECONDS[kind]))
+        return ColumnValues("dates" if kind == "M" else "durations", values.astype(MICROSECONDS[kind]))
     if kind == "b":
-        return Cells("truth values", values.astype(int), ("False", "True"))
+        return ColumnValues("truth values", values.astype(int), ("False", "True"))
     return _cells_of_objects(values.tolist())
 
 
-def _cells_of_objects(cells: list[Any]) -> Cells:
+def _cells_of_objects(cells: list[Any]) -> ColumnValues:
     """Cells of any type; equal ones of one type are looked at once."""
     types = set(map(type, cells))
     truths = {bool, np.bool_} & types
     try:
         # 1 and True are equal, and would be one level; so where both may occur, they are told apart.
-        found, codes = distinct_of([(type(c), c) for c in cells] if truths else cells)
+        levels, codes = distinct_of([(type(c), c) for c in cells] if truths else cells)
     except TypeError:  # lists, say, which cannot be hashed
-        return Cells("objects", np.zeros(len(cells), dtype=int), ("",))
-    values = [value for _, value in found] if truths else found
+        return ColumnValues("objects", np.zeros(len(cells), dtype=int), ("",))
+    values = [value for _, value in levels] if truths else levels
     lacking = is_missing(_object_array(values))
     holds = _kind_of([value for value, gone in zip(values, lacking, strict=True) if not gone])
     if holds in ("numbers", "dates", "durations"):
-        return Cells(holds, _converted(holds, values, lacking)[codes])
+        return ColumnValues(holds, _converted(holds, values, lacking)[codes])
     place = np.where(lacking, -1, np.cumsum(~lacking) - 1)
-    levels = [spelled(value) for value, gone in zip(values, lacking, strict=True) if not gone]
-    return _texts(place[codes], levels, holds)
+    texts = [spelled(value) for value, gone in zip(values, lacking, strict=True) if not gone]
+    return _texts(place[codes], texts, holds)
 
 
-def _texts(codes: Array, levels: Sequence[str], holds: Holds = "texts", category: bool = False) -> Cells:
+def _texts(
+    codes: Array, levels: Sequence[str], holds: Holds = "texts", category: bool = False
+) -> ColumnValues:
     """Cells of texts, of which two may be the same and one may say that it is missing.
 
     Blanks around a text do not count, so one of nothing but blanks is missing: as in any file of text.
@@ -118,7 +125,7 @@ def _texts(codes: Array, levels: Sequence[str], holds: Holds = "texts", category
         codes = np.append(places, -1)[codes]
     for nothing in {"", MISSING} & set(levels):
         codes = np.where(codes == levels.index(nothing), -1, codes)
-    return Cells(holds, codes, tuple(levels), category)
+    return ColumnValues(holds, codes, tuple(levels), category)
 
 
 def _kind_of(values: Sequence[Any]) -> Holds:
@@ -152,7 +159,7 @@ def _converted(holds: Holds, values: Sequence[Any], lacking: Array) -> Array:
     if holds == "numbers":
         return np.array([np.nan if m else _as_float(v) for v, m in zip(values, lacking, strict=True)])
     unit = MICROSECONDS["M" if holds == "dates" else "m"]
-    found = np.full(len(values), "NaT", dtype=unit)
+    times = np.full(len(values), "NaT", dtype=unit)
     for index in np.flatnonzero(~lacking).tolist():
         value: Any = values[index]
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
@@ -160,8 +167,8 @@ def _converted(holds: Holds, values: Sequence[Any], lacking: Array) -> Array:
         if isinstance(value, datetime.time):  # since midnight
             value = datetime.datetime.combine(datetime.date.min, value.replace(tzinfo=None))
             value = value - datetime.datetime.min
-        found[index] = np.array(value).astype(unit)
-    return found
+        times[index] = np.array(value).astype(unit)
+    return times
 
 
 def _as_float(value: Any) -> float:
@@ -171,26 +178,26 @@ def _as_float(value: Any) -> float:
         return np.inf
 
 
-def as_texts(cells: Cells) -> Cells:
+def as_texts(cells: ColumnValues) -> ColumnValues:
     """The same cells, numbers and dates as the texts they are written as."""
     if cells.levels is not None:
         return cells
     present = ~cells.missing
-    found, inverse = np.unique(cells.values[present], return_inverse=True)
+    distinct, inverse = np.unique(cells.values[present], return_inverse=True)
     codes = np.full(len(cells.values), -1, dtype=np.intp)
     codes[present] = inverse
-    return replace(cells, values=codes, levels=tuple(map(spelled, found.tolist())))
+    return replace(cells, values=codes, levels=tuple(map(spelled, distinct.tolist())))
 
 
 def looked_up(
-    holds: Literal["numbers", "dates", "durations"], values: Array, places: Array, cells: Cells
-) -> Cells:
+    holds: Literal["numbers", "dates", "durations"], values: Array, places: Array, cells: ColumnValues
+) -> ColumnValues:
     """Cells that hold, for every row, the value of its level; `values` are of the levels at `places`."""
     assert cells.levels is not None
     gap = np.array(np.nan if holds == "numbers" else "NaT").astype(values.dtype)
     table = np.full(len(cells.levels) + 1, gap)  # the last for code -1, which is missing
     table[places] = values
-    return Cells(holds, table[cells.values])
+    return ColumnValues(holds, table[cells.values])
 
 
 def spelled(value: Any) -> str:
@@ -207,6 +214,47 @@ def spelled(value: Any) -> str:
 
 
 def _object_array(values: Sequence[Any]) -> Array:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+# --- dates and durations ---------------------------------------------------------------------------
+
+
+def number_of(values: Array, read_as: ReadAs) -> Array:
+    """What a model sees of numbers, dates or durations (n,), NaN where one is missing.
+
+    >>> number_of(np.array(["1970-02-03T06:00"], dtype="M8[us]"), "days")
+    array([33.25])
+    """
+    if read_as == "number":
+        return values.astype(float, copy=False)
+    if read_as == "duration":
+        numbers: Array = values.astype(np.int64) / DAY
+    elif read_as == "month":
+        numbers = values.astype("M8[M]").astype(np.int64) % 12 + 1.0
+    else:
+        days, rest = np.divmod(values.astype(np.int64), DAY)
+        parts = {"days": days + rest / DAY, "weekday": (days + 3.0) % 7, "hour": rest / DAY * 24}
+        numbers = parts[read_as]
+    return np.where(np.isnat(values), np.nan, numbers)
+
+
+def read_durations(texts: Sequence[str]) -> Array:
+    """Texts such as 08:30, 1:02:03.5 or 3 days 04:00:00 as durations (n,), NaT where one is none.
+
+    >>> read_durations(["08:30", "3 days", "soon"])
+    array([ 30600000000, 259200000000,        'NaT'], dtype='timedelta64[us]')
+    """
+    durations = np.full(len(texts), "NaT", dtype="m8[us]")
+    for index, text in enumerate(texts):
+        given = _DURATION.fullmatch(text.strip())
+        if given is not None and text.strip():
+            minutes = 60 * int(given["hours"] or 0) + int(given["minutes"] or 0)
+            seconds = 60 * minutes + float(given["seconds"] or 0)
+            sign = -1 if given["sign"] == "-" else 1
+            durations[index] = np.timedelta64(
+                int(given["days"] or 0) * DAY + sign * round(seconds * 1e6), "us"
+            )
+    return durations

@@ -19,13 +19,13 @@ from ratebound.base.types import Array
 from ratebound.tables.amounts import CODE, NUMERAL, read_numbers
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
 from ratebound.tables.kinds import (
-    Cells,
+    ColumnValues,
     as_texts,
     looked_up,
     read_cells,
+    read_durations,
     spelled,
 )
-from ratebound.tables.moments import read_durations
 
 TRUTHS = {"true": "True", "1": "True", "false": "False", "0": "False"}
 NUMBER_OF = {"true": "1", "false": "0"}
@@ -54,7 +54,7 @@ def read_as_trained(values: Any, column: Column) -> Read:
     return _read_number(cells, column)
 
 
-def _read_number(cells: Cells, column: Number | Plain) -> Read:
+def _read_number(cells: ColumnValues, column: Number | Plain) -> Read:
     expected: Literal["numbers", "dates", "durations"] = "dates"
     if column.read_as in ("number", "duration"):
         expected = "numbers" if column.read_as == "number" else "durations"
@@ -72,9 +72,9 @@ def _read_number(cells: Cells, column: Number | Plain) -> Read:
     texts = as_texts(cells)
     assert texts.levels is not None
     places = np.arange(len(texts.levels))
-    found = looked_up(expected, readers[expected](texts.levels), places, texts)
-    strange = found.missing & ~lacking
-    return Read(found.values, lacking, int(strange.sum()), _first(texts, strange))
+    read = looked_up(expected, readers[expected](texts.levels), places, texts)
+    strange = read.missing & ~lacking
+    return Read(read.values, lacking, int(strange.sum()), _first(texts, strange))
 
 
 def _numbers(texts: Sequence[str]) -> Array:
@@ -82,19 +82,19 @@ def _numbers(texts: Sequence[str]) -> Array:
     return read_numbers([NUMBER_OF.get(text.lower(), text) for text in texts])
 
 
-def _read_category(cells: Cells, column: Category | Code) -> Read:
+def _read_category(cells: ColumnValues, column: Category | Code) -> Read:
     texts = as_texts(cells)
     assert texts.levels is not None
     levels = texts.levels
     if set(column.values) <= {"True", "False", MISSING}:  # truth values, which have many spellings
         levels = tuple(TRUTHS.get(level.lower(), level) for level in levels)
-    found = _places(levels, column.values)
+    places = _places(levels, column.values)
     lacking = texts.values < 0
-    strange = np.append(found < 0, False)[texts.values]  # the last for code -1, which is missing
+    strange = np.append(places < 0, False)[texts.values]  # the last for code -1, which is missing
     if cells.typed and strange.any() and np.isnan(read_numbers(column.values)).all():
         raise _changed(column.name, cells, "texts")
     other, missing = _places((OTHER, MISSING), column.values).tolist()
-    table = np.append(np.where(found < 0, other, found), missing)
+    table = np.append(np.where(places < 0, other, places), missing)
     told = strange if other < 0 else np.zeros_like(strange)  # rare values had no feature of their own
     return Read(table[texts.values], lacking, int(told.sum()), _first(texts, told))
 
@@ -103,11 +103,11 @@ def _places(texts: Sequence[str], values: Sequence[str]) -> Array:
     """Where each text stands among the values, -1 for none; as a number where 1.0 stands for 1."""
     exact = {value: place for place, value in enumerate(values)}
     as_numbers = {_as_number(value): place for value, place in exact.items()}
-    found = [exact.get(text, -1) for text in texts]
-    if -1 in found:
-        pairs = zip(texts, found, strict=True)
-        found = [as_numbers.get(_as_number(t), -1) if place < 0 else place for t, place in pairs]
-    return np.array(found, dtype=np.intp)
+    places = [exact.get(text, -1) for text in texts]
+    if -1 in places:
+        pairs = zip(texts, places, strict=True)
+        places = [as_numbers.get(_as_number(t), -1) if place < 0 else place for t, place in pairs]
+    return np.array(places, dtype=np.intp)
 
 
 def _as_number(text: str) -> str:
@@ -116,13 +116,13 @@ def _as_number(text: str) -> str:
     return spelled(float(text)) if is_number else text
 
 
-def _first(texts: Cells, rows: Array) -> str:
+def _first(texts: ColumnValues, rows: Array) -> str:
     """The first of these texts, or none."""
     assert texts.levels is not None
     return texts.levels[texts.values[rows.argmax()]] if rows.any() else ""
 
 
-def _changed(name: Name, cells: Cells, expected: str) -> ValueError:
+def _changed(name: Name, cells: ColumnValues, expected: str) -> ValueError:
     texts = as_texts(cells)
     example = _first(texts, texts.values >= 0)
     return ValueError(

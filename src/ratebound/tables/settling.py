@@ -24,7 +24,7 @@ from ratebound.tables.texts import Kind, Text
 
 
 @dataclass
-class Column:
+class SettledColumn:
     """What is known of a column; it may have been said to be of texts or of numbers."""
 
     said: Kind | None = None
@@ -141,13 +141,13 @@ def settled(
     keep: Callable[[str, Array | None], None] | None = None,
     seen: Callable[[int], object] | None = None,
     again: bool = False,
-) -> dict[str, Column]:
+) -> dict[str, SettledColumn]:
     """What these columns of all texts hold, one below the other.
 
     `keep` is called with what a column was found to hold, batch by batch, and with None where all that
     came before is wrong: it looked like numbers, and is read `again`. `seen` is told of rows.
     """
-    columns = {name: Column(kinds.get(name), is_text=again) for name in names}
+    columns = {name: SettledColumn(kinds.get(name), is_text=again) for name in names}
     same: dict[str, str] = {}
     with no_collecting():
         for text in texts:
@@ -181,7 +181,7 @@ def no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def told(columns: Mapping[str, Column]) -> list[str]:
+def told(columns: Mapping[str, SettledColumn]) -> list[str]:
     """What was taken for numbers that does not look like one everywhere."""
     numbers = {name: column for name, column in columns.items() if not column.is_text}
     said = []

@@ -17,9 +17,9 @@ import numpy as np
 
 from ratebound.base.dates import DateOrder, date_orders, read_dates
 from ratebound.tables.amounts import CODE, are_alike, are_amounts, read_numbers
+from ratebound.tables.column_statistics import ColumnStatistics, read_again_as
 from ratebound.tables.columns import BEYOND, Name, name_from_json
-from ratebound.tables.moments import read_durations
-from ratebound.tables.tally import Tally, read_as
+from ratebound.tables.kinds import read_durations
 
 MOST = 100  # texts of a column that get a feature of their own
 FEW = 20  # distinct texts that are categories even where no two rows share one
@@ -62,12 +62,16 @@ def treatment_to_json(treatment: Treatment) -> dict[str, Any]:
 
 def treatment_from_json(entry: dict[str, Any]) -> Treatment:
     """A treatment as `treatment_to_json` wrote it, checked."""
-    found = Treatment(**entry | {"name": name_from_json(entry["name"])})
-    sound = [type(value) for value in (found.holds, found.words, found.unusual)] == [str, str, bool]
-    counts = all(type(count) is int and count >= 0 for count in (found.missing, found.distinct))
-    if not (sound and counts and found.action in get_args(Action)):
-        raise ValueError(f"what was done with column {found.name!r} is not as it was saved")
-    return found
+    treatment = Treatment(**entry | {"name": name_from_json(entry["name"])})
+    sound = [type(value) for value in (treatment.holds, treatment.words, treatment.unusual)] == [
+        str,
+        str,
+        bool,
+    ]
+    counts = all(type(count) is int and count >= 0 for count in (treatment.missing, treatment.distinct))
+    if not (sound and counts and treatment.action in get_args(Action)):
+        raise ValueError(f"what was done with column {treatment.name!r} is not as it was saved")
+    return treatment
 
 
 @dataclass(frozen=True)
@@ -75,101 +79,102 @@ class Planned:
     """A treatment, and what is known of the column as it was read for it."""
 
     treatment: Treatment
-    tally: Tally
+    known: ColumnStatistics
     dates: DateOrder = "ymd"  # how dates that are texts are read
 
 
-def planned(name: Name, tally: Tally, *, named: bool = False) -> Planned:
+def planned(name: Name, known: ColumnStatistics, *, named: bool = False) -> Planned:
     """What is done with a column; `named` says that a user asked for it.
 
+    >>> from ratebound.tables.column_statistics import statistics_of
     >>> from ratebound.tables.kinds import read_cells
-    >>> from ratebound.tables.tally import tally
-    >>> planned("day", tally(read_cells(np.array(["31.1.2024", "1.2.2024"])))).treatment.words
+    >>> known = statistics_of(read_cells(np.array(["31.1.2024", "1.2.2024"])))
+    >>> planned("day", known).treatment.words
     'read from texts, day first: days since 1970, month, weekday'
     """
-    if tally.holds == "objects":
+    if known.holds == "objects":
         words = "left out: it holds lists, bytes or other objects"
-        return Planned(Treatment(name, "objects", tally.missing, 0, "left out", words, True), tally)
-    found = Treatment(name, tally.holds, tally.missing, tally.distinct_count, "left out", "")
-    if not tally.present:
+        return Planned(Treatment(name, "objects", known.missing, 0, "left out", words, True), known)
+    treatment = Treatment(name, known.holds, known.missing, known.distinct_count, "left out", "")
+    if not known.present:
         words = "left out: it holds no value"
-        return Planned(replace(found, holds="nothing", words=words, unusual=True), tally)
-    plan = Planned(found, tally) if tally.category else _read_texts(Planned(found, tally))
-    if found.distinct == 1 and not found.missing and not named:
+        return Planned(replace(treatment, holds="nothing", words=words, unusual=True), known)
+    plan = Planned(treatment, known) if known.category else _read_texts(Planned(treatment, known))
+    if treatment.distinct == 1 and not treatment.missing and not named:
         return _left_out(plan, "it never varies")
-    if plan.tally.texts is not None:
-        return _as_category(plan, keep=named or tally.category)
-    if plan.tally.holds == "numbers":
+    if plan.known.texts is not None:
+        return _as_category(plan, keep=named or known.category)
+    if plan.known.holds == "numbers":
         return _as_number(plan, named)
-    if plan.tally.holds == "durations":
+    if plan.known.holds == "durations":
         return _done(plan, "duration", "its days")
-    parts = ["days since 1970", *plan.tally.parts[1:]]
+    parts = ["days since 1970", *plan.known.parts[1:]]
     return _done(plan, "date", ", ".join(parts))
 
 
-def as_it_is(name: Name, tally: Tally) -> Treatment:
+def as_it_is(name: Name, known: ColumnStatistics) -> Treatment:
     """The treatment of a column by a pipeline, which does with it what it likes."""
-    distinct = 0 if tally.holds == "objects" else tally.distinct_count
+    distinct = 0 if known.holds == "objects" else known.distinct_count
     words = "passed to the pipeline as it is"
-    return Treatment(name, tally.holds, tally.missing, distinct, "as it is", words)
+    return Treatment(name, known.holds, known.missing, distinct, "as it is", words)
 
 
 def _read_texts(plan: Planned) -> Planned:
     """Texts that are all dates, durations or numbers, as such; all else as it is."""
-    tally, found, texts = plan.tally, plan.treatment, plan.tally.texts
-    if tally.holds != "texts" or texts is None:
+    known, treatment, texts = plan.known, plan.treatment, plan.known.texts
+    if known.holds != "texts" or texts is None:
         return plan
     orders = date_orders(texts)
     if len(orders) == 1:
         words = FROM_TEXTS[orders[0]]
-        read = read_as("dates", read_dates(texts, orders[0]), tally)
-        return Planned(replace(found, words=words, unusual=True), read, orders[0])
+        read = read_again_as("dates", read_dates(texts, orders[0]), known)
+        return Planned(replace(treatment, words=words, unusual=True), read, orders[0])
     if orders:
         words = "day and month cannot be told apart, so not read as dates (write 2024-01-31): "
-        return replace(plan, treatment=replace(found, words=words, unusual=True))
-    if (others := _as_durations(texts, tally)) is not None:  # as times of day in a file are given
-        return Planned(replace(found, words="read as a duration: ", unusual=True), others)
-    if (others := _as_numbers(texts, tally)) is not None:
-        return Planned(replace(found, words=FROM_TEXTS["ymd"], unusual=True), others)
+        return replace(plan, treatment=replace(treatment, words=words, unusual=True))
+    if (others := _as_durations(texts, known)) is not None:  # as times of day in a file are given
+        return Planned(replace(treatment, words="read as a duration: ", unusual=True), others)
+    if (others := _as_numbers(texts, known)) is not None:
+        return Planned(replace(treatment, words=FROM_TEXTS["ymd"], unusual=True), others)
     return plan
 
 
-def _as_durations(texts: Sequence[str], tally: Tally) -> Tally | None:
+def _as_durations(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatistics | None:
     for part in (texts[:20], texts):  # a few tell most columns apart
         durations = read_durations(part)
         if np.isnat(durations).any():
             return None
-    return read_as("durations", durations, tally)
+    return read_again_as("durations", durations, known)
 
 
-def _as_numbers(texts: Sequence[str], tally: Tally) -> Tally | None:
+def _as_numbers(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatistics | None:
     many = len(texts) > MOST and not any(map(CODE.match, texts)) and are_alike(texts)
     if not many and not are_amounts(texts):
         return None
     numbers = read_numbers(texts)
-    return None if np.isnan(numbers).any() else read_as("numbers", numbers, tally)
+    return None if np.isnan(numbers).any() else read_again_as("numbers", numbers, known)
 
 
 def _as_category(plan: Planned, keep: bool) -> Planned:
-    found = plan.treatment
-    if not keep and found.distinct > FEW:
+    treatment = plan.treatment
+    if not keep and treatment.distinct > FEW:
         plan = _with_hint(plan)
-        if found.distinct >= DIFFERING * plan.tally.present:
+        if treatment.distinct >= DIFFERING * plan.known.present:
             return _left_out(plan, f"{plan.treatment.words}almost all values differ, as names or ids do")
-        found = plan.treatment
-    holds = "categories" if keep and found.holds == "texts" else found.holds
-    plan = replace(plan, treatment=replace(found, holds=holds))
-    if found.distinct > MOST:
+        treatment = plan.treatment
+    holds = "categories" if keep and treatment.holds == "texts" else treatment.holds
+    plan = replace(plan, treatment=replace(treatment, holds=holds))
+    if treatment.distinct > MOST:
         words = f"categories, the {MOST} most frequent, and one for all other values"
         return _done(plan, "category", words, unusual=True)
-    if found.holds == "mixed":
+    if treatment.holds == "mixed":
         return _done(plan, "category", "mixed kinds, read as texts: categories", unusual=True)
     return _done(plan, "category", "categories")
 
 
 def _with_hint(plan: Planned) -> Planned:
     """Say how to make a number of texts that mostly are numbers."""
-    texts = plan.tally.texts
+    texts = plan.known.texts
     assert texts is not None
     numbers = ~np.isnan(read_numbers(texts))
     if plan.treatment.holds != "texts" or 2 * numbers.sum() < len(numbers):
@@ -182,18 +187,18 @@ def _with_hint(plan: Planned) -> Planned:
 
 
 def _as_number(plan: Planned, named: bool) -> Planned:
-    tally, found = plan.tally, plan.treatment
-    spread, present = tally.spreads["number"], tally.present
+    known, treatment = plan.known, plan.treatment
+    spread, present = known.spreads["number"], known.present
     if not spread.finite:
         words = f"refused: it holds infinite values, or some beyond {BEYOND:g}"
-        return replace(plan, treatment=replace(found, action="refused", words=words, unusual=True))
-    if not named and tally.all_differ and present > 2 and spread.whole:
-        if NAMED_AS_ID.fullmatch(str(found.name)):
+        return replace(plan, treatment=replace(treatment, action="refused", words=words, unusual=True))
+    if not named and known.all_differ and present > 2 and spread.whole:
+        if NAMED_AS_ID.fullmatch(str(treatment.name)):
             return _left_out(plan, "an id, a different number in every row")
         dense = present >= COUNTING and present >= DENSE * (spread.highest - spread.lowest + 1)
-        if dense and not tally.measured:  # measured as decimals, they are no ids
+        if dense and not known.measured:  # measured as decimals, they are no ids
             return _left_out(plan, "it counts the rows, as an id does")
-    hint = "" if named else _hint_of_name(str(found.name), spread.whole, tally.distinct_count)
+    hint = "" if named else _hint_of_name(str(treatment.name), spread.whole, known.distinct_count)
     return _done(plan, "number", f"a number{hint}", unusual=bool(hint))
 
 
@@ -214,9 +219,9 @@ def _left_out(plan: Planned, why: str) -> Planned:
 
 
 def _done(plan: Planned, action: Action, words: str, unusual: bool = False) -> Planned:
-    found = plan.treatment
-    unusual = unusual or found.unusual
-    done = replace(found, action=action, words=found.words + words, unusual=unusual)
+    treatment = plan.treatment
+    unusual = unusual or treatment.unusual
+    done = replace(treatment, action=action, words=treatment.words + words, unusual=unusual)
     return replace(plan, treatment=done)
 
 

@@ -1,0 +1,326 @@
+"""What is known of a column once its rows were seen, all at once or piece by piece.
+
+That is all that is asked to decide what is done with it and to fit it: which values it holds and how
+often, and of numbers, dates and durations their mean and spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from zlib import crc32
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.tables.columns import BEYOND, PARTS, ReadAs
+from ratebound.tables.factoring import distinct_of
+from ratebound.tables.kinds import ColumnValues, Holds, as_texts, number_of
+
+READ_AS: dict[Holds, tuple[ReadAs, ...]] = {
+    "numbers": ("number",),
+    "dates": ("days", "month", "weekday", "hour"),
+    "durations": ("duration",),
+}
+MOST_HELD = 2**16  # distinct values of a column; the number of more is known to about half a percent
+HEAVIEST = 1000  # texts that stay however many there are
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStatistics:
+    """What is known of the rows of a column that count."""
+
+    holds: Holds
+    missing: int  # rows without a value
+    present: int  # rows with one
+    distinct: Distinct
+    category: bool = False  # whether it was said to hold categories
+    spreads: Mapping[ReadAs, Spread] = field(default_factory=dict)  # of what becomes a number
+    measured: bool = False  # whether its numbers were stored as decimals
+
+    @cached_property
+    def distinct_count(self) -> int:
+        return self.present if self.all_differ else min(len(self.distinct), self.present)
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no two rows share a value."""
+        return self.distinct.all_differ
+
+    @property
+    def texts(self) -> list[str] | None:
+        """Its distinct texts; None where it holds numbers, dates or durations."""
+        return None if self.spreads else self.distinct.values.tolist()
+
+    @property
+    def parts(self) -> list[ReadAs]:
+        """Of dates, the days and which other parts vary; of all else, what becomes a number."""
+        return [part for part, own in self.spreads.items() if part not in PARTS or own.varies]
+
+
+def statistics_of(
+    cells: ColumnValues, weights: Array | None = None, *, categorical: bool = False, halvings: int = 0
+) -> ColumnStatistics:
+    """What is known of a column, whose rows are counted with their weights.
+
+    `categorical` says that it holds categories, and `halvings` how few of its values are held already.
+
+    >>> import numpy as np
+    >>> from ratebound.tables.kinds import read_cells
+    >>> known = statistics_of(read_cells(np.array([20.0, np.nan, 40.0])))
+    >>> known.missing, known.distinct_count, known.spreads["number"].center_and_scale()
+    (1, 2, (30.0, 10.0))
+    """
+    category = categorical or cells.category
+    if category:
+        cells = as_texts(cells)
+    lacking = cells.missing
+    missing = int(lacking.sum())
+    if cells.levels is not None:
+        own = distinct_texts(cells.values, cells.levels, weights, halvings)
+        return ColumnStatistics(cells.holds, missing, len(lacking) - missing, own, category)
+    if missing:
+        cells, weights = cells.only(~lacking), None if weights is None else weights[~lacking]
+    own = distinct_numbers(cells.values, halvings)
+    return _of_numbers(cells.holds, cells.values, weights, own, missing, len(cells.values))
+
+
+def read_again_as(holds: Holds, values: Array, given: ColumnStatistics) -> ColumnStatistics:
+    """What is known of a column of texts that stand for these values (v,), one for each."""
+    own = given.distinct
+    return _of_numbers(holds, values, own.weights, own, given.missing, given.present)
+
+
+def _of_numbers(
+    holds: Holds, values: Array, weights: Array | None, own: Distinct, missing: int, present: int
+) -> ColumnStatistics:
+    spreads = {part: spread_of(number_of(values, part), weights) for part in READ_AS[holds]}
+    measured = values.dtype.kind == "f"
+    return ColumnStatistics(holds, missing, present, own, False, spreads, measured)
+
+
+def merged(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
+    """What is known of a column whose rows were seen in parts."""
+    if len(parts) == 1:
+        return parts[0]
+    # Where nothing is present, nothing says what the column holds.
+    telling = [part for part in parts if part.present] or parts[:1]
+    first = telling[0]
+    if any(part.holds != first.holds for part in telling):
+        kinds = ", ".join(sorted({part.holds for part in telling}))
+        raise ValueError(f"in some of its parts it holds other things than in others: {kinds}")
+    return ColumnStatistics(
+        first.holds,
+        sum(part.missing for part in parts),
+        sum(part.present for part in parts),
+        merged_distinct([part.distinct for part in telling]),
+        first.category,
+        {name: merged_spread(part.spreads[name] for part in telling) for name in first.spreads},
+        any(part.measured for part in telling),
+    )
+
+
+# --- distinct values -----------------------------------------------------------------------------
+#
+# Those of one piece are all held, and up to `MOST_HELD` of several. Of more, those whose hash is small
+# are, a half at first, then a quarter, and so on (Wegman's adaptive sampling): of each value held all
+# rows are counted, and how many are held says how many there are. The texts that weigh most stay
+# besides, as they may become categories.
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """Distinct values, and how often each occurs."""
+
+    values: Array  # (v,) numbers in order, or texts in the order in which they first occurred
+    counts: Array  # (v,) rows of each
+    weights: Array  # (v,) their weight
+    halvings: int = 0  # one value in 2 ** halvings is held
+
+    def __len__(self) -> int:
+        """How many distinct values there are, held or not."""
+        if not self.halvings:
+            return len(self.values)
+        return int(_small(self.values, self.halvings).sum()) << self.halvings
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no two rows share a value, as far as the values held show."""
+        return bool((self.counts == 1).all())
+
+
+def distinct_numbers(values: Array, halvings: int = 0) -> Distinct:
+    """The distinct ones of numbers, dates or durations (n,) that all are present.
+
+    >>> numbers = distinct_numbers(np.array([3, 1, 3]))
+    >>> numbers.values, numbers.counts, len(numbers)
+    (array([1, 3]), array([1, 2]), 2)
+    """
+    held = values[_small(values, halvings)] if halvings else values
+    numbers, counts = np.unique(held, return_counts=True)
+    return Distinct(numbers, counts, counts.astype(float), halvings)
+
+
+def distinct_texts(
+    codes: Array, levels: Sequence[str], weights: Array | None = None, halvings: int = 0
+) -> Distinct:
+    """The distinct ones of texts, given by their places (n,) among `levels`, -1 where one is missing."""
+    present = codes >= 0
+    counts = np.bincount(codes[present], minlength=len(levels))
+    weighed = counts.astype(float)
+    if weights is not None:
+        weighed = np.bincount(codes[present], weights[present], minlength=len(levels))
+    occur = np.flatnonzero(counts)
+    texts = _texts([levels[place] for place in occur.tolist()])
+    return Distinct(texts, counts[occur], weighed[occur], halvings)
+
+
+def merged_distinct(parts: Sequence[Distinct]) -> Distinct:
+    """The distinct values of all parts, as many as may be held."""
+    if len(parts) == 1:
+        return parts[0]
+    halvings = max(part.halvings for part in parts)
+    held = [_only(part, halvings) if part.halvings < halvings else part for part in parts]
+    values, counts, weights = (
+        np.concatenate([getattr(part, name) for part in held])
+        for name in ("values", "counts", "weights")
+    )
+    if values.dtype == object:
+        texts, codes = distinct_of(values.tolist())
+        own: Array = _texts(texts)
+    else:
+        own, codes = np.unique(values, return_inverse=True)
+    each = np.bincount(codes, counts, minlength=len(own)).astype(np.int64)
+    whole = Distinct(own, each, np.bincount(codes, weights, minlength=len(own)), halvings)
+    while len(whole.values) > MOST_HELD + HEAVIEST:
+        whole = _only(whole, whole.halvings + 1)
+    return whole
+
+
+def _only(given: Distinct, halvings: int) -> Distinct:
+    held = _small(given.values, halvings)
+    if given.values.dtype == object:
+        held[np.argsort(-given.weights, kind="stable")[:HEAVIEST]] = True
+    return Distinct(given.values[held], given.counts[held], given.weights[held], halvings)
+
+
+def _small(values: Array, halvings: int) -> Array:
+    """Which values have so small a hash that one in 2 ** halvings has."""
+    if values.dtype == object:
+        hashes = np.fromiter((crc32(text.encode()) for text in values), np.uint64, len(values))
+        hashes <<= np.uint64(32)
+    else:
+        numbers = values.astype(np.int64) if values.dtype.kind in "mM" else values
+        bits = (numbers.astype(float) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        hashes = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        hashes = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    small: Array = hashes < np.uint64(2 ** (64 - halvings) - 1)
+    return small
+
+
+def _texts(values: Sequence[str]) -> Array:
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = values
+    return texts
+
+
+# --- mean and spread -----------------------------------------------------------------------------
+#
+# Numbers are held as multiples of a power of two near the largest, so that no square is too large. Two
+# parts are merged as Chan, Golub and LeVeque (1979) merge variances: nothing large is subtracted.
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What is known of numbers none of which is missing."""
+
+    weight: float  # of all of them
+    exponent: int  # `mean` is in units of 2 ** exponent, `square` in those of its square
+    mean: float  # NaN where some are not `finite`
+    square: float  # the mean of squared distances to the mean
+    lowest: float
+    highest: float
+    whole: bool  # whether all are whole numbers
+    indicator: bool  # whether all are 0 or 1
+
+    @property
+    def finite(self) -> bool:
+        """Whether none is infinite, or so large that sums may be."""
+        return self.lowest >= -BEYOND and self.highest <= BEYOND
+
+    @property
+    def varies(self) -> bool:
+        return self.highest > self.lowest
+
+    def center_and_scale(self) -> tuple[float, float]:
+        """Mean and standard deviation; what never varies is only centred.
+
+        A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
+        model memorise the few rows that have it.
+        """
+        if not self.weight:
+            return 0.0, 1.0
+        center = math.ldexp(self.mean, self.exponent)
+        spread = math.ldexp(math.sqrt(self.square), self.exponent)
+        if spread <= 1e-12 * max(abs(center), 1e-300):
+            return center, 1.0
+        return (0.0, 1.0) if self.indicator else (center, spread)
+
+
+NOTHING = Spread(0.0, 0, 0.0, 0.0, math.inf, -math.inf, whole=True, indicator=True)
+
+
+def spread_of(values: Array, weights: Array | None = None) -> Spread:
+    """What is known of numbers (n,), each counted with its weight.
+
+    >>> spread_of(np.array([20.0, 40.0])).center_and_scale()
+    (30.0, 10.0)
+    """
+    if not len(values):
+        return NOTHING
+    numbers = values.astype(float, copy=False)
+    lowest, highest = float(numbers.min()), float(numbers.max())
+    whole = values.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
+    indicator = lowest >= 0 and highest <= 1 and whole
+    weight = float(len(numbers) if weights is None else weights.sum())
+    _, exponent = np.frexp(max(-lowest, highest))
+    mean = square = math.nan
+    if max(-lowest, highest) <= BEYOND:
+        near_one = np.ldexp(numbers, -exponent)
+        mean = float(np.average(near_one, weights=weights))
+        square = float(np.average((near_one - mean) ** 2, weights=weights))
+    return Spread(weight, int(exponent), mean, square, lowest, highest, whole, indicator)
+
+
+def merged_spread(parts: Iterable[Spread]) -> Spread:
+    """What is known of the numbers of all parts.
+
+    >>> parts = [spread_of(np.array(part)) for part in ([20.0], [40.0, 60.0])]
+    >>> center, scale = merged_spread(parts).center_and_scale()
+    >>> round(center, 9), round(scale, 9)
+    (40.0, 16.329931619)
+    """
+    return reduce(_two_merged, parts, NOTHING)
+
+
+def _two_merged(one: Spread, other: Spread) -> Spread:
+    if not one.weight or not other.weight:
+        return one if one.weight else other
+    exponent = max(one.exponent, other.exponent)
+    by = [each.exponent - exponent for each in (one, other)]
+    first, second = (math.ldexp(each.mean, n) for each, n in zip((one, other), by, strict=True))
+    squares = [math.ldexp(each.square, 2 * n) for each, n in zip((one, other), by, strict=True)]
+    weight = one.weight + other.weight
+    share, apart = other.weight / weight, second - first
+    return Spread(
+        weight,
+        exponent,
+        first + share * apart,
+        (1 - share) * squares[0] + share * squares[1] + share * (1 - share) * apart**2,
+        min(one.lowest, other.lowest),
+        max(one.highest, other.highest),
+        one.whole and other.whole,
+        one.indicator and other.indicator,
+    )
