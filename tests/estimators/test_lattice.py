@@ -30,7 +30,7 @@ def fitted(**options):
     return rb.RateConstrainedClassifier(
         PROMISE,
         model=rb.Lattice(monotone=SIGNS, learning_rate=(0.003, 0.01, 0.03)),
-        training=rb.Training(epochs=60),
+        training=rb.Training(epochs=30),
         random_state=0,
         **options,
     ).fit(X, y)
