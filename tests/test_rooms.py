@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -40,6 +41,11 @@ ROOT = Path(ratebound.__file__).parent
 MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.glob("*/**/*.py"))}
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imported(tree, path):
     """The absolute names of all modules that are imported anywhere in `tree`."""
     package = ["ratebound", *path.relative_to(ROOT).parent.parts]
@@ -63,7 +69,7 @@ def test_every_room_has_its_place():
 def test_imports_go_one_way(module):
     path, room = MODULES[module], module.split("/")[0]
     earlier = ROOMS[: ROOMS.index(room) + 1]
-    for name in imported(ast.parse(path.read_text("utf-8")), path):
+    for name in imported(parsed(path), path):
         top, _, rest = name.partition(".")
         part = rest.split(".")[0]
         if top == "ratebound":
@@ -73,7 +79,7 @@ def test_imports_go_one_way(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_what_is_underscored_belongs_to_its_room_alone(module):
     path, room = MODULES[module], module.split("/")[0]
-    for name in imported(ast.parse(path.read_text("utf-8")), path):
+    for name in imported(parsed(path), path):
         top, *rest = name.split(".")
         if top == "ratebound" and any(part.startswith("_") for part in rest):
             assert rest[0] == room, f"{module} imports {name}"
@@ -82,7 +88,7 @@ def test_what_is_underscored_belongs_to_its_room_alone(module):
 @pytest.mark.parametrize("module", [m for m in MODULES if m.split("/")[0] in LIBRARIES])
 def test_words_need_no_library_and_problems_need_arrays_only(module):
     path = MODULES[module]
-    for name in imported(ast.parse(path.read_text("utf-8")), path):
+    for name in imported(parsed(path), path):
         top = name.partition(".")[0]
         allowed = sys.stdlib_module_names | LIBRARIES[module.split("/")[0]] | {"ratebound"}
         assert top in allowed, f"{module} imports {name}"
@@ -92,8 +98,8 @@ def test_any_module_can_be_the_first_to_be_imported():
     """Modules are imported in whatever order their names are asked for, so none may wait for itself."""
     needs = {}
     for module, path in MODULES.items():
-        top = ast.parse(path.read_text("utf-8"))
-        top.body = [node for node in top.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        body = [node for node in parsed(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        top = ast.Module(body, [])
         names = [f"{place}.{name}" for place, name in imported_names(top)]
         own = ["/".join(name.split(".")[1:]) + ".py" for name in (*names, *imported(top, path))]
         needs[module] = [other for other in own if other in MODULES]
@@ -121,7 +127,7 @@ CONCRETE = {
 
 
 def calls(path, *names):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             yield node
 
