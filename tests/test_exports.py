@@ -19,7 +19,7 @@ PUBLIC = {
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
-    "problem": "Compiled Population Problem compile",
+    "problem": "Compiled Population Problem Rows compile",
     "tables": "Features Inspection Parquet inspect",
     "game": """Answering CuttingPlane Descending ExternalRegret Fit Folds Game Grid Growing Keep
         Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",

@@ -37,6 +37,7 @@ _NAMES = {
     "problem.compiled": "Compiled",
     "problem.compiling": "compile",
     "problem.population": "Population",
+    "problem.rows": "Rows",
     "problem.problem": "Problem",
     "rates.alike": "equal",
     "rates.beyond_sums": "g_mean h_mean kl_divergence largest smallest",

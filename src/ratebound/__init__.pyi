@@ -54,6 +54,7 @@ from ratebound.problem.compiled import Compiled as Compiled
 from ratebound.problem.compiling import compile as compile
 from ratebound.problem.population import Population as Population
 from ratebound.problem.problem import Problem as Problem
+from ratebound.problem.rows import Rows as Rows
 from ratebound.rates import goals as goals
 from ratebound.rates.alike import equal as equal
 from ratebound.rates.beyond_sums import g_mean as g_mean

@@ -58,7 +58,7 @@ def test_it_holds_the_rows_of_all_files_in_order(tmp_path):
     people = on_disk(tmp_path, whole, weight="weight")
     assert len(people) == ROWS
     assert people.stored
-    assert len(people.unit_sizes) > 5  # small row groups are read together, large ones apart
+    assert len(people.piece_sizes) > 5  # small row groups are read together, large ones apart
     memory = people.in_memory()
     features = np.column_stack([whole[name].to_numpy() for name in ("a", "b", "count")])
     for rows in (memory.features, np.concatenate(list(people.features.pieces()))):
@@ -74,7 +74,7 @@ def test_pieces_follow_each_other(tmp_path):
     whole = table()
     people = on_disk(tmp_path, whole)
     pieces = list(people.pieces(["sex", "count"], inputs=True))
-    assert len(pieces) == len(people.unit_sizes)
+    assert len(pieces) == len(people.piece_sizes)
     assert sum(map(len, pieces)) == ROWS
     assert not any(piece.stored for piece in pieces)
     found = [value for piece in pieces for value in piece.column("sex")]
@@ -277,8 +277,8 @@ def test_a_file_named_twice_is_refused(tmp_path):
 def test_small_row_groups_are_joined_as_far_as_memory_allows(tmp_path):
     pattern = written(tmp_path, table(), row_group_size=10)
     few, many = (rb.Parquet(pattern, "y", ["a", "b"], memory=bytes) for bytes in (2**30, 1_000))
-    assert len(few.unit_sizes) < 10
-    assert many.unit_sizes.max() <= 20
+    assert len(few.piece_sizes) < 10
+    assert many.piece_sizes.max() <= 20
     assert len(many.features.take(np.arange(5))) == 5
 
 

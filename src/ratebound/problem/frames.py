@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -89,13 +90,35 @@ def unmasked(values: Any) -> Any:
 
 
 def rows_of(table: Any, rows: Array) -> Any:
-    """These rows, by their indices, of an array, a sparse matrix or a table."""
+    """These rows of an array, a sparse matrix or a table, by indices or a truth value for each."""
+    if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
+        plain = without_views(table)
+        return plain.filter(rows) if rows.dtype == bool else plain.take(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     if hasattr(table, "iloc"):
         return table.iloc[rows]
-    if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
-        return without_views(table).take(rows)
     as_it_is = is_sparse(table) or frame_columns(table)
     return table[rows] if as_it_is else as_array(table)[rows]
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """The rows of several arrays, columns or tables of one kind, one after the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    library = sys.modules[type(first).__module__.partition(".")[0]]
+    if hasattr(library, "concat_tables") and hasattr(first, "column_names"):  # PyArrow
+        return library.concat_tables(parts)
+    if hasattr(first, "to_pylist"):
+        chunks = [getattr(part, "chunks", [part]) for part in parts]
+        return library.chunked_array([chunk for part in chunks for chunk in part])
+    if hasattr(library, "concat") and hasattr(first, "to_numpy"):  # pandas or polars
+        return library.concat(parts)
+    if is_sparse(first):
+        from scipy.sparse import vstack  # which takes longer to load than NumPy
+
+        return as_csr(vstack(parts, format="csr"))
+    return np.concatenate([as_array(part) for part in parts])
 
 
 def without_views(values: Any) -> Any:

@@ -87,6 +87,7 @@ class Population:
     Population(2 rows, 1 positive, columns sex)
     """
 
+    stored = False  # whether its rows are read when they are asked for, as those of `Rows` are
     everywhere = False  # whether every process has all of its rows, and not a share of them
 
     def __init__(
@@ -131,11 +132,6 @@ class Population:
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def stored(self) -> bool:
-        """Whether its rows are on disk."""
-        return False
-
     def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
         """All rows in order, some at a time, as populations in memory.
 
@@ -170,7 +166,7 @@ class Population:
         if self.y is not None and self.y.dtype == bool:
             labels = f"{int(self.y.sum()):,} positive"
         columns = printable(", ".join(map(str, self.column_names)), "")
-        return f"Population({self.size:,} rows, {labels}, columns {columns})"
+        return f"{type(self).__name__}({self.size:,} rows, {labels}, columns {columns})"
 
     @property
     def row_weights(self) -> Array:
@@ -225,11 +221,6 @@ class Population:
             places = np.array([place_of(each, classes) for each in self.classes or ()])
             part.y = places[self.y.astype(np.intp)]
         return part
-
-    @property
-    def inputs(self) -> Any:
-        """`X` as it was given, for models that read tables."""
-        return self.X
 
     @cached_property
     def features(self) -> Any:

@@ -7,14 +7,17 @@ numbers; which of them are in memory is for whoever reads them to know.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
 
 ENOUGH, FEW = 10_000, 8  # rows that stand for all, from so many places
+HELD = 3  # windows at a time: the present one, the one before it, and the one that is being read
 
 
 class StoredRows(ABC):
@@ -68,4 +71,109 @@ class Stacked(StoredRows):
             own, part = where == place, self.parts[place]
             numbers = rows[own] - self.starts[place]
             found[own] = part.take(numbers) if isinstance(part, StoredRows) else part[numbers]
+        return found
+
+
+# --- some pieces at a time ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Some runs of rows that are in memory."""
+
+    starts: Array  # (runs,) the number of the first row of each, in order
+    places: Array  # (runs,) where it is in the window
+    sizes: Array  # (runs,)
+    rows: Array  # (w, d)
+
+    def find(self, numbers: Array) -> Array:
+        """Where rows are in the window, -1 for those that are not."""
+        if len(self.starts) == 1 and self.starts[0] == 0 and numbers.max(initial=0) < self.sizes[0]:
+            return numbers
+        run = np.searchsorted(self.starts, numbers, side="right") - 1
+        within = numbers - self.starts[run]
+        return np.where((run >= 0) & (within < self.sizes[run]), self.places[run] + within, -1)
+
+
+class WindowedRows(StoredRows):
+    """Rows that are read in units, by a function from a unit's number to its rows."""
+
+    def __init__(
+        self,
+        read: Callable[[int], Array],
+        sizes: Array,
+        width: int,
+        dtype: object,
+        memory: int,
+        names: list[str] | None = None,
+    ) -> None:
+        self.read, self.sizes = read, np.asarray(sizes)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.shape, self.dtype = (int(self.sizes.sum()), width), np.dtype(dtype)  # type: ignore[call-overload]
+        self.most = max(int(memory // (HELD * (width * self.dtype.itemsize + 16))), 1)
+        self.names = names
+        self.latest: list[Window] = []
+
+    def pieces(self) -> Iterator[Array]:
+        if self._all_in_memory:
+            yield self.latest[0].rows
+        else:
+            yield from ahead(map(self.read, range(len(self.sizes))))
+
+    @property
+    def _all_in_memory(self) -> bool:
+        return bool(self.latest) and len(self.latest[0].rows) == len(self)
+
+    def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
+        """The numbers of all rows once, those of one window at a time, which is then in memory.
+
+        They are in an order drawn by `random`; None leaves them in theirs.
+        """
+        if len(self) <= self.most:  # then they are read once
+            if not self._all_in_memory:
+                self.latest = [self._window(range(len(self.sizes)))]
+            yield np.arange(len(self)) if random is None else random.permutation(len(self))
+            return
+        units = np.arange(len(self.sizes)) if random is None else random.permutation(len(self.sizes))
+        for window in ahead(map(self._window, self._parted(units.tolist()))):
+            self.latest = [window, *self.latest[:1]]
+            runs = zip(window.starts.tolist(), window.sizes.tolist(), strict=True)
+            numbers = np.concatenate([np.arange(start, start + size) for start, size in runs])
+            yield numbers if random is None else random.permutation(numbers)
+
+    def _parted(self, units: Sequence[int]) -> Iterator[list[int]]:
+        """Units in order, as many at a time as a window holds."""
+        held: list[int] = []
+        for unit in units:
+            if held and int(self.sizes[[*held, unit]].sum()) > self.most:
+                yield held
+                held = []
+            held.append(unit)
+        yield held
+
+    def _window(self, units: Sequence[int]) -> Window:
+        ordered = sorted(units)
+        sizes = self.sizes[ordered]
+        places = np.cumsum(sizes) - sizes
+        rows = np.empty((int(sizes.sum()), self.shape[1]), dtype=self.dtype)
+        for unit, place, size in zip(ordered, places.tolist(), sizes.tolist(), strict=True):
+            rows[place : place + size] = self.read(unit)
+        return Window(self.starts[ordered], places, sizes, rows)
+
+    def take(self, rows: Array) -> Array:
+        for window in self.latest:
+            places = window.find(rows)
+            if (places >= 0).all():
+                return window.rows.take(places, axis=0)
+        found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        left = np.ones(len(rows), dtype=bool)
+        for window in self.latest:
+            places = window.find(rows)
+            here = left & (places >= 0)
+            found[here] = window.rows[places[here]]
+            left &= ~here
+        unit = np.searchsorted(self.starts, rows, side="right") - 1
+        for each in np.unique(unit[left]).tolist():
+            own = left & (unit == each)
+            found[own] = self.read(each)[rows[own] - self.starts[each]]
         return found
