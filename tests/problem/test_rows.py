@@ -106,7 +106,6 @@ def test_a_query_is_trained_on_audited_and_certified_as_the_same_rows_are(query,
     proved = [rb.certify(PROBLEM, models[0], rows.only(~first)) for rows in (query, people)]
     for one, other in zip(proved[0].promises, proved[1].promises, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-12)
-        assert one.p_value == pytest.approx(other.p_value, rel=0.1)  # bets on weighted rows have an order
         assert one.holds == other.holds
 
 
