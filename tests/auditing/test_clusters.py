@@ -5,6 +5,7 @@ import pytest
 
 import ratebound as rb
 
+from ..pieces import InPieces
 from .conftest import draw, mixture
 
 PROMISES = {
@@ -114,3 +115,11 @@ def test_a_promise_that_rests_on_one_cluster_has_no_interval():
     promise = rb.audit(problem, mixture([1.0]), people, clusters="customer").promises[0]
     assert promise.slack_low is None
     assert "all of one 'customer'" in promise.why
+
+
+@pytest.mark.parametrize("form", PROMISES)
+def test_clusters_of_rows_in_pieces_are_those_of_all_rows(form):
+    people = table(60, 4)
+    wanted = interval(PROMISES[form], people, clusters="customer")
+    found = interval(PROMISES[form], InPieces.of(people, 50), clusters="customer")
+    assert found == pytest.approx(wanted, rel=1e-6)

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
 from ratebound.auditing import tally, tallying
+from ratebound.auditing.judged import judged
 
 from ..pieces import InPieces
 
@@ -269,3 +270,115 @@ def test_mixtures_of_very_many_members_come_in_parts(monkeypatch):
     problem = rb.Problem("error_rate()", [TWO[0], TWO[1], TWO[-2]])
     wanted, found = (rb.audit(problem, model, each) for each in (rows, InPieces.of(rows, 2500)))
     alike(said(found), said(wanted), rel=1e-7)
+
+
+# --- tallies ----------------------------------------------------------------------------------------
+
+
+def terms(problem):
+    """The rates of all promises and of the objective, without areas, which scores are kept for."""
+    demanded = [rate for demand in problem.demands for rate in demand.expression.rates]
+    return [rate for rate in dict.fromkeys(demanded) if rate.at is None or rate.at == "cautious"]
+
+
+@bounded
+@given(cases(), st.floats(0.2, 0.8))
+@pytest.mark.filterwarnings("ignore:.*no row and are left out")
+def test_tallies_add(case, share):
+    """What is counted of two parts of the rows is what is counted of all, in whichever order."""
+    problem, model, rows, others, _ = case
+    linear = [promise for promise in problem.subject_to if "0.8 * precision" not in str(promise)]
+    try:
+        compiled = rb.compile(rb.Problem("error_rate()", linear), rows, others=others)
+    except ValueError:  # a group has no row to count on
+        assume(False)
+    rates = compiled.problem.rates
+    part = np.arange(len(rows)) < share * len(rows)
+
+    def counted(chosen):
+        people = {"train": rows.only(chosen), "others": others}
+        return tallying.tallied(judged(model), people, rates)
+
+    whole, first, second = counted(np.ones(len(rows), bool)), counted(part), counted(~part)
+    for both in (first + second, second + first):
+        lines, wanted = both["train"], whole["train"]
+        assert lines.size == wanted.size == len(rows)
+        assert dict(zip(map(tuple, lines.codes.T), lines.rows, strict=True)) == dict(
+            zip(map(tuple, wanted.codes.T), wanted.rows, strict=True)
+        )
+        assert math.isclose(lines.total @ lines.weight, wanted.total @ wanted.weight)
+        for rate in terms(compiled.problem):
+            if rate.population == "train":
+                alike(tally.value(both, rate), tally.value(whole, rate))
+
+
+def share_of(weight, counted, over):
+    return (weight * counted * over).sum() / (weight * over).sum()
+
+
+DEFINED = {
+    "recall(sex == 'F')": lambda w, y, p, c: share_of(w, p, y & (c["sex"] == "F")),
+    "false_positive_rate(age < 40)": lambda w, y, p, c: share_of(w, p, ~y & (c["age"] < 40)),
+    "false_negative_rate()": lambda w, y, p, c: share_of(w, 1 - p, y),
+    "error_rate()": lambda w, y, p, c: share_of(w, np.where(y, 1 - p, p), 1.0),
+    "accuracy(missing(score))": lambda w, y, p, c: share_of(
+        w, np.where(y, p, 1 - p), np.isnan(c["score"])
+    ),
+    "positive_rate(sex in ('F', 'M'))": lambda w, y, p, c: share_of(
+        w, p, np.isin(c["sex"].astype(str), ["F", "M"])
+    ),
+    "predicted_positives(sex == 'M', per=1000)": lambda w, y, p, c: (
+        1000 * (w * p * (c["sex"] == "M")).sum() / w.sum()
+    ),
+    "true_positives()": lambda w, y, p, c: (w * p * y).sum(),
+    "churn(versus='live')": lambda w, y, p, c: share_of(w, np.where(c["live"] == "yes", 1 - p, p), 1.0),
+    "prevalence(sex == 'F')": lambda w, y, p, c: share_of(w, y, c["sex"] == "F"),
+    "cost(false_negative=10, false_positive=2)": lambda w, y, p, c: share_of(
+        w, np.where(y, 10 * (1 - p), 2 * p), 1.0
+    ),
+    "cost(age >= 40, column='loan')": lambda w, y, p, c: share_of(
+        w, c["loan"] * np.where(y, 1 - p, p), c["age"] >= 40
+    ),
+}
+
+
+@pytest.mark.parametrize("words", DEFINED)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("members", [1, 2])
+def test_values_are_what_the_definitions_say_row_by_row(words, weighted, members):
+    rows = drawn(3, 300, weighted, ("no", "yes"))
+    model = mixture(("no", "yes"), members)
+    ((rate, _),) = rb.parse(f"{words} <= 1").left.terms
+    counted = tallying.tallied(judged(model), {"train": rows}, [rate])
+    weight = np.ones(300) if rows.weights is None else rows.weights
+    yes = (model.member_scores(rows.X) >= 0) @ model.weights
+    wanted = DEFINED[words](weight, rows.y, yes, rows.columns)
+    assert tally.value(counted, rate) == pytest.approx(float(wanted), rel=1e-12)
+
+
+OF_CLASSES = {
+    "recall(of='cat')": lambda w, y, p, c: share_of(w, p[:, 1], y == 1),
+    "recall(sex == 'F', of='bird')": lambda w, y, p, c: share_of(
+        w, p[:, 0], (y == 0) & (c["sex"] == "F")
+    ),
+    "positive_rate(of='dog')": lambda w, y, p, c: share_of(w, p[:, 2], 1.0),
+    "error_rate()": lambda w, y, p, c: share_of(w, 1 - p[np.arange(len(y)), y], 1.0),
+    "confusion(label='cat', predicted='dog')": lambda w, y, p, c: share_of(w, p[:, 2], y == 1),
+    "cost(column='loan')": lambda w, y, p, c: share_of(
+        w, c["loan"] * (1 - p[np.arange(len(y)), y]), 1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("words", OF_CLASSES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_of_several_classes_are_what_the_definitions_say(words, weighted):
+    classes = ("bird", "cat", "dog")
+    rows, model = drawn(4, 300, weighted, classes), mixture(classes, 2)
+    ((rate, _),) = rb.parse(f"{words} <= 1").left.terms
+    counted = tallying.tallied(judged(model), {"train": rows}, [rate])
+    weight = np.ones(300) if rows.weights is None else rows.weights
+    decided = 2 - model.member_scores(rows.X)[:, ::-1].argmax(axis=1)  # (n, members); ties: the later
+    chance = np.stack([(decided == place) @ model.weights for place in range(3)], axis=1)
+    wanted = OF_CLASSES[words](weight, rows.y, chance, rows.columns)
+    assert tally.value(counted, rate) == pytest.approx(float(wanted), rel=1e-12)

@@ -316,8 +316,9 @@ def _values(conditions: Sequence[Compare | In | Missing], rows: Lines | None) ->
     compared = [c for c in conditions if not isinstance(c, Missing)]
     named = list({v: None for c in compared for v in (c.values if isinstance(c, In) else (c.value,))})
     in_order = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in compared)
+    seen: list[Said] = []
     if rows is None:
-        readings, seen = _readings(named), []
+        readings = _readings(named)
     else:
         readings = [{value: rows.read(conditions[0].column, value, in_order) for value in named}]
         masks = [rows.inside(condition) for condition in conditions]

@@ -141,6 +141,7 @@ def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
         after = replace(after, kept=seen + int(at[kept[0]]) + 1)
     if len(broken) and watch.alarm is None:
         row = int(at[broken[0]]) + 1
+        assert lines.place is not None  # a batch is in memory
         until = np.bincount(lines.place[:row], minlength=len(lines))
         sides = _sides(watch.constraint, watch.tallies + each @ until)
         money = math.exp(min(float(found[broken[0], 0]), 700.0))

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ratebound.auditing.auditing import check_given, unmeasurable
 from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
 from ratebound.auditing.tally import (
@@ -315,8 +317,8 @@ def _measured(constraint: Constraint, tally: Tally) -> tuple[float | None, int]:
     if not is_even(metric):
         return value, rows_behind(tally, room_of(constraint).rates)
     lines = tally[metric.denominator.rates[0].population]
-    below_line = sum(counted(lines, rate, tally.classes) for rate in metric.denominator.rates) > 0
-    return value, lines.counted(below_line)
+    below_line = np.array([counted(lines, rate, tally.classes) for rate in metric.denominator.rates])
+    return value, lines.counted(below_line.sum(axis=0) > 0)
 
 
 def _judged(found: Sequence[Certified], delta: float) -> tuple[Certified, ...]:
