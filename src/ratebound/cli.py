@@ -106,7 +106,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
         return int(call(read_run(given)))
     if command in ("convert", "reproduce"):
         return int(call(**given))
-    from ratebound.commands.uses import Use
+    from ratebound.commands.runs import Use
 
     asked: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in given.items()}
     return int(call(Use(**asked)))

@@ -3,8 +3,7 @@
 import shlex
 
 from ratebound.arguments import parser
-from ratebound.commands.runs import Run, read_run
-from ratebound.commands.said import as_command
+from ratebound.commands.runs import Run, as_command, read_run
 
 
 def test_there_and_back():

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ratebound.auditing.auditing import audit as audit_on
-from ratebound.commands.answers import failing, one_notice, tell
+from ratebound.commands.answers import failing, one_notice, tell, working
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, header, labelled_on_disk, on_disk, opened, seen_by
-from ratebound.commands.progress import working
 from ratebound.commands.promises import check_populations
 from ratebound.commands.rows import labelled, with_labels
-from ratebound.commands.said import as_command
+from ratebound.commands.runs import Use, as_command
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
-from ratebound.commands.uses import Use
 from ratebound.problem.population import Population
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.contents import digest_of, digests_of

@@ -6,14 +6,12 @@ from ratebound.auditing.auditing import audit as audit_on
 from ratebound.auditing.report import Audit
 from ratebound.base.writing import write_whole
 from ratebound.certifying.certify import certify as certify_on
-from ratebound.commands.answers import one_notice, tell
+from ratebound.commands.answers import one_notice, tell, working
 from ratebound.commands.audit import populations_for
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of
-from ratebound.commands.progress import working
-from ratebound.commands.said import as_command
+from ratebound.commands.runs import Use, as_command
 from ratebound.commands.saved import load_model
-from ratebound.commands.uses import Use
 from ratebound.solution.files import save_certificate
 from ratebound.tables.contents import digest_of, digests_of
 

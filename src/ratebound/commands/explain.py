@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.commands.answers import one_notice, tell
+from ratebound.commands.answers import one_notice, tell, working
 from ratebound.commands.folders import check_files
-from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import called, read_given, tell_columns, told_classes
 from ratebound.commands.runs import Run

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ratebound.commands.answers import tell
+from ratebound.commands.answers import tell, working
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import header, labels_in, on_disk
-from ratebound.commands.progress import working
 from ratebound.commands.rows import (
     classes_among,
     classes_of,

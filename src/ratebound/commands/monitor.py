@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from ratebound.certifying.monitor import Monitor
-from ratebound.commands.answers import note, one_notice, tell
+from ratebound.commands.answers import note, one_notice, tell, working
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, on_disk, opened, tables_of
 from ratebound.commands.predict import decisions
-from ratebound.commands.progress import working
 from ratebound.commands.rows import labelled
+from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
-from ratebound.commands.uses import Use
 from ratebound.problem.frames import columns_by_name, is_missing
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.rate import FIRST

@@ -20,12 +20,11 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file, write_whole
-from ratebound.commands.answers import one_notice, write_data, write_json
+from ratebound.commands.answers import one_notice, working, write_data, write_json
 from ratebound.commands.folders import OUTPUT, check_files
 from ratebound.commands.on_disk import on_disk, opened, seen_by, tables_of
-from ratebound.commands.progress import working
+from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
-from ratebound.commands.uses import Use
 from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.table import Table

@@ -1,16 +1,18 @@
-"""What a run was asked to do, from flags or from a TOML file with the same keys."""
+"""What a command is asked: a `Run` by flags or a TOML file, or a `Use` of a saved model."""
 
 from __future__ import annotations
 
 import math
+import shlex
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.spelling import nearest
+from ratebound.solution.files import NAME
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.texts import Reading
 
@@ -204,3 +206,95 @@ def _value(key: str, value: Any) -> Any:
     if key in NUMBERS:  # which a run file may write as whole numbers
         return float(value)
     return value
+
+
+@dataclass(frozen=True)
+class Use:
+    """All that can be asked for; each command looks at its own part."""
+
+    model: Path
+    data: tuple[str, ...]  # paths or patterns, or "-"
+    label: str | None = None
+    drop_unlabelled: bool = False  # leave out rows without a label
+    weight: str | None = None
+    key: str | None = None  # the column of ids
+    clusters: str | None = None  # the column that tells which rows were drawn together
+    population: dict[str, str] = field(default_factory=dict)  # other tables, by name
+    sep: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    on_disk: bool = False  # leave rows on disk, and read some at a time
+    trusted: tuple[str, ...] = ()  # types that the model may hold
+    confidence: float | None = None
+    in_expectation: bool = False
+    save: bool = False  # the certificate with the model
+    state: Path | None = None  # of a monitor
+    strata: tuple[str, ...] = ()  # columns within whose values groups are compared
+    decided: str | None = None  # the column that says when a row was
+    wait: float | None = None  # until labels are known, in days
+    now: str | None = None  # today by default
+    probability: bool = False  # of the label
+    decision_probability: bool = False
+    safe_csv: bool = False
+    fail_on: str = "broken"
+    out: Path | None = None
+    json: str | None = None  # a path, or "-"
+    quiet: bool = False
+
+    @property
+    def reading(self) -> Reading:
+        """How the files are to be read."""
+        return Reading(self.sep, self.encoding, self.header)
+
+    @property
+    def files(self) -> list[str | Path]:
+        """All that is read: tables, and the model's own file."""
+        model = self.model / NAME if self.model.is_dir() else self.model
+        return [*self.data, *self.population.values(), model]
+
+    @property
+    def name(self) -> str:
+        """Of the table, for headings."""
+        return Path(self.data[0]).name + (
+            f" and {len(self.data) - 1} more" if len(self.data) > 1 else ""
+        )
+
+
+WHERE = ("out", "json", "html", "quiet", "resume", "force")  # which change nothing about the answer
+
+
+def as_command(name: str, asked: Run | Use) -> str:
+    """The command line that asks for this, without where to write and how to show it.
+
+    >>> as_command("train", Run(("people.csv",), label="income", require=("recall() >= 0.9",), seed=3))
+    "ratebound train people.csv --label income --require 'recall() >= 0.9' --seed 3"
+    """
+    model = [str(asked.model)] if isinstance(asked, Use) else []
+    words = ["ratebound", name, *model, *asked.data]
+    for each in fields(asked):
+        if each.name in ("data", *WHERE) or (each.name == "model" and model):
+            continue
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        value = getattr(asked, each.name)
+        if value != default:
+            words += _flags(each.name, value)
+    return shlex.join(words)
+
+
+def _flags(key: str, value: Any) -> Iterator[str]:
+    """A key as it is written on the command line."""
+    flag = f"--{key.replace('_', '-')}"
+    if isinstance(value, bool) and key != "positive":
+        yield flag if value else f"--no-{key}"
+    elif key == "require":
+        for promise in value:
+            yield from (flag, promise)
+    elif isinstance(value, dict):
+        for name, path in value.items():
+            yield from (flag, f"{name}={path}")
+    elif isinstance(value, tuple):
+        yield from (flag, *value)
+    elif str(value).startswith("-"):
+        yield f"{flag}={value}"
+    else:
+        yield from (flag, "none" if value is None else str(value))

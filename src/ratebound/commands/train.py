@@ -12,14 +12,12 @@ from ratebound.auditing.report import Audit
 from ratebound.auditing.wording import summary
 from ratebound.base import processes
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import failing, note, one_notice, tell
+from ratebound.commands.answers import failing, note, one_notice, tell, working
 from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.on_disk import files_of
-from ratebound.commands.progress import working
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import Given, called, read_given, tell_columns
-from ratebound.commands.runs import Run
-from ratebound.commands.said import as_command
+from ratebound.commands.runs import Run, as_command
 from ratebound.commands.together import dealt_out, joined
 from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled

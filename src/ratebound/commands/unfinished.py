@@ -13,8 +13,7 @@ from pathlib import Path
 
 from ratebound.base import processes
 from ratebound.commands.answers import note
-from ratebound.commands.runs import Run
-from ratebound.commands.said import WHERE
+from ratebound.commands.runs import WHERE, Run
 from ratebound.problem.compiled import Compiled
 
 GAMES = "unfinished"  # the folder of all runs, under --out

@@ -55,7 +55,7 @@ def _passed(x: Tensor, fixed: Fixed) -> Tensor:
 
 @loop(**EACH)
 def calibrate(
-    rows, columns, start, steepness, sizes, offsets, numbers, categories, inputs_out, x, shares, first, last
+    rows, columns, start, steepness, sizes, offsets, numbers, categories, inputs, x, shares, first, last
 ):  # fmt: skip
     """Inputs of lattices in [-1, 1], those from `first` to before `last`: numbers, then categories."""
     pieces, one = start.shape[1], rows.dtype.type(1)
@@ -66,17 +66,14 @@ def calibrate(
                 code = _code(rows[row, columns[feature]], sizes[place, 0])
                 for setting in range(len(categories)):
                     value = categories[setting, offsets[place, 0] + code]
-                    inputs_out[setting, feature, row] = value + value - one
+                    inputs[setting, feature, row] = value + value - one
             continue
         for begin in range(0, len(rows), x.shape[1]):
             count = min(x.shape[1], len(rows) - begin)
             block = rows[begin : begin + count]
             _pass(block, columns[feature], start[feature], steepness[feature], x, shares, count)
             for setting in range(len(numbers)):
-                values, out = (
-                    numbers[setting, feature],
-                    inputs_out[setting, feature][begin : begin + count],
-                )
+                values, out = numbers[setting, feature], inputs[setting, feature][begin : begin + count]
                 for row in range(count):
                     out[row] = values[0] + values[0] - one
                 # Piece after piece, so that the sum never falls where every piece rises.
