@@ -30,6 +30,12 @@ def no_progress(monkeypatch):
 
 
 @pytest.fixture
+def brief(monkeypatch):
+    """The estimator's default games last 20 rounds: commands are asked what they say, not how well."""
+    monkeypatch.setattr("ratebound.estimators.search.FEWEST", 20)
+
+
+@pytest.fixture
 def run(capsys):
     """`run("train", ...)`: exit status, standard output and standard error."""
 

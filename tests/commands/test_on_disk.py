@@ -70,8 +70,7 @@ def test_inspecting_finds_the_same(run, rows):
     assert disk["notices"] == ["its rows stay on disk", *memory["notices"]]
 
 
-def test_training_writes_a_model_that_keeps_its_promise(run, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("ratebound.estimators.search.FEWEST", 20)
+def test_training_writes_a_model_that_keeps_its_promise(brief, run, rows, tmp_path):
     out = tmp_path / "model"
     asked = ["--label", "income", "--require", PROMISE, "--exclude", "sex", "id", "--weight", "weight"]
     asked += ["--epochs", 2, "--confidence", "none", "--fail-on", "training", "--quiet"]

@@ -11,10 +11,9 @@ import ratebound as rb
 from ratebound.estimators import search
 
 from ..extras import pd
+from ..small_tables import people
 
-RANDOM = np.random.default_rng(0)
-X = RANDOM.normal(size=(60, 2))
-Y = X[:, 0] > 0
+X, Y, _ = people(60, noise=0)
 MODELS = {"linear": "linear", "trees": "lightgbm", "estimator": DecisionTreeClassifier(max_depth=1)}
 WHOLE = "takes a whole number from 1 on"
 TRAINING = [

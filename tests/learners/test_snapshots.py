@@ -7,9 +7,10 @@ import pytest
 
 import ratebound as rb
 
+from ..small_tables import people
+
 torch = pytest.importorskip("torch")
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(80, 3)).astype(np.float32)
+X = people(80, slopes=(1.0, 0.0, 0.0)).X.astype(np.float32)
 PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.4])
 TRAIN = rb.compile(PROBLEM, rb.Population(X, X[:, 0] > 0))
 
@@ -68,7 +69,7 @@ class Weighing(rb.Scorer):
 
 
 def test_parameters_with_a_scorer_are_snapshots_too(tmp_path):
-    flat = RNG.normal(size=(4, 4)).astype(np.float32)
+    flat = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     trace = rb.trace_of(TRAIN, list(flat), scorer=Weighing())
     said = flat[:, :3].astype(float) @ X.T + flat[:, 3:] >= 0  # by hand: decisions and their rates
     np.testing.assert_allclose(trace.objectives, (said != (X[:, 0] > 0)).mean(1))

@@ -6,11 +6,11 @@ import pytest
 import ratebound as rb
 from ratebound.problem.plain import from_plain, to_plain
 
-RNG = np.random.default_rng(1)
-SCORES = RNG.normal(size=200)
-LABELS = SCORES + RNG.normal(size=200) > 0
-GROUP = RNG.choice(["a", "b"], 200)
-PEOPLE = rb.Population(SCORES[:, None], LABELS, columns={"group": GROUP})
+from ..small_tables import people
+
+TABLE = people(200, seed=1, slopes=[1.0])
+_, LABELS, GROUP = TABLE
+SCORES, PEOPLE = TABLE.X[:, 0], TABLE.population()
 BETWEEN = "0.2 <= positive_rate() <= 0.3"
 CLOSE = 'abs(recall(group == "a") - recall(group == "b")) <= 0.01'
 PROBLEM = rb.Problem("error_rate()", [BETWEEN, CLOSE])
