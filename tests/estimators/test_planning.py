@@ -177,7 +177,7 @@ def test_a_plan_needs_features_and_labels(part):
 
 
 def test_what_cannot_be_known_is_said_before_any_training(monkeypatch):
-    monkeypatch.setattr("ratebound.estimators.planning.RateConstrainedClassifier", None)
+    monkeypatch.setattr("ratebound.estimators.planning.fitted_plainly", None)
     with pytest.raises(TypeError, match=r"known takes columns.*got 5"):
         rb.plan(rb.Problem(rb.error_rate(), PARITY), people(200), known=5)
 

@@ -147,7 +147,7 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
 
 def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, games: Path) -> Any:
     from ratebound.estimators.choices import Training
-    from ratebound.estimators.planning import fitted
+    from ratebound.estimators.classifier import fitted
 
     return fitted(
         fitting,

@@ -574,6 +574,35 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
 
 
+def fitted(
+    compiled: Compiled, problem: Problem | None = None, **options: Any
+) -> RateConstrainedClassifier:
+    """The classifier for a compiled problem, trained on its rows; `options` are its parameters.
+
+    Another `problem` may be given, such as one whose comparisons of ratios need a model to be compiled.
+    """
+    problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
+    assert people.y is not None
+    if len(classes) == 2:
+        options["positive_label"] = classes[1]
+    model = RateConstrainedClassifier(objective=problem, **options)
+    spoken_of = {rate.on for rate in problem.rates}
+    others = {name: each for name, each in compiled.others.items() if name in spoken_of}
+    if people.stored:
+        model.fit(people, **others)
+    else:
+        labels = np.asarray(classes)[people.y.astype(np.intp)]
+        columns, weights = people.columns or None, people.weights
+        model.fit(people.X, labels, columns=columns, sample_weight=weights, **others)
+    return model
+
+
+def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
+    """The same classifier, trained without promises; only for few errors if the goal is not a sum."""
+    problem = compiled.problem if compiled.goal is None else Problem("error_rate()")
+    return fitted(compiled, problem.promising(()), **options)
+
+
 def _heaviest(mixture: Mixture) -> Array:
     """Parameters (P,) of the model of the heaviest member."""
     parameters: Array = member(mixture, int(np.argmax(mixture.weights))).parameters[0]

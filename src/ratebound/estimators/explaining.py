@@ -13,6 +13,7 @@ from ratebound.auditing.tallying import tallied
 from ratebound.base.linear_program import LeastViolation, kept
 from ratebound.base.types import Array
 from ratebound.certifying.rows_needed import rows_needed
+from ratebound.estimators.classifier import fitted_plainly
 from ratebound.estimators.explanation import (
     ALWAYS,
     PERFECT,
@@ -22,7 +23,6 @@ from ratebound.estimators.explanation import (
     RateRows,
     TotalPrice,
 )
-from ratebound.estimators.planning import fitted_plainly
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.masks import masker

@@ -21,7 +21,7 @@ from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.progress import bar
 from ratebound.base.rendering import Documented
 from ratebound.base.types import Array
-from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.estimators.classifier import RateConstrainedClassifier, fitted, fitted_plainly
 from ratebound.estimators.margins import decided_alike
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -30,7 +30,6 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
-from ratebound.rates.named import error_rate
 from ratebound.rates.rate import FIRST
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.known_groups import known_groups, known_names
@@ -291,33 +290,6 @@ def _policies(
     trained = fitted(fitting, confidence=confidence, **options)
     yield TRAINING, trained.solution_
     yield HYBRID, thresholds_on(_iterates(trained), fitting, known)
-
-
-def fitted(
-    compiled: Compiled, problem: Problem | None = None, **options: Any
-) -> RateConstrainedClassifier:
-    """The classifier for a compiled problem, trained on its rows; `options` are its parameters.
-
-    Another `problem` may be given, such as one whose comparisons of ratios need a model to be compiled.
-    """
-    problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
-    assert people.y is not None
-    if len(classes) == 2:
-        options["positive_label"] = classes[1]
-    model = RateConstrainedClassifier(objective=problem, **options)
-    if people.stored:
-        model.fit(people, **compiled.others)
-    else:
-        labels = np.asarray(classes)[people.y.astype(np.intp)]
-        columns, weights = people.columns or None, people.weights
-        model.fit(people.X, labels, columns=columns, sample_weight=weights, **compiled.others)
-    return model
-
-
-def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
-    """The same classifier, trained without promises; only for few errors where the goal is no sum."""
-    problem = compiled.problem if compiled.goal is None else Problem(error_rate())
-    return fitted(compile(problem.promising(()), compiled.first), **options)
 
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:
