@@ -40,7 +40,8 @@ class NetworkScorer(rb.Scorer):
     def scores(self, parameters, X):
         # In double precision and then rounded, a row's score does not depend on the rows beside it.
         wide, rows = np.asarray(parameters, dtype=float), np.asarray(X, dtype=float)
-        return np.stack([network(flat, rows, np) for flat in wide]).astype(np.float32)
+        scores = np.stack([network(flat, rows, np) for flat in wide]).astype(np.float32)
+        return scores[:, None]  # (models, 1, rows): one score a row
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ class JaxFit(rb.Descending):
 
     def scores(self, rows):
         self.batch = self.X if rows is None else self.X[rows]
-        return np.asarray(networks(self.flat, self.batch))
+        return np.asarray(networks(self.flat, self.batch))[:, None]
 
     def descend(self, gradient):
-        self.flat -= self.rate * pulled_back(self.flat, self.batch, gradient)
+        self.flat -= self.rate * pulled_back(self.flat, self.batch, gradient[:, 0])
 
     def parameters(self):
         return np.asarray(self.flat)

@@ -33,7 +33,8 @@ class Network(rb.Scorer):
     kind = "the network of loop_jax.py"
 
     def scores(self, parameters, X):
-        return np.stack([network(flat, X.astype(float), np) for flat in parameters.astype(float)])
+        wide, rows = parameters.astype(float), X.astype(float)
+        return np.stack([network(flat, rows, np) for flat in wide])[:, None]  # one score a row
 
 
 # Promise: what is promised, what is asked of training, and the game of it on the training rows.

@@ -53,7 +53,7 @@ def test_unbiased_estimates_have_the_exact_values_as_their_mean(weighted):
 def test_the_gradient_is_that_of_the_cost_by_differences(weighted, proxy):
     """Of the objective: what a miss and a false alarm cost, times the proxy of each."""
     compiled, scores = some(weighted)
-    rows, bound = compiled.first, PROXIES[proxy]
+    rows, bound = compiled.first, PROXIES[proxy].one
     problem = rb.Problem('cost(false_negative=2, column="loan")')
     alone = rb.compile(problem, rows)
     rules = rb.Rules(loss=proxy, proxy=proxy)

@@ -105,7 +105,7 @@ def test_objectives_are_those_of_models_without_the_fold(learner):
     for fold in range(COUNT):
         rest, held = np.flatnonzero(folds.of != fold), np.flatnonzero(folds.of == fold)
         alone = play(learner, compiled(FREE, rest), None, **options)
-        scores = alone.scorer.scores(alone.parameters[-1:], X[held])[0]
+        scores = alone.scorer.scores(alone.parameters[-1:], X[held])[0, 0]
         wrong[held] = (scores >= 0) != Y[held]
     assert trace.objectives[-1] == pytest.approx(wrong.mean(), abs=2 / 600)
     whole = play(learner, train, None, **options)
@@ -183,7 +183,7 @@ def test_thresholds_move_by_the_scores_out_of_fold(learner):
     train = compiled()
     trace = play(learner, train)
     moved = with_moved_thresholds(trace, train)
-    objectives, violations = train.evaluate(moved.scores(train).astype(float) - moved.at[:, None])
+    objectives, violations = train.evaluate(moved.scores(train).astype(float) - moved.at[:, :, None])
     np.testing.assert_allclose(moved.objectives, objectives, atol=1e-12)
     np.testing.assert_allclose(moved.violations, violations, atol=1e-12)
     assert rb.shrink(moved).status.feasible
@@ -210,7 +210,7 @@ def test_several_populations_are_folded_each():
     np.testing.assert_array_equal(train.evaluate(trace.scores(train))[1], trace.violations)
     plain = play("lightgbm", rb.compile(FREE, first))
     elsewhere = plain.scorer.scores(plain.parameters, X[350:])
-    np.testing.assert_array_equal(plain.scores(train)[:, 350:], elsewhere)
+    np.testing.assert_array_equal(plain.scores(train)[..., 350:], elsewhere)
     assert not np.array_equal(plain.scores(train), plain.scorer.scores(plain.parameters, X))
 
 

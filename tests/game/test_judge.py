@@ -78,8 +78,8 @@ def same(one, other, fields=FIELDS):
 def test_violations_are_the_judges_and_objectives_those_of_the_models_rows(learner):
     trace = play(learner, watch={"own": TRAIN})
     scores = trace.scorer.scores(trace.parameters, X)
-    objectives, own_violations = TRAIN.evaluate(scores[:, OWN])
-    judged, violations = JUDGE.evaluate(scores[:, OTHER])
+    objectives, own_violations = TRAIN.evaluate(scores[..., OWN])
+    judged, violations = JUDGE.evaluate(scores[..., OTHER])
     np.testing.assert_array_equal(trace.objectives, objectives)
     np.testing.assert_array_equal(trace.violations, violations)
     np.testing.assert_array_equal(trace.watched["judge"].objectives, judged)
@@ -115,7 +115,7 @@ def test_learned_thresholds_move_on_the_models_rows():
     train, judge = compiled(OWN, problem), compiled(OTHER, problem)
     trace = play("linear", train, judge, rounds=40)
     scores = trace.scorer.scores(trace.parameters, X)
-    _, violations = judge.evaluate(scores[:, OTHER], trace.thresholds)
+    _, violations = judge.evaluate(scores[..., OTHER], trace.thresholds)
     np.testing.assert_array_equal(trace.violations, violations)
     alone = play("linear", train, None, rounds=1, keep=rb.Keep(1))
     first = play("linear", train, judge, rounds=1, keep=rb.Keep(1))
@@ -217,7 +217,7 @@ def test_scores_shown_to_the_judge_are_those_of_the_deployed_model(learner):
 def test_counts_are_of_the_rows_trained_on():
     train = compiled(OWN, rb.Problem(rb.error_rate(), [rb.predicted_positives() <= 150]))
     trace = play("linear", train, compiled(OTHER, train.problem))
-    yes = (trace.scorer.scores(trace.parameters, X)[:, OTHER] >= 0).sum(axis=1)
+    yes = (trace.scorer.scores(trace.parameters, X)[:, 0, OTHER] >= 0).sum(axis=1)
     np.testing.assert_allclose(trace.violations[:, 0], yes * 400 / 300 - 150)
     np.testing.assert_allclose(trace.worst, trace.violations[:, 0] / 400)
 

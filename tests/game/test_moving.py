@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.game.candidates import rank
+from ratebound.game.candidates import candidates_of
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.trace import beside, judged_on
 from ratebound.problem.compiled import Compiled
@@ -65,7 +65,7 @@ def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
     problem = rb.Problem(rb.error_rate(), PROMISES[name])
     compiled, trace = played(problem, drawn(seed, ties=ties))
     found = rb.shrink(with_moved_thresholds(trace, compiled))
-    scores = trace.scorer.scores(trace.parameters, compiled.features)
+    scores = trace.scorer.scores(trace.parameters, compiled.features)[:, 0]
     violation, objective = best_mixture(all_thresholds(compiled, scores))
     worst = (found.violations["train"] / compiled.scale[1:]).max()
     assert max(worst, 0.0) == pytest.approx(violation, abs=1e-7)
@@ -116,7 +116,7 @@ def test_a_threshold_that_was_asked_for_is_not_moved():
 def test_few_iterates_stand_for_many():
     compiled, trace = played(rb.Problem(rb.error_rate(), PROMISES["cap"]), drawn(0), keep=rb.Keep(1))
     few = with_moved_thresholds(trace, compiled, at_most=1)
-    assert set(few.round[few.at != 0]) == {12}  # the last
+    assert set(few.round[few.at[:, 0] != 0]) == {12}  # the last
 
 
 def test_another_games_candidates_stand_beside():
@@ -147,7 +147,7 @@ def test_rows_are_ranked_alike_in_either_precision():
     scores = np.concatenate([draw.normal(size=900), draw.integers(-2, 3, 96), [0.0, -0.0, 1e-45, 3e38]])
     single = draw.permutation(scores).astype(np.float32)
     for groups in (np.zeros(1000, dtype=int), draw.integers(3, size=1000)):
-        own, double = rank(compiled, single, groups), rank(compiled, single.astype(float), groups)
+        own, double = (candidates_of(compiled, s[None], groups) for s in (single, single.astype(float)))
         np.testing.assert_array_equal(own.scores, double.scores)
         np.testing.assert_array_equal(own.stops, double.stops)
         np.testing.assert_array_equal(own.starts, double.starts)

@@ -91,7 +91,7 @@ def area(mixture):
     for budget in (0.1, 0.3, 0.5, 0.7, 0.9):
         at = np.quantile(scores[inside & ~Y], 1 - budget, axis=0, method="higher")
         if mixture.thresholds:
-            at = list(mixture.thresholds.values())[len(recalls)]
+            at = list(mixture.thresholds.values())[len(recalls)][:, 0]
             spent = ((scores >= at) @ mixture.weights)[inside & ~Y].mean()
             assert spent <= budget + KEPT
         recalls.append(((scores >= at) @ mixture.weights)[inside & Y].mean())

@@ -92,7 +92,7 @@ def test_a_trace_holds_exact_values_on_every_population(name, scores, player, ba
         objective, violations = VALIDATION.evaluate(own[300:])
         assert trace.watched["validation"].objectives[i] == pytest.approx(objective, abs=1e-12)
         np.testing.assert_allclose(trace.watched["validation"].violations[i], violations, atol=1e-12)
-        np.testing.assert_allclose(trace.scorer.scores(trace.parameters, X)[i], own, atol=1e-4)
+        np.testing.assert_allclose(trace.scorer.scores(trace.parameters, X)[i, 0], own, atol=1e-4)
 
 
 def test_learned_thresholds_are_kept_with_their_iterates():
@@ -101,7 +101,7 @@ def test_learned_thresholds_are_kept_with_their_iterates():
         rb.compile(problem, TABLE.population()), rb.Linear(0.05), rounds=60, keep=rb.Keep(20)
     )
     assert len(trace.thresholds) == 4
-    at = np.array([trace.thresholds[name][-1] for name in trace.thresholds])
+    at = np.array([trace.thresholds[name][-1, 0] for name in trace.thresholds])
     score = linear_scores(trace.parameters[-1].astype(float), X)
     yes = score >= at[:, None].astype(float)
     np.testing.assert_allclose(trace.violations[-1, 0], 0.9 - yes[:, Y].mean(), atol=1e-12)

@@ -29,7 +29,8 @@ class Bumps(rb.Scorer):
 
     def scores(self, parameters, X):
         away = ((X[:, None] - self.centers) ** 2).sum(axis=2)
-        return parameters[:, :-1] @ np.exp(-self.sharpness * away).T + parameters[:, -1:]
+        found = parameters[:, :-1] @ np.exp(-self.sharpness * away).T + parameters[:, -1:]
+        return found[:, None]
 
     def width(self, parameters):
         return self.centers.shape[1]

@@ -109,7 +109,7 @@ def test_a_chain_is_built_again_from_its_description(make):
     )
     with torch.no_grad():
         direct = module(torch.as_tensor(X))[:, 0].numpy()
-    np.testing.assert_allclose(TorchScorer(again).scores(parameters, X)[0], direct, rtol=1e-6)
+    np.testing.assert_allclose(TorchScorer(again).scores(parameters, X)[0, 0], direct, rtol=1e-6)
 
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)

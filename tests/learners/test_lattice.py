@@ -440,7 +440,7 @@ def test_onnx_takes_infinite_values_as_the_model_does(mixture, runtime, tmp_path
     rows = np.array([[np.inf, 1.0], [-np.inf, 1.0], [0.5, np.inf], [0.5, -np.inf]], dtype=np.float32)
     found, _ = run_onnx(runtime, one, rows, tmp_path)
     ends = module(torch.tensor([[1.0, 1.0], [0.0, 1.0], [0.5, 3.0], [0.5, 0.0]])).detach().numpy()
-    np.testing.assert_allclose(one.scorer.scores(parameters, rows)[0], ends, atol=1e-6)
+    np.testing.assert_allclose(one.scorer.scores(parameters, rows)[0, 0], ends, atol=1e-6)
     np.testing.assert_allclose(found["scores"][:, 0], ends, atol=1e-6)
 
 
@@ -471,7 +471,7 @@ def test_onnx_gives_the_same_scores(mixture, runtime, tmp_path, name):
     three = replace(mixture, members=Members(np.ones(3) / 3, parameters, scorer))
     rows = random_rows(200)[:, :2] if name in ("numbers", "categories") else random_rows(200)
     found, _ = run_onnx(runtime, three, rows, tmp_path)
-    np.testing.assert_allclose(found["scores"].T, scorer.scores(parameters, rows), atol=1e-5)
+    np.testing.assert_allclose(found["scores"].T, scorer.scores(parameters, rows)[:, 0], atol=1e-5)
 
 
 def test_calibrators_are_drawn_as_they_are(mixture):
@@ -490,7 +490,7 @@ def test_calibrators_are_drawn_as_they_are(mixture):
     assert curves[3].categorical
     assert len(rb.plot_calibrators(mixture.scorer.module)) == 4
     one = member(mixture, 0)
-    decider = GroupThresholds((), ((),), np.zeros((3, 1), int), np.arange(3.0)[:, None])
+    decider = GroupThresholds((), ((),), np.zeros((3, 1), int), np.arange(3.0)[:, None, None])
     of_one = replace(one, members=replace(one.members, weights=np.ones(3) / 3), decider=decider)
     assert len(rb.plot_calibrators(of_one)[0].lines) == 2  # three sets of thresholds on one model
 

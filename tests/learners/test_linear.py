@@ -16,16 +16,16 @@ def fit_of(learner, settings=None):
 
 
 def gradients(steps, settings=1, rows=50):
-    return np.random.default_rng(8).normal(size=(steps, settings, rows))
+    return np.random.default_rng(8).normal(size=(steps, settings, 1, rows))
 
 
 def test_scores_are_weights_times_rows():
     fit = fit_of(rb.Linear((0.1, 0.2), dtype="float64"))
     fit.weights[:] = rng.normal(size=(2, 5))
-    expected = fit.weights[:, :4] @ X.T + fit.weights[:, 4:]
+    expected = (fit.weights[:, :4] @ X.T + fit.weights[:, 4:])[:, None]
     rows = np.array([7, 3, 3, 49])
     np.testing.assert_allclose(fit.scores(None), expected)
-    np.testing.assert_allclose(fit.scores(rows), expected[:, rows])
+    np.testing.assert_allclose(fit.scores(rows), expected[..., rows])
     np.testing.assert_allclose(fit.all_scores(), expected)
     np.testing.assert_allclose(fit.scorer.scores(fit.parameters(), X), expected)
     np.testing.assert_array_equal(fit.parameters(), fit.weights)
@@ -41,7 +41,7 @@ def test_sgd_steps_equal_those_by_hand(l2, batches):
         fit.scores(None if batches is None else rows)
         fit.descend(gradient)
         penalty = l2 * w * [1, 1, 1, 1, 0]  # the intercept is free
-        w = w - np.array([[0.1], [0.02]]) * (gradient @ WIDE[rows] + penalty)
+        w = w - np.array([[0.1], [0.02]]) * (gradient[:, 0] @ WIDE[rows] + penalty)
     np.testing.assert_allclose(fit.parameters(), w, rtol=1e-12)
 
 
@@ -56,7 +56,7 @@ def test_adam_steps_equal_those_of_torch(dtype):
         fit.scores(None)
         fit.descend(gradient.astype(dtype))
         for w, optimizer, own in zip(theirs, optimizers, gradient, strict=True):
-            w.grad = torch.tensor(own @ WIDE)
+            w.grad = torch.tensor(own[0] @ WIDE)
             optimizer.step()
     expected = torch.stack(theirs).detach().numpy()
     np.testing.assert_allclose(

@@ -54,10 +54,12 @@ def test_weighted_errors_are_costs_but_for_a_constant_and_a_factor(costs, seed):
 
 
 @given(arrays(float, st.integers(1, 12), elements=st.integers(-5, 5)))
-def test_two_classes_are_the_same_as_one_cost_or_as_two(cost):
-    one, two = weighted_rows(cost), weighted_rows(np.column_stack([np.zeros(len(cost)), cost]))
-    for name in ("rows", "labels", "weights"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+def test_of_two_classes_the_cheaper_is_the_label(cost):
+    asked = weighted_rows(np.column_stack([np.zeros(len(cost)), cost]))
+    np.testing.assert_array_equal(asked.rows, np.flatnonzero(cost))
+    np.testing.assert_array_equal(asked.labels, cost[cost != 0] < 0)
+    size = np.abs(cost[cost != 0])
+    np.testing.assert_allclose(asked.weights * size.sum(), size * len(size))
 
 
 @settings(max_examples=30)

@@ -75,7 +75,7 @@ def test_scores_and_steps_are_those_of_autocast(module, settings):
     gradient = torch.linspace(-1, 1, 50) / 50
     expected.backward(gradient)
     torch.optim.SGD(alone.parameters(), 0.1).step()
-    fit.descend(gradient.expand(settings, -1))
+    fit.descend(gradient.expand(settings, 1, -1))
     after = torch.cat([p.detach().reshape(-1) for p in alone.parameters()]).numpy()
     assert found.dtype == fit.flat.dtype == fit.flat.grad.dtype == torch.float32
     digits = 0 if settings == 1 else 2**-6  # stacked, products and biases are rounded one by one

@@ -65,7 +65,7 @@ class Weighing(rb.Scorer):
     kind = "weights and a constant, of the tests of snapshots"
 
     def scores(self, parameters, X):
-        return parameters[:, :-1] @ X.T + parameters[:, -1:]
+        return (parameters[:, :-1] @ X.T + parameters[:, -1:])[:, None]
 
 
 def test_parameters_with_a_scorer_are_snapshots_too(tmp_path):

@@ -68,7 +68,7 @@ def test_a_rows_score_has_the_same_bits_in_any_company():
     scores = scorer.scores(parameters, matrix)
     np.testing.assert_allclose(scores, scorer.scores(parameters, X), rtol=1e-4, atol=1e-5)
     for i in range(20):
-        np.testing.assert_array_equal(scorer.scores(parameters[1:2], matrix[[i]])[0], scores[1, [i]])
+        np.testing.assert_array_equal(scorer.scores(parameters[1:2], matrix[[i]])[0], scores[1][:, [i]])
 
 
 def test_a_mixture_decides_alike():

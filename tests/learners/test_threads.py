@@ -152,7 +152,7 @@ def test_modules_of_any_making_hold_the_parameters_they_are_given(name):
     for module, scores in zip(modules, found, strict=True):
         with torch.no_grad():
             expected = module.eval()(torch.as_tensor(X, dtype=torch.float32))[:, 0].numpy()
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
+        np.testing.assert_allclose(scores[0], expected, atol=1e-6)
 
 
 # --- training ------------------------------------------------------------------------------------

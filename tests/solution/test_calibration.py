@@ -21,14 +21,15 @@ COUNTS = rng.integers(0, 4, 800)
 
 
 def fitted(scores, labels, weights=None, **how):
-    return fit_calibration(np.asarray(scores, float), np.asarray(labels), weights, "here", **how)
+    scores = np.atleast_2d(np.asarray(scores, float))
+    return fit_calibration(scores, np.asarray(labels), weights, "here", **how)
 
 
 @pytest.mark.parametrize("weights", [None, COUNTS.astype(float)], ids=["plain", "weighted"])
 def test_it_is_scikit_learns_sigmoid(weights):
     found = fitted(SCORES, LABELS, weights)
     theirs = _SigmoidCalibration().fit(SCORES, LABELS, weights).predict(SCORES)
-    np.testing.assert_allclose(found.probability(SCORES), theirs, atol=1e-6)
+    np.testing.assert_allclose(found.probability(SCORES[None])[0], theirs, atol=1e-6)
 
 
 def test_weights_are_repeated_rows_and_shares_are_scaled():
@@ -42,8 +43,8 @@ def test_weights_are_repeated_rows_and_shares_are_scaled():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e200])
 def test_the_scale_of_scores_does_not_matter(scale):
-    expected = fitted(SCORES, LABELS).probability(SCORES)
-    found = fitted(SCORES * scale, LABELS).probability(SCORES * scale)
+    expected = fitted(SCORES, LABELS).probability(SCORES[None])
+    found = fitted(SCORES * scale, LABELS).probability(SCORES[None] * scale)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -66,7 +67,7 @@ def test_the_scale_of_scores_does_not_matter(scale):
 def test_little_to_fit_gives_sensible_numbers(scores, labels, even_at_zero):
     found = fitted(scores, labels, even_at_zero=even_at_zero)
     assert 0 < found.slope < np.inf
-    chances = found.probability(np.asarray(scores, float))
+    chances = found.probability(np.asarray(scores, float)[None])[0]
     assert (chances >= 0).all()
     assert (chances <= 1).all()
     # No worse than a half for everyone, and in the order of the scores.
@@ -78,7 +79,7 @@ def test_little_to_fit_gives_sensible_numbers(scores, labels, even_at_zero):
 
 def test_a_half_at_zero():
     found = fitted(SCORES, LABELS, even_at_zero=True)
-    np.testing.assert_array_equal(found.probability(SCORES) >= 0.5, SCORES >= 0)
+    np.testing.assert_array_equal(found.probability(SCORES[None])[0] >= 0.5, SCORES >= 0)
 
 
 # --- mixtures ------------------------------------------------------------------------------------
@@ -137,8 +138,8 @@ def test_labels_are_needed(mixture):
     ids=str,
 )
 def test_what_a_file_says_is_checked(change):
-    good = Calibration(1.0, 0.5, "here", 10).to_json()
-    assert Calibration.from_json(good) == Calibration(1.0, 0.5, "here", 10)
+    good = Calibration(1.0, (0.5,), "here", 10).to_json()
+    assert Calibration.from_json(good) == Calibration(1.0, (0.5,), "here", 10)
     with pytest.raises((ValueError, TypeError)):
         Calibration.from_json(good | change)
 
@@ -157,8 +158,8 @@ def test_two_scores_that_differ_by_one_are_that_one(weights, even_at_zero):
     pair = np.stack([np.zeros(800), SCORES])
     two = fitted(pair, LABELS.astype(int), weights, even_at_zero=even_at_zero)
     assert two.slope == pytest.approx(one.slope, rel=1e-7)
-    assert two.intercept[1] - two.intercept[0] == pytest.approx(one.intercept, abs=1e-7)
-    np.testing.assert_allclose(two.probability(pair)[1], one.probability(SCORES), atol=1e-8)
+    assert two.intercept[1] - two.intercept[0] == pytest.approx(one.intercept[0], abs=1e-7)
+    np.testing.assert_allclose(two.probability(pair)[1], one.probability(SCORES[None])[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(900) % 3.0], ids=["plain", "weighted"])

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
-from ratebound.solution._choosing import choose, uniform_from_features, uniform_from_key, voted_scores
+from ratebound.solution._choosing import choose, uniform_from_features, uniform_from_key, weighted_median
 
 from ..extras import pd, pl
 
@@ -254,10 +254,10 @@ def test_the_median_decides_as_the_vote_at_every_threshold(count, equal):
     weights = np.full(count, 1 / count) if equal else rng.dirichlet(np.ones(count))
     for t in (-1.0, 0.0, 0.3):
         vote = weights @ (scores >= t) >= 0.5 - 1e-9
-        np.testing.assert_array_equal(voted_scores(weights, scores) >= t, vote)
+        np.testing.assert_array_equal(weighted_median(weights, scores) >= t, vote)
 
 
 def test_yes_wins_a_tie():
-    assert voted_scores(np.array([0.5, 0.5]), np.array([[-1.0], [2.0]])) == [2.0]
+    assert weighted_median(np.array([0.5, 0.5]), np.array([[-1.0], [2.0]])) == [2.0]
     tenths = np.full(10, 0.1)  # which do not quite sum to one
-    assert voted_scores(tenths, np.r_[np.full(5, 1.0), np.full(5, -1.0)][:, None]) == [1.0]
+    assert weighted_median(tenths, np.r_[np.full(5, 1.0), np.full(5, -1.0)][:, None]) == [1.0]

@@ -87,7 +87,7 @@ def saved(request, tmp_path_factory):
     if request.param in ("chain", "lattice"):
         pytest.importorskip("torch", reason="PyTorch is not installed")
     mixture = MAKERS[request.param]()
-    intercept = 0.5 if len(mixture.classes) == 2 else (0.0, 0.5, -0.5)
+    intercept = (0.5,) if len(mixture.classes) == 2 else (0.0, 0.5, -0.5)
     mixture = replace(mixture, calibration=Calibration(1.0, intercept, "here", 10))
     path = mixture.save(tmp_path_factory.mktemp(request.param) / "model.safetensors")
     given = {"by group": TABLE["x"], "offsets by group": WIDE.T, "oracle": TABLE["x"][:, None]}

@@ -10,7 +10,7 @@ import ratebound as rb
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
-from ratebound.solution.given_scores import GivenScorer
+from ratebound.solution.given_scores import GivenScores
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.onnx import to_onnx
 from ratebound.solution.status import Status
@@ -19,7 +19,7 @@ from ..extras import pd, pl
 
 RANDOM = np.random.default_rng(0)
 WEIGHTS = np.array([0.2, 0.5, 0.3])
-AT = np.array([[-1.0, 0.0, -np.inf], [0.5, 0.0, np.inf], [2.0, 0.0, 1.0]])
+AT = np.array([[-1.0, 0.0, -np.inf], [0.5, 0.0, np.inf], [2.0, 0.0, 1.0]])[..., None]
 VALUES = (("F", 0), ("F", 1), ("M", 1))
 BARE = Draw(bare_scores=True)
 GROUPS = GroupThresholds(("sex", "old"), VALUES, np.zeros((3, 3), dtype=int), AT, BARE)
@@ -32,11 +32,11 @@ BOTH = np.column_stack([SCORES, RANDOM.normal(size=600)])
 
 def policy_of(groups=GROUPS, weights=WEIGHTS):
     models = groups.model.max() + 1
-    parameters = np.column_stack([np.eye(models), np.zeros(models)])
+    parameters = np.arange(float(models))[:, None]
     status = Status(True, 0.0, (), (), "feasible")
     values = {"objectives": {"train": 0.25}, "violations": {"train": np.zeros(0)}}
     record = Record(rb.Problem(rb.error_rate()), status, **values)
-    return Mixture(Members(weights, parameters, GivenScorer("float64")), groups, record)
+    return Mixture(Members(weights, parameters, GivenScores(int(models), 1)), groups, record)
 
 
 POLICY, PAIRED = policy_of(), policy_of(PAIR)
@@ -46,7 +46,7 @@ def said_yes(groups, scores):
     """Which members say yes to which row, (n, M), row by row."""
     wide = scores.reshape(len(scores), -1)
     return np.array(
-        [[row[k[c]] >= t[c] for k, t in zip(groups.model, groups.at, strict=True)]
+        [[row[k[c]] >= t[c, 0] for k, t in zip(groups.model, groups.at, strict=True)]
          for row, c in zip(wide, ROWS, strict=True)]
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def test_rows_without_a_group(columns, words):
 
 
 def test_no_columns_and_no_rows():
-    one = GroupThresholds((), ((),), np.zeros((1, 1), dtype=int), np.array([[0.3]]), BARE)
+    one = GroupThresholds((), ((),), np.zeros((1, 1), dtype=int), np.array([[[0.3]]]), BARE)
     assert policy_of(one, np.ones(1)).predict([0.2, 0.4]).tolist() == [False, True]
     assert policy_of(one, np.ones(1)).rule == "everyone: yes from 0.3"
     assert one.known == {}
@@ -125,7 +125,7 @@ def test_a_column_of_scores_is_a_score():
 
 def test_scores_close_together_are_decided_apart():
     """Scores of one narrow band are not one draw: they are hashed to seven digits."""
-    narrow = GroupThresholds((), ((),), np.zeros((2, 1), int), np.array([[0.4], [0.41]]), BARE)
+    narrow = GroupThresholds((), ((),), np.zeros((2, 1), int), np.array([[[0.4]], [[0.41]]]), BARE)
     found = policy_of(narrow, np.array([0.3, 0.7])).predict(np.linspace(0.4, 0.4099, 2000))
     assert abs(found.mean() - 0.3) <= 4 * np.sqrt(0.21 / 2000)
 
@@ -235,7 +235,7 @@ def test_thresholds_run_in_onnx(policy, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(to_onnx(policy, tmp_path / "policy.onnx"))
     assert {each.name for each in session.get_inputs()} == {"features", "sex", "old", "key"}
-    scores = BOTH.astype(np.float32)[:, : policy.parameters.shape[1] - 1]
+    scores = BOTH.astype(np.float32)[:, : policy.scorer.models]
     sex, old = PEOPLE["sex"].astype(object), PEOPLE["old"].astype(float)
     keys = np.arange(600)
     given = {"features": scores, "sex": sex, "old": old, "key": keys}

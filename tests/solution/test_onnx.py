@@ -276,7 +276,7 @@ class Unwritten(rb.Scorer):
     kind = "unwritten"
 
     def scores(self, parameters, X):
-        return parameters @ X.T
+        return (parameters @ X.T)[:, None]
 
 
 def test_a_failed_write_leaves_the_earlier_file(onnx, tmp_path):

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import ratebound as rb
 from ratebound.game import threshold_program
-from ratebound.game.candidates import rank
+from ratebound.game.candidates import candidates_of
 from ratebound.solution.mixture import mixture as mixed
 from ratebound.tables.fitting import fit_encoding
 
@@ -101,7 +101,7 @@ def assert_best(policy, compiled, scores, least, best):
         assert policy.objectives["train"] >= best - 1e-9
     assert policy.status.feasible == (least <= 1e-9)
     assert len(policy) <= m + 1
-    differs = (found.at != found.at[0]) | (found.model != found.model[0])
+    differs = (found.at != found.at[0])[..., 0] | (found.model != found.model[0])
     assert differs.any(axis=0).sum() <= m  # so many groups leave something to chance
     assert policy.weights.min() > 0
     assert policy.weights.sum() == pytest.approx(1, abs=1e-12)
@@ -219,7 +219,7 @@ def test_without_constraints_it_is_the_best_threshold_of_each_group():
     scores, population = people(500)
     policy = rb.thresholds(rb.Problem(rb.error_rate()), scores, population, known=["sex"])
     assert len(policy) == 1
-    for (sex,), at in zip(policy.decider.groups, policy.decider.at[0], strict=True):
+    for (sex,), at in zip(policy.decider.groups, policy.decider.at[0, :, 0], strict=True):
         own = population.columns["sex"] == sex
         errors = [
             np.mean((scores[own] >= t) != population.y[own]) for t in [*scores[own], -np.inf, np.inf]
@@ -251,10 +251,12 @@ def test_knowing_more_never_costs():
 def test_thresholds_lie_between_scores():
     compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(None, [0, 1, 1, 0, 1]))
     close = np.nextafter(1.0, 2.0)
-    found = rank(compiled, np.array([1.0, close, 5e-324, 0.0, -1e308]), np.zeros(5, dtype=int))
-    assert found.at(np.arange(6)).tolist() == [np.inf, close, 0.5, 5e-324, -5e307, -np.inf]
-    apart = rank(compiled, np.array([1.0, close, 3.0, 0.0, 5.0]), np.zeros(5, dtype=int), 0.1)
-    assert apart.at(np.arange(5)).tolist() == [np.inf, 4.0, 2.0, 0.5, -np.inf]
+    found = candidates_of(
+        compiled, np.array([[1.0, close, 5e-324, 0.0, -1e308]]), np.zeros(5, dtype=int)
+    )
+    assert found.at(np.arange(6))[:, 0].tolist() == [np.inf, close, 0.5, 5e-324, -5e307, -np.inf]
+    apart = candidates_of(compiled, np.array([[1.0, close, 3.0, 0.0, 5.0]]), np.zeros(5, dtype=int), 0.1)
+    assert apart.at(np.arange(5))[:, 0].tolist() == [np.inf, 4.0, 2.0, 0.5, -np.inf]
 
 
 # --- on models -----------------------------------------------------------------------------------
@@ -297,7 +299,7 @@ def test_a_game_of_whole_program_size(game):
     few, rows = trace.only(np.arange(0, len(trace), 7)), np.arange(300)
     some = population.only(rows)
     compiled = rb.compile(FAIR, some)
-    scores = few.scorer.scores(few.parameters, some.X)
+    scores = few.scorer.scores(few.parameters, some.X)[:, 0]
     policy = rb.thresholds(FAIR, few, some, known=["sex"])
     group = policy.decider.rows(some.X, some.columns)
     least, best = best_mixture(*all_columns(compiled, scores, group))
@@ -411,7 +413,7 @@ def test_rates_at_other_thresholds(constraint, words):
     [
         (np.where(SCORES > 1, np.nan, SCORES), "NaN or infinite"),
         (np.where(SCORES > 1, np.inf, SCORES), "NaN or infinite"),
-        (SCORES[1:], "shape .1, 199.: expected a number for each of its 200 rows"),
+        (SCORES[1:], "shape .199,.: expected a number for each of its 200 rows"),
         (np.column_stack([SCORES, SCORES]), "or .B, n. of several models"),
         (SCORES.astype(str), "expected a number"),
     ],

@@ -333,10 +333,8 @@ def deciding(report: Audit) -> doc.Section | None:
     return doc.Section("How it decides", (*parts, doc.Remark(said)), "deciding")
 
 
-def _threshold(level: float | list[float], at: str) -> doc.Cell:
-    if isinstance(level, list):
-        return tuple(doc.rate(each, f"{at}/{i}") for i, each in enumerate(level))
-    return doc.rate(level, at)
+def _threshold(levels: list[float], at: str) -> doc.Cell:
+    return tuple(doc.rate(each, f"{at}/{i}") for i, each in enumerate(levels))
 
 
 def columns(report: Audit) -> doc.Section | None:

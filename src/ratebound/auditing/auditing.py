@@ -378,7 +378,7 @@ def _area(metric: Area, bound: float, tally: Tally, level: float) -> Measured:
     inside = [lines.inside(subset) for subset in _classes(metric.rate)]
     assert lines.answers is not None
     v, w = (Weighed(lines.weight[rows], lines.rows[rows]) for rows in inside)
-    positives, negatives = (lines.answers[:, rows] for rows in inside)
+    positives, negatives = (lines.answers[:, 0, rows] for rows in inside)
     found = area(positives, negatives, tally.model.chances, v, w)
     alike = 1.0
     if tally.clustered is not None:

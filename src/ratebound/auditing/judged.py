@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.population import Population
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.rate import FIRST, Rate
@@ -25,7 +26,7 @@ class Judged:
     """What a model says of rows, and how its M choices decide together."""
 
     words: str  # what it is
-    answers: Callable[[str, Population], Array]  # scores (M, n) or (M, D, n), or predictions (1, n)
+    answers: Callable[[str, Population], Array]  # scores (M, A, n), or predictions (1, n)
     chances: Array = field(default_factory=lambda: np.ones(1))  # (M,) that each choice decides
     thresholds: dict[str, Array] = field(default_factory=dict)  # learned ones: (M,), or (M, D - 1)
     predicts: str = ""  # who predicts, where its answers are decisions that are spelled as labels are
@@ -63,8 +64,9 @@ def judged(model: Any) -> Judged:
     ...     weights=[0.25, 0.75], thresholds={}, member_scores=lambda X: np.outer(X, [1, -1])
     ... )
     >>> judged(two).words, judged(two).answers("train", Population([[1.0], [-1.0]]))
-    ('a mixture of 2 models', array([[ 1., -1.],
-           [-1.,  1.]]))
+    ('a mixture of 2 models', array([[[ 1., -1.]],
+    <BLANKLINE>
+           [[-1.,  1.]]]))
     """
     model = getattr(model, "solution_", model)
     if not is_mixture(model):
@@ -82,7 +84,7 @@ def judged(model: Any) -> Judged:
         scores = _member_scores(model, name, _with_features(model, name, rows))
         return decider.choices(weights, scores)[1]
 
-    none = np.zeros((len(weights), 1) if classes == 2 else (len(weights), classes, 1))
+    none = np.zeros((len(weights), score_count(classes), 1))
     return Judged(
         words=decider.called(len(weights)),
         answers=answers,
@@ -95,7 +97,7 @@ def judged(model: Any) -> Judged:
 
 def scored(scores: Mapping[str, Array], words: str) -> Judged:
     """One model that gives the rows of populations in memory these scores, (n,) each, or (D, n)."""
-    return Judged(words, lambda name, _: np.asarray(scores[name], dtype=float)[None])
+    return Judged(words, lambda name, _: np.atleast_2d(np.asarray(scores[name], dtype=float))[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +213,7 @@ def _with_features(model: Any, name: str, population: Population) -> Population:
 
 
 def _member_scores(model: Any, name: str, population: Population) -> Array:
-    """Scores (M, n) or (M, D, n) of the members."""
+    """Scores (M, A, n) of the members."""
     members, classes = len(model.weights), _classes(model)
     sizes = (members,) if classes == 2 else (classes, members)
     # Thresholds by known group look at columns too; other models, of ours or not, take the features.
@@ -226,7 +228,7 @@ def _member_scores(model: Any, name: str, population: Population) -> Array:
             f"{called(name)!r}; expected a score for each of {len(population):,} rows{each} and "
             f"{members} members"
         )
-    return scores.T
+    return with_axes(scores.T, classes)
 
 
 def _predicted(model: Any, name: str, population: Population) -> Array:

@@ -69,7 +69,7 @@ class Lines:
     rows: Array  # (k,) how many there are
     codes: Array  # (keys, k) what tells lines apart, the same numbers in all pieces and processes
     chances: dict[float | str, Array]  # (D, k) of each decision, at each threshold that is asked for
-    answers: Array | None = None  # (M, k) scores where areas compare them, or predictions (1, k)
+    answers: Array | None = None  # (M, 1, k) scores where areas compare them, or predictions (1, k)
     place: Array | None = None  # (n,) the line of each row, where rows are in memory
     partial: bool = False  # whether values may be absent that conditions name, as in a batch
 

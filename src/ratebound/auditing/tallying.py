@@ -210,13 +210,9 @@ def _chances(model: Judged, answers: Array, asked: Asked, classes: int) -> dict[
     for at in asked.thresholds:
         if isinstance(at, str) and at not in model.thresholds:
             continue
-        decisions = decided_at(answers, model.levels(at))
-        if answers.ndim == 2:
-            yes = (model.chances @ decisions).clip(0.0, 1.0)
-            chances[at] = np.stack([1.0 - yes, yes])
-        else:
-            each = [model.chances @ (decisions == place) for place in range(classes)]
-            chances[at] = np.stack(each).clip(max=1.0)
+        decisions = decided_at(answers, model.levels(at) if isinstance(at, str) else at)
+        each = [model.chances @ (decisions == place) for place in range(classes)]
+        chances[at] = np.stack(each).clip(max=1.0)
     return chances
 
 

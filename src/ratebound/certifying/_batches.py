@@ -13,6 +13,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.certifying._draws import Batch
+from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, columns_by_name, is_missing, length
 from ratebound.problem.labels import Labels
 from ratebound.problem.population import Population
@@ -32,7 +33,7 @@ def read_batch(
 
     >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, Labels(("no", "yes")), (), ["at"])
     >>> batch.scores, batch.strata
-    (array([[-1.,  1.]]), (('[1]', array([0])), ('[2]', array([1]))))
+    (array([[[-1.,  1.]]]), (('[1]', array([0])), ('[2]', array([1]))))
     """
     classes = known.classes or TWO
     names = np.array(classes if len(classes) > 2 else TWO)
@@ -48,8 +49,8 @@ def read_batch(
     _check_lengths(len(decided), labels, named)
     truth = None if labels is None else read(labels, "labels")
     rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=names.tolist())
-    yes = np.array([decided == each for each in classes]) if len(names) > 2 else decided
-    return Batch(rows, np.where(yes, 1.0, -1.0)[None], _strata(rows, strata))
+    told = names[-score_count(len(names)) :, None]  # of two classes yes alone
+    return Batch(rows, np.where(decided == told, 1.0, -1.0)[None], _strata(rows, strata))
 
 
 def _check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:

@@ -46,7 +46,7 @@ class Batch:
     """Rows of a stream, in the order in which they came."""
 
     rows: Population
-    scores: Array  # (1, n) or (1, D, n) by which the decisions would be taken
+    scores: Array  # (1, A, n) by which the decisions would be taken
     strata: tuple[tuple[str, Array], ...]  # the name of each, and its rows
 
     def lines(self, rates: Iterable[Rate], classes: Classes) -> Lines:

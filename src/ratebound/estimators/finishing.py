@@ -83,7 +83,7 @@ class Calibrating:
             if len(self._stand_ins) < len(self.trace) - self.own:  # there was no time for them
                 return solution.calibrated(self.compiled.first, TRAINED_ON)
             after = candidate - self.own
-            trained_on_all = (after >= 0).reshape(-1, *[1] * (scores.ndim - 1))
+            trained_on_all = (after >= 0)[:, None, None]
             scores = np.where(trained_on_all, self._stand_ins[after.clip(min=0)], scores)
         mean = mean_score(solution.model_weights, scores)
         return solution.calibrated(self.held_out, self.called, scores=mean)
@@ -107,8 +107,7 @@ class Calibrating:
         """Which candidate each model is, (B,), told by its scores (B, ...) on the rows held out."""
         assert self.held_out is not None
         every = _scores(self.trace.scorer, self.trace.parameters, self.held_out)
-        others = tuple(range(1, every.ndim))
-        return np.array([np.abs(every - one).sum(axis=others).argmin() for one in scores])
+        return np.array([np.abs(every - one).sum(axis=(1, 2)).argmin() for one in scores])
 
     @cached_property
     def _stand_ins(self) -> Array:

@@ -26,6 +26,7 @@ from ratebound.base.linear_program import TOLERANCE, kept
 from ratebound.base.types import Array
 from ratebound.certifying.certify import outlook
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_count
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
@@ -175,8 +176,7 @@ def _drawn(solution: Mixture, compiled: Compiled) -> Tally:
     def drawn(name: str, rows: Population) -> Array:
         scores = model.answers(name, rows)
         members = np.array(random.choice(len(scores), scores.shape[-1], p=model.chances))
-        place = members.reshape(1, *[1] * (scores.ndim - 2), -1)
-        return np.take_along_axis(scores, place, axis=0)
+        return np.take_along_axis(scores, members[None, None], axis=0)
 
     return tally_on(compiled, solution, replace(model, answers=drawn, chances=np.ones(1)))
 
@@ -243,10 +243,8 @@ def decided_alike(compiled: Compiled) -> float:
 
 def _alike(compiled: Compiled) -> Array:
     """Scores that decide one class for everyone, for each of the classes."""
-    rows, classes = np.ones(len(compiled.cells)), compiled.decisions
-    if classes == 2:
-        return np.outer([-1.0, 1.0], rows)
-    return np.eye(classes)[:, :, None] * rows
+    each = 2 * np.eye(compiled.decisions)[:, -score_count(compiled.decisions) :] - 1
+    return each[:, :, None] * np.ones(len(compiled.cells))
 
 
 def _zeros(compiled: Compiled) -> dict[str, Array]:

@@ -25,13 +25,12 @@ from ratebound.base.types import Array
 from ratebound.estimators.margins import errors_of
 from ratebound.game.moving import Ranked, is_fixed, ranked
 from ratebound.game.pool import Pool, pool_of_candidates
-from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace, joined, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile_again
 from ratebound.problem.holding_out import parted
 from ratebound.solution.determinize import evaluate
-from ratebound.solution.given_scores import GivenScorer, GivenScores
+from ratebound.solution.given_scores import GivenScores
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.rules import Rules, numbered, rules_of_candidates, rules_of_mixtures
 from ratebound.solution.solutions import shrink
@@ -168,19 +167,13 @@ class ProposalsOutOfFold(Proposals):
 
     seen: Proposals  # on the rows themselves
 
-    def _models(self, parameters: Array) -> Array:
-        """Which candidates' scores these parameters of a solution repeat."""
-        if self.compiled.decisions > 2:
-            return parameters[:, 0].astype(int)
-        return np.argmax(parameters[:, :-1], axis=1)
-
     @property
     def caveat(self) -> str:
         return ""
 
     def real(self, solution: Mixture) -> Mixture:
         """A solution on scores, with the models these are of; and its values on the training rows."""
-        models = self._models(solution.parameters)
+        models = solution.parameters[:, 0].astype(int)  # whose scores they repeat
         scorer, parameters = self.seen.trace.scorer.kept(self.seen.trace.parameters[models])
         calibrated = solution.calibrated(self.compiled.first, OUT_OF_FOLD)
         members = replace(solution.members, scorer=scorer, parameters=parameters)
@@ -204,17 +197,13 @@ class ProposalsOutOfFold(Proposals):
 def out_of_fold(seen: Proposals) -> ProposalsOutOfFold:
     """The same candidates on their scores out of fold."""
     compiled, trace = seen.compiled, seen.trace
-    scores = trace.scores(compiled)  # (N, n), or (N, D, n)
+    scores = trace.scores(compiled)
     people = {}
     for name, population in compiled.populations.items():
         own = np.moveaxis(scores[..., compiled.rows[name]], -1, 0)
         people[name] = population.seen_through(partial(_instead, own.reshape(len(own), -1)))
-    scorer: Scorer = GivenScorer(str(scores.dtype))
-    parameters = np.column_stack([np.eye(len(trace)), np.zeros(len(trace))])
-    if compiled.decisions > 2:
-        scorer = GivenScores(len(trace), compiled.decisions)
-        parameters = np.arange(len(trace), dtype=float)[:, None]
-    repeating = replace(trace, scorer=scorer, parameters=parameters, folds=None)
+    scorer, numbers = GivenScores(*scores.shape[:2]), np.arange(len(trace), dtype=float)[:, None]
+    repeating = replace(trace, scorer=scorer, parameters=numbers, folds=None)
     return ProposalsOutOfFold(
         compiled.seen_as(people), repeating, seen.solve, seen.known, seen.moves, seen
     )
@@ -289,14 +278,14 @@ def _moved(sample: Proposals) -> Trace:
     others = [part.only(_moved_ones(part)) for part in parts[1:]]
     every = joined([parts[0], *others, asked[0].spread(used, SPREAD)])
     assert every.at is not None
-    rules = np.column_stack([every.parameters, every.at.reshape(len(every), -1)])
+    rules = np.column_stack([every.parameters, every.at])
     return every.only(np.sort(np.unique(rules, axis=0, return_index=True)[1]))
 
 
 def _moved_ones(trace: Trace) -> Array:
     """The candidates whose thresholds were moved."""
     assert trace.at is not None
-    return np.flatnonzero(trace.at.reshape(len(trace), -1).any(axis=1))
+    return np.flatnonzero(trace.at.any(axis=1))
 
 
 def _measured(trace: Trace, rules: Rules, compiled: Compiled) -> Trace:

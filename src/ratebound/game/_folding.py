@@ -122,11 +122,11 @@ class FoldedGame(Game):
         return (found * self._counted(batch, found)).clip(min=FLATTEST)
 
     def _counted(self, batch: FoldedBatch, values: Array) -> Array:
-        """What each row of the batch counts for in each model, to multiply values (models, ..., b)."""
+        """What each row of the batch counts for in each model, to multiply values (models, A, b)."""
         factors = self.factors[:, batch.fold]
         settings = len(values) // len(factors)
         each = factors if settings == 1 else namespace(factors).concatenate([factors] * settings, 0)
-        return each if values.ndim == 2 else each[:, None]
+        return each[:, None]
 
     def _everyone(self, state: GameState) -> GameState:
         """The state as every model sees it, each setting's for all its models."""

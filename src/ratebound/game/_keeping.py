@@ -22,7 +22,7 @@ from ratebound.game.scorer import Scorer
 from ratebound.game.trace import FoldModels, Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import rows_counted
-from ratebound.problem.deciding import score_shape
+from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_of
 from ratebound.rates.kinds import TWO
 
@@ -249,10 +249,10 @@ class Keeper:
             self.pieces = [_thinned(joined(self.pieces))]
 
     def _thresholds(self, learned: Array) -> dict[str, Array]:
-        """Learned thresholds by name: (N,) each, or (N, D - 1), of all classes but the first."""
-        names, each = self.compiled.learnable, self.compiled.decisions - 1
-        parts = learned.reshape(len(learned), len(names), each)
-        return {name: parts[:, j, 0] if each == 1 else parts[:, j] for j, name in enumerate(names)}
+        """Learned thresholds by name, (N, D - 1) each, of all classes but the first."""
+        names = self.compiled.learnable
+        parts = learned.reshape(len(learned), len(names), self.compiled.decisions - 1)
+        return {name: parts[:, j] for j, name in enumerate(names)}
 
     def _watched_scores(self, other: Compiled) -> Array:
         scores = self.fit.watched_scores(other)
@@ -266,7 +266,7 @@ class Keeper:
             raise ValueError(
                 f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"
             )
-        expected = (settings, *score_shape(self.compiled.decisions), rows)
+        expected = (settings, score_count(self.compiled.decisions), rows)
         if np.shape(scores) != expected:
             raise ValueError(f"{name}.all_scores() has shape {np.shape(scores)}, expected {expected}")
         self._check_scores(parameters, scores)

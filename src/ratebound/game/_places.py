@@ -17,6 +17,7 @@ from ratebound.base.arrays import Array, count, namespace, take, take_rows, tall
 from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem.coefficients import CHUNK
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import decided
 
 BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
 
@@ -181,7 +182,7 @@ class RowPlaces:
     def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
         """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
         marks = np.stack([kinds == kind for kind in range(count)], 1)
-        return self.total(marks if isinstance(weight, float) and weight == 1 else marks * weight)
+        return self.total(weighed(marks, weight))
 
     def count(self) -> Array:
         """Rows of the batch in each slice: (1, S)."""
@@ -237,6 +238,19 @@ class BitPlaces:
 
 
 Places = CellPlaces | RowPlaces | BitPlaces
+
+
+def total_decided(places: Places, scores: Array, weight: Array | float) -> Array:
+    """Totals per slice (K, D - 1, S) of rows decided 1, ..., D - 1 by scores (K, A, b)."""
+    if scores.shape[1] > 1:
+        return places.total_kinds(decided(scores), scores.shape[1], weight)[:, 1:]
+    yes = scores >= 0  # marks, which some places count faster than kinds
+    return places.total(weighed(yes if namespace(yes) is np else yes.to(scores.dtype), weight))
+
+
+def weighed(values: Array, weight: Array | float) -> Array:
+    """Values (..., b), each times its weight (b,)."""
+    return values if isinstance(weight, float) and weight == 1 else values * weight
 
 
 def _flat(array: Array) -> Array:

@@ -74,7 +74,7 @@ class View:
     """A batch with its scores, as each block of a game sees them."""
 
     batch: Batch
-    shifted: list[Array]  # (K, b) or (K, D, b) for each block, scores relative to its threshold
+    shifted: list[Array]  # (K, A, b) for each block, scores relative to its threshold
     places: list[Places]  # for each block, where its rows are found
 
 
@@ -92,7 +92,7 @@ class GameState:
 
     multipliers: Multipliers
     means: Means
-    thresholds: Array  # (K, L); with D > 2 classes (K, L · (D - 1)), one each for all but the first
+    thresholds: Array  # (K, L · (D - 1)), one each for all classes but the first
     threshold_moments: tuple[Array, Array] | None = None
 
 

@@ -1,7 +1,7 @@
 """Where columns of the threshold program come from: the rules that one model's scores allow.
 
-A candidate is a rule for one known group, known by its number: a threshold where rows have one score, or
-an offset for each class where they have several.
+A candidate is a rule for one known group, known by its number: with two classes a threshold on the one
+score of a row, with more an offset for each class. `candidates_of` says which.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Candidates(ABC):
 
     @abstractmethod
     def at(self, candidates: Array) -> Array:
-        """The thresholds (k,) of these candidates, or their offsets (k, D)."""
+        """The thresholds (k, 1) of these candidates, or their offsets (k, D)."""
 
     @abstractmethod
     def constant(self) -> list[Array]:
@@ -162,7 +162,7 @@ class Ranking(Candidates):
         between = upper / 2 + lower / 2
         between = np.where(between > lower, between, upper)  # neighbours among the floats
         between = np.where(stops == self.starts[group + 1], -np.inf, between)
-        return np.where(stops == self.starts[group], np.inf, between)
+        return np.where(stops == self.starts[group], np.inf, between)[:, None]
 
     def values(self, candidates: Array) -> Array:
         """What these candidates, in order, add to the objective and each constraint, (k, 1+m)."""
@@ -203,13 +203,10 @@ class Ranking(Candidates):
         return self.compiled.per_slice(counted.reshape(len(sizes), -1).astype(float))
 
 
-def rank(
-    compiled: Compiled, scores: Array, groups: Array, apart: float = 0.0, offset: Array | None = None
-) -> Ranking:
+def rank(compiled: Compiled, scores: Array, groups: Array, apart: float, offset: Array) -> Ranking:
     """The ranking of rows by `scores` (n,) within `groups` (n,), numbered from 0.
 
-    There is no threshold between scores that differ by no more than `apart`: rounding does as much.
-    `offset` (1+m,) stands in for the problem's own, where a model adds to it.
+    There is no threshold between scores that differ by no more than `apart`.
     """
     order, last = _from_highest(scores), int(groups.max())
     if last > 0:
@@ -229,7 +226,7 @@ def rank(
         stops=np.insert(ends + 1, cut, starts[:-1]),
         first=np.append(cut, len(ends)) + np.arange(len(starts)),
         starts=starts,
-        offset=compiled.offset if offset is None else offset,
+        offset=offset,
     )
 
 
@@ -249,7 +246,7 @@ def _from_highest(scores: Array) -> Array:
     return found
 
 
-# --- offsets of several classes -----------------------------------------------------------------
+# --- offsets of more than two classes -----------------------------------------------------------
 # Prices of the constraints make every decision on every row cost a known amount, and `offset_search`
 # looks for the offsets that cost least. It starts from the offsets that were found at other prices, and
 # so gets better as the program goes on. Candidates are numbered in the order in which they were found.
@@ -395,21 +392,35 @@ class Offsets(Candidates):
         return np.sum(found, axis=0)
 
 
-def offsets_of(
+def candidates_of(
     compiled: Compiled,
     scores: Array,
     groups: Array,
     apart: float = 0.0,
     offset: Array | None = None,
     work: int = 0,
+) -> Candidates:
+    """All rules on one model's scores (A, n) within `groups` (n,), numbered from 0.
+
+    Scores that differ by no more than `apart` are not told apart: rounding does as much. `offset` (1+m,)
+    stands in for the problem's own, where a model adds to it. `work` is what one proof of how near the
+    best offsets of a group are may take, 0 for none; the best threshold needs none.
+    """
+    start = compiled.offset if offset is None else offset
+    if len(scores) == 1:
+        return rank(compiled, scores[0], groups, apart, start)
+    return offsets_of(compiled, scores, groups, apart, start, work)
+
+
+def offsets_of(
+    compiled: Compiled, scores: Array, groups: Array, apart: float, offset: Array, work: int
 ) -> Offsets:
-    """The offsets of scores (D, n) within `groups` (n,), numbered from 0; the rest is as for `rank`."""
+    """The offsets of scores (D, n) within `groups` (n,), numbered from 0."""
     rows = tuple(np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1))
     chance, most = np.random.default_rng(0), SEARCHED if work else GLANCED
     searched = tuple(
         own if len(own) <= most else np.sort(chance.choice(own, most, replace=False)) for own in rows
     )
-    start = compiled.offset if offset is None else offset
-    made = Offsets(compiled, scores.astype(float), rows, searched, 4 * apart, start, work)
+    made = Offsets(compiled, scores.astype(float), rows, searched, 4 * apart, offset, work)
     made.spread(0)  # the scores as they are, from which the first search starts
     return made

@@ -5,8 +5,7 @@ The model is seen through its scores alone, so any model can play. The θ-player
     weights[0] · loss(objective) + Σ weights[i] · proxy(constraint i)
 
 whose derivative by a row's scores needs a few numbers per row: what it costs there to miss each target
-(with two classes two: what a yes and what a no costs). What differs between one score a row and one for
-each class is in `_scores`.
+(with two classes two: what a yes and what a no costs).
 The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the same scores.
 """
 
@@ -25,14 +24,15 @@ from ratebound.base.arrays import Array, as_given, as_like, example_of, namespac
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
 from ratebound.game._costs import Costs, largest_violations
-from ratebound.game._places import CellPlaces, Exactly, Places
+from ratebound.game._places import CellPlaces, Exactly, Places, total_decided, weighed
 from ratebound.game._recording import Rounds
 from ratebound.game._state import Batch, GameState, Look, RunningMeans, View, drawn_share, running_means
 from ratebound.game.players import Multipliers, Player, SwapRegret
-from ratebound.game.proxies import scores_of, weighed
+from ratebound.game.proxies import PROXIES, Proxy, Targets, targets_like
 from ratebound.game.rules import Rules
 from ratebound.kernels.swap import adam_direction
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import less_thresholds, score_count, with_axes
 from ratebound.problem.sharing import of_all
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
@@ -98,8 +98,10 @@ class Game:
         self.player = player if player is not None else SwapRegret()
         self.settings = settings or self.player.settings
         self.example = example_of(device, precision)
-        self.scores = scores_of(compiled, split.targets, self.example)
-        self.loss, self.proxy = (self.scores.proxies[n] for n in (self.rules.loss, self.rules.proxy))
+        self.loss, self.proxy = PROXIES[self.rules.loss], PROXIES[self.rules.proxy]
+        self._targets = targets_like(split.targets, self.example)
+        on_cpu = namespace(self.example) is np
+        self._in_numpy = self._targets if on_cpu else targets_like(split.targets, np.empty(0))
         # Of rows on disk, a smaller integer each; those of a batch are made larger when it is drawn.
         self.cells = self.on_device(
             compiled.cells if compiled.stored else compiled.cells.astype(np.intp)
@@ -203,24 +205,24 @@ class Game:
         return thresholds
 
     def _zeros(self) -> Array:
-        return np.zeros((self.settings, len(self.compiled.learnable) * self.scores.offsets))
+        return np.zeros((self.settings, len(self.compiled.learnable) * (self.compiled.decisions - 1)))
 
     def _first(self, scores: Any) -> Array:
-        """The first scores of every setting, (K, n) or (K, D, n)."""
+        """The first scores of every setting, (K, A, n)."""
         compiled = self.compiled
         first = np.atleast_1d(scores.detach().cpu() if hasattr(scores, "detach") else scores)
-        models = 1 if first.ndim == self.scores.axes else len(first)
+        models = len(with_axes(first, compiled.decisions))
         if first.shape[-1] != len(compiled.cells) or models not in (1, self.settings):
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
             raise ValueError(
                 f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
                 f"{first.shape}"
             )
-        first = self.scores.shaped(first, models)
+        first = self._shaped(first, models)
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
     def _exact_totals(self, pieces: Iterable[Array], thresholds: Array) -> list[Array]:
-        """What all rows total per slice for each block, given their scores (K, ..., b) in order."""
+        """What all rows total per slice for each block, given their scores (K, A, b) in order."""
         compiled, start = self.compiled, 0
         found: list[Any] = [0.0] * len(self.blocks)
         for scores in pieces:
@@ -366,7 +368,7 @@ class Game:
         return self._look(state, self._view(state, scores, batch))
 
     def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
-        own = self.scores.shaped(self._as_scores(scores), len(state.multipliers.weights))
+        own = self._shaped(self._as_scores(scores), len(state.multipliers.weights))
         if own.shape[-1] != len(batch.cells):
             raise ValueError(f"{own.shape[-1]} scores for a batch of {len(batch.cells)} rows")
         places = [block.places(batch.cells) for block in self.blocks]
@@ -382,7 +384,7 @@ class Game:
             slope = self._slope(block, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
             if isinstance(block.at, str):
-                slopes.append(self.scores.by_offset(slope))
+                slopes.append(-slope.sum(-1)[:, 1 - self.compiled.decisions :])  # the first has none
         return gradient, slopes
 
     def _look(self, state: GameState, view: View) -> Look:
@@ -425,12 +427,12 @@ class Game:
             stands in for it.
         """
         weights = as_like(state.multipliers.weights, self.example)
-        own = self.scores.shaped(self._as_scores(scores), len(weights))
+        own = self._shaped(self._as_scores(scores), len(weights))
         found: Array = 0.0
         seen = zip(self.blocks, self._shifted(state.thresholds, own), batch.amounts, strict=True)
         for block, shifted, amounts in seen:
             for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
-                bent = self.scores.curvature(proxy, shifted, costs)
+                bent = proxy.curvature(shifted, self._targets_like(shifted), costs)
                 found = found + (bent if amounts is None else bent * amounts)
         factor = batch.weight * batch.share
         return as_given((found * factor).clip(min=FLATTEST), scores)
@@ -438,10 +440,11 @@ class Game:
     def _slope(self, block: Costs, places: Places, weights: Array, shifted: Array) -> Array:
         """Derivative of the θ-player's loss by each score."""
         relaxed = self._relaxed(block, places, weights)
-        slopes = [self.scores.slope(proxy, shifted, costs) for proxy, costs in relaxed]
+        targets = self._targets_like(shifted)
+        slopes = [proxy.slope(shifted, targets, costs) for proxy, costs in relaxed]
         return slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1]
 
-    def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Any, Array]]:
+    def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
         """Each proxy the model descends, and the costs (K, T, b) that it stands in for."""
         if self.loss is self.proxy:
             return [(self.proxy, places.spread(block.costs(weights)))]
@@ -455,17 +458,21 @@ class Game:
     def _totalled(self, shifted: Array, places: Places, weight: Array | float) -> Array:
         """What is totalled per slice for the λ-player: decisions (K, D - 1, S), or a proxy (K, T, S)."""
         if self.relaxes:
-            return places.total(weighed(self.scores.relaxed(self.proxy, shifted), weight))
-        return self.scores.total_decided(shifted, places, weight)
+            return places.total(weighed(self.proxy.value(shifted, self._targets_like(shifted)), weight))
+        return total_decided(places, shifted, weight)
+
+    def _targets_like(self, scores: Array) -> Targets:
+        """The targets as arrays of the kind of the scores; the first ones are NumPy's on a GPU too."""
+        return self._in_numpy if namespace(scores) is np else self._targets
 
     def _shifted(self, thresholds: Array, scores: Array) -> list[Array]:
         """The scores relative to each block's threshold."""
-        learned, size = itertools.count(), self.scores.offsets
+        learned, size = itertools.count(), self.compiled.decisions - 1
         shifted = []
         for block in self.blocks:
             if isinstance(block.at, str):
                 start = size * next(learned)
-                shifted.append(self.scores.shifted(scores, thresholds[:, start : start + size]))
+                shifted.append(less_thresholds(scores, thresholds[:, start : start + size]))
             else:
                 shifted.append(scores - block.at if block.at else scores)
         return shifted
@@ -480,6 +487,20 @@ class Game:
         direction, moments = adam_direction(gradient, state.threshold_moments, multipliers.steps)
         thresholds = state.thresholds - self.rules.threshold_rate * direction
         return replace(moved, thresholds=thresholds, threshold_moments=moments)
+
+    def _shaped(self, scores: Array, models: int) -> Array:
+        """The scores of a batch as (K, A, b); where K or A is 1, they may come without its axis."""
+        each, rows = score_count(self.compiled.decisions), scores.shape[-1]
+        if math.prod(scores.shape) != models * each * rows:
+            need = "one score on every row" if each == 1 else "a score for each on every row"
+            raise ValueError(
+                f"{self.compiled.decisions} classes need {need}, of shape ({models}, {each}, rows), and "
+                f"the model gave {tuple(scores.shape)}: use a learner that takes several classes, such "
+                "as rb.Linear, rb.MLP or rb.Boosted, or have yours read rows.decisions"
+            )
+        own = scores.reshape(models, each, rows)
+        # NumPy is slow where a row's scores lie side by side, as modules of PyTorch give them.
+        return np.ascontiguousarray(own) if namespace(own) is np else own
 
     def _as_scores(self, scores: Array) -> Array:
         if namespace(self.example) is np and namespace(scores) is not np:  # it shares memory, if it can

@@ -64,8 +64,9 @@ class Rows(Protocol):
 class Fit(ABC):
     """A learner in training on its rows: K models and their scores.
 
-    The base of `Descending`, `Growing` and `Answering`; subclass one of those. Where scores are (K, n)
-    here, they are (K, D, n) with D > 2 classes, and gradients have their shape.
+    The base of `Descending`, `Growing` and `Answering`; subclass one of those. A row has A scores: one
+    for two classes, which says yes from 0 on, and one for each class for more, of which the largest
+    decides.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class Fit(ABC):
     >>> people = rb.Population([[0.0], [1.0]], [0, 1])
     >>> fit = rb.Linear().start(people, settings=2, seed=0)
     >>> fit.parameters().shape, fit.all_scores().shape
-    ((2, 2), (2, 2))
+    ((2, 2), (2, 1, 2))
     """
 
     scorer: Scorer  # turns its parameters and any rows into scores
@@ -112,7 +113,7 @@ class Fit(ABC):
 
         Returns
         -------
-        array of shape (K, n)
+        array of shape (K, A, n)
             In NumPy.
         """
 
@@ -126,7 +127,7 @@ class Fit(ABC):
 
         Returns
         -------
-        array of shape (K, n)
+        array of shape (K, A, n)
             In NumPy.
         """
         return scores_on(other, self.scorer, self.parameters())
@@ -143,7 +144,7 @@ class Fit(ABC):
 
         Returns
         -------
-        iterator of array of shape (M, b)
+        iterator of array of shape (M, A, b)
             The scores.
         """
         return score_pieces(other, self.scorer, parameters)
@@ -174,7 +175,7 @@ class Taking(Fit):
 
         Returns
         -------
-        array of shape (K, b)
+        array of shape (K, A, b)
             The scores.
         """
 
@@ -192,7 +193,7 @@ class Taking(Fit):
 
         Returns
         -------
-        array of shape (K, b)
+        array of shape (K, A, b)
             The scores.
         """
         given = judge.inputs if self.scorer.tables else judge.features
@@ -270,14 +271,14 @@ class Descending(Taking):
     ...         return self.scores(None)
     ...
     ...     def scores(self, rows):
-    ...         return np.repeat(self.at, self.size if rows is None else len(rows), axis=1)
+    ...         return np.repeat(self.at[:, None], self.size if rows is None else len(rows), axis=2)
     ...
     ...     def descend(self, gradient):
-    ...         self.at = self.at - gradient.sum(axis=1, keepdims=True)
+    ...         self.at = self.at - gradient.sum(axis=2)
     >>> fit = Constant(rb.Population([[0.0], [1.0]], [0, 1]), settings=1)
-    >>> fit.descend(np.array([[0.25, -0.5]]))
+    >>> fit.descend(np.array([[[0.25, -0.5]]]))
     >>> fit.all_scores()
-    array([[0.25, 0.25]])
+    array([[[0.25, 0.25]]])
     """
 
     @abstractmethod
@@ -286,7 +287,7 @@ class Descending(Taking):
 
         Parameters
         ----------
-        gradient : array of shape (K, b)
+        gradient : array of shape (K, A, b)
             Of the game's loss, by each score.
         """
 
@@ -307,9 +308,9 @@ class Growing(Taking):
 
         Parameters
         ----------
-        gradient : array of shape (K, n)
+        gradient : array of shape (K, A, n)
             Of the game's loss, by each score.
-        curvature : array of shape (K, n)
+        curvature : array of shape (K, A, n)
             A second derivative of it, which is positive.
         """
 
@@ -337,9 +338,8 @@ class Answering(Fit):
 
         Parameters
         ----------
-        costs : iterable of array of shape (n,)
-            For each setting the cost of a yes on each row. With D > 2 classes they are (n, D), of each
-            decision; only their differences matter.
+        costs : iterable of array of shape (n, D)
+            For each setting the cost of each decision on each row; only their differences matter.
         """
 
     def settled(self, trace: Trace) -> Trace:

@@ -19,16 +19,16 @@ import numpy as np
 
 from ratebound.base.linear_program import best_mixture
 from ratebound.base.types import Array
-from ratebound.game.candidates import Candidates, offsets_of, rank
+from ratebound.game.candidates import Candidates, candidates_of
 from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.threshold_program import Policy, thresholds_of
 from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import decided, score_shape
+from ratebound.problem.deciding import decided, from_first_class, score_count
 
 LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
-SEARCHED = 2**17  # the same of scores of several classes, whose offsets are searched for
+SEARCHED = 2**17  # the same of scores of each class, whose offsets are searched for
 MODELS = 8  # iterates whose offsets are searched for at a time, at most
 APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
 
@@ -100,10 +100,10 @@ class Ranked:
         """What the best mixture of the iterates, at thresholds other than 0, is made of."""
         used = self.policy.columns
         at = self._finite(thresholds_of(self.rankings, used), used.model)
-        elsewhere = np.flatnonzero(at.reshape(len(at), -1).any(axis=1))  # at 0 it is the iterate itself
-        if not len(elsewhere):
+        others = np.flatnonzero(at.any(axis=1))  # at 0 it is the iterate itself
+        if not len(others):
             return []
-        moved = _at(self.own.only(used.model[elsewhere]), at[elsewhere])
+        moved = _at(self.own.only(used.model[others]), at[others])
         there = {name: values_of(rows, *_shifted(moved, rows)) for name, rows in watch.items()}
         here = values_of(self.compiled, *_shifted(moved, self.compiled))
         own: dict[str, Any] = {
@@ -124,11 +124,9 @@ class Ranked:
     def _finite(self, at: Array, model: Array) -> Array:
         """Thresholds of models, those at infinity put beyond all scores that were seen."""
         far = np.array([2 * ranking.reach + 1 for ranking in self.rankings])[model]
-        flat = at.reshape(len(at), -1)
-        is_known = np.isfinite(flat)
-        beyond = np.abs(np.where(is_known, flat, 0.0)).max(axis=1, initial=0.0) + far
-        found = np.where(is_known, flat, np.sign(flat) * beyond[:, None])
-        return found.reshape(at.shape)
+        is_known = np.isfinite(at)
+        beyond = np.abs(np.where(is_known, at, 0.0)).max(axis=1, initial=0.0) + far
+        return np.where(is_known, at, np.sign(at) * beyond[:, None])
 
     def together(self) -> Trace:
         """`with_moved_thresholds` of all settings as one.
@@ -151,26 +149,31 @@ def is_fixed(compiled: Compiled) -> bool:
 
 def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Ranked:
     """The iterates of a trace, in the order in which each puts the rows it was judged on."""
-    several = compiled.decisions > 2
-    largest, most = (SEARCHED // compiled.decisions, MODELS) if several else (LARGEST, len(whole))
-    count = min(at_most or len(whole), len(whole), most, max(largest // len(compiled.cells), 1))
-    own = few_iterates(whole, count) if several else whole.only(_spaced(whole, count))
+    each = score_count(compiled.decisions)
+    largest = (LARGEST if each == 1 else SEARCHED) // each
+    count = min(at_most or len(whole), max(largest // len(compiled.cells), 1))
+    own = movable_iterates(whole, compiled.decisions, count)
     scores = own.scores(compiled)
     if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
         own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
-    candidates = offsets_of if several else rank
     rankings = [
-        candidates(compiled.whole or compiled, row, everyone, apart(row), offset)
-        for row, offset in zip(scores, _besides(compiled, own, scores), strict=True)
+        candidates_of(compiled.whole or compiled, each, everyone, apart(each), offset)
+        for each, offset in zip(scores, _besides(compiled, own, scores), strict=True)
     ]
     return Ranked(compiled, whole, own, rankings)
 
 
-def few_iterates(trace: Trace, count: int = MODELS) -> Trace:
-    """At most `count` iterates of a trace: those that the best mixture uses, and others between them."""
-    whole = trace.iterates
-    if len(whole) <= count:
+def movable_iterates(whole: Trace, decisions: int, count: int | None = None) -> Trace:
+    """The iterates whose thresholds are moved, at most `count`, evenly spaced; by default all.
+
+    Of offsets, which are searched for, few: those that the best mixture uses, and others between them.
+    """
+    count = min(count or len(whole), len(whole))
+    if score_count(decisions) == 1:
+        return whole.only(_spaced(whole, count))
+    count = min(count, MODELS)
+    if len(whole) == count:
         return whole
     weights = best_mixture(whole.objectives, whole.violations, whole.scale)[0]
     used = np.argsort(-weights, kind="stable")[: min(count // 2, np.count_nonzero(weights))]
@@ -184,18 +187,18 @@ def _spaced(whole: Trace, count: int) -> Array:
 
 
 def _unmoved(trace: Trace, compiled: Compiled) -> Array:
-    """Thresholds (N,) of iterates as they are, or offsets (N, D)."""
-    return np.zeros((len(trace), *score_shape(compiled.decisions)))
+    """The thresholds or offsets (N, A) of iterates as they are."""
+    return np.zeros((len(trace), score_count(compiled.decisions)))
 
 
 def _at(trace: Trace, at: Array) -> Trace:
-    """Iterates that decide from `at` (N,) or (N, D) on; thresholds they have learned move along."""
-    by = at if at.ndim == 1 else at[:, 1:] - at[:, :1]  # learned ones are relative to the first class
+    """Iterates that decide from `at` (N, A) on; thresholds they have learned move along."""
+    by = from_first_class(at)
     return replace(trace, at=at, thresholds={n: t - by for n, t in trace.thresholds.items()})
 
 
 def _shifted(moved: Trace, rows: Compiled) -> tuple[Array, dict[str, Array]]:
-    """Scores (N, n) or (N, D, n) on some rows from their thresholds, and the learned thresholds."""
+    """Scores (N, A, n) on some rows from their thresholds, and the learned thresholds."""
     assert moved.at is not None
     scores = moved.scores(rows).astype(float) - moved.at[..., None]
     return scores, {n: t for n, t in moved.thresholds.items() if n not in rows.budgets}

@@ -1,7 +1,7 @@
 """Smooth stand-ins for the 0-1 decision, which only the model descends.
 
-A proxy φ replaces [score >= 0], the yes; φ(-score) replaces the no. Where φ is nowhere below the
-step it bounds every rate from above, which is what the theorems ask for.
+With one score a row, a proxy φ replaces [score >= 0], the yes; φ(-score) replaces the no. Where φ is
+nowhere below the step it bounds every rate from above, which is what the theorems ask for.
 
 With more than two classes a cost is paid on a row where the class with the largest score lies outside a
 *target* t. Of scores s, with p their softmax and lse(t) = log Σ_{d in t} e^s_d, the stand-ins are
@@ -16,40 +16,30 @@ of 1 + Σ_outside e^s / Σ_inside e^s >= 1 + e^M / (|t| e^M). The sigmoid is onl
 there, so no bound. Logistic and hinge are convex in s where |t| = 1, as all targets of an error rate
 are, and not where a target has several classes to choose from.
 
-For two classes with the scores 0 and s these are the proxies of one score.
-
-Models have one score a row for two classes, and one for each class for more. `Scores` is how the game
-reads either, and nowhere else does it tell them apart.
+With two classes the targets are no and yes, and these are the proxies of one score, at 0 and s: φ(s) for
+the target no, φ(-s) for yes. That form is written out, since it is the faster one.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
-from ratebound.game._places import Places
-from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import decided
 
 # --- one score ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Proxy:
+class OfOne:
     """φ and its two slopes: how φ(s) rises and how φ(-s) falls with the score s."""
 
-    name: str
     value: Callable[[Array], Array]
     slopes: Callable[[Array], tuple[Array, Array]]  # φ'(s) and φ'(-s)
     curvature: Callable[[Array], Array]  # of φ at s and at -s alike, or a positive stand-in for it
-    bounds: bool  # whether φ(s) >= [s >= 0] everywhere
-    largest: float = math.inf  # the least upper bound of φ
 
 
 def _sigmoid(s: Array) -> Array:
@@ -76,26 +66,6 @@ def _logistic_curvature(s: Array) -> Array:
     yes = _sigmoid(s)
     return yes * (1 - yes) * (1 / math.log(2))
 
-
-# Learners that step by slope over curvature (boosted trees) need one that is positive everywhere:
-#   logistic  its second derivative, which is the same at s and -s.
-#   sigmoid   is concave on one side, where a Newton step would climb. Its slope stands in: steps are
-#             then at most 1 and never against the slope, wherever the score lies.
-#   hinge     has no curvature but at its corner. A constant 1 stands in, the size of its slope:
-#             steps are again at most 1, the width of its margin.
-PROXIES = {
-    # max(0, 1 + s): the paper's.
-    "hinge": Proxy(
-        "hinge", lambda s: (1 + s).clip(min=0), lambda s: (s > -1, s < 1), lambda s: 0 * s + 1, True
-    ),
-    # log2(1 + e^s): equal to 1 at the threshold, so a bound from above.
-    "logistic": Proxy(
-        "logistic", lambda s: _softplus(s) / math.log(2), _logistic_slopes, _logistic_curvature, True
-    ),
-    # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it forgives far
-    # outliers, which the others do not.
-    "sigmoid": Proxy("sigmoid", _sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0], False, 1.0),
-}
 
 # --- one score for each class -------------------------------------------------------------------
 
@@ -128,15 +98,12 @@ def targets_like(member: Array, example: Array) -> Targets:
 
 
 @dataclass(frozen=True)
-class SetProxy:
+class OfEach:
     """A stand-in for [the decision is outside t], of scores (K, D, b), for T targets at once."""
 
-    name: str
     value: Callable[[Array, Targets], Array]  # (K, T, b)
     slope: Callable[[Array, Targets, Array], Array]  # (K, D, b), summed with costs (K, T, b)
     curvature: Callable[[Array, Targets, Array], Array]  # (K, D, b), positive where costs are
-    bounds: bool  # whether the value is nowhere below the step
-    largest: float = math.inf  # the least upper bound of the value
 
 
 def _exponentials(scores: Array) -> Array:
@@ -212,155 +179,74 @@ def _sigmoid_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
     return odds * (1 - odds) * costs.sum(1)[:, None]
 
 
-# Learners that step by slope over curvature (boosted trees) move every class at once, and need a
-# positive curvature for each:
+# --- the table ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A stand-in for [the decision is outside t], for T targets at once, of scores (K, A, b)."""
+
+    name: str
+    one: OfOne  # A = 1: two classes, whose targets are no and yes
+    each: OfEach  # A = D
+    bounds: bool  # whether the value is nowhere below the step
+    largest: float = math.inf  # the least upper bound of the value
+
+    def value(self, scores: Array, targets: Targets) -> Array:
+        """What it says of each target, (K, T, b)."""
+        if scores.shape[1] > 1:
+            return self.each.value(scores, targets)
+        return namespace(scores).concatenate([self.one.value(scores), self.one.value(-scores)], 1)
+
+    def slope(self, scores: Array, targets: Targets, costs: Array) -> Array:
+        """The derivative (K, A, b) by each score of its values times costs (K, T, b)."""
+        if scores.shape[1] > 1:
+            return self.each.slope(scores, targets, costs)
+        rise, fall = self.one.slopes(scores)
+        return costs[:, :1] * rise - costs[:, 1:] * fall
+
+    def curvature(self, scores: Array, targets: Targets, costs: Array) -> Array:
+        """A second derivative (K, A, b) of the same, positive where costs are."""
+        if scores.shape[1] > 1:
+            return self.each.curvature(scores, targets, costs)
+        return costs.sum(1)[:, None] * self.one.curvature(scores)
+
+
+# Learners that step by slope over curvature (boosted trees) need one that is positive everywhere. Of one
+# score:
+#   logistic  its second derivative, which is the same at s and -s.
+#   sigmoid   is concave on one side, where a Newton step would climb. Its slope stands in: steps are
+#             then at most 1 and never against the slope, wherever the score lies.
+#   hinge     has no curvature but at its corner. A constant 1 stands in, the size of its slope:
+#             steps are again at most 1, the width of its margin.
+# Of a score for each class, all of which move at once:
 #   logistic  lse(all) has the second derivatives diag(p) - p pᵀ, which 2 p (1 - p) on the diagonal
 #             bounds from above, as the rows beside the diagonal sum to p (1 - p). -lse(t) bends the
 #             other way and is left out.
 #   sigmoid   p (1 - p), which its slopes never exceed: steps are at most 1, as with one score.
 #   hinge     1, the size of its slope.
-SET_PROXIES = {
-    "hinge": SetProxy(
-        "hinge", _hinge, _hinge_slope, lambda s, targets, costs: 0 * s + costs.sum(1)[:, None], True
+PROXIES = {
+    # max(0, 1 + s): the paper's.
+    "hinge": Proxy(
+        "hinge",
+        OfOne(lambda s: (1 + s).clip(min=0), lambda s: (s > -1, s < 1), lambda s: 0 * s + 1),
+        OfEach(_hinge, _hinge_slope, lambda s, targets, costs: 0 * s + costs.sum(1)[:, None]),
+        bounds=True,
     ),
-    "logistic": SetProxy("logistic", _logistic, _logistic_slope, _softmax_curvature, True),
-    "sigmoid": SetProxy(
+    # log2(1 + e^s): equal to 1 at the threshold, so a bound from above.
+    "logistic": Proxy(
+        "logistic",
+        OfOne(lambda s: _softplus(s) / math.log(2), _logistic_slopes, _logistic_curvature),
+        OfEach(_logistic, _logistic_slope, _softmax_curvature),
+        bounds=True,
+    ),
+    # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it forgives far
+    # outliers, which the others do not.
+    "sigmoid": Proxy(
         "sigmoid",
-        lambda s, targets: targets.outside @ _softmax(s),
-        _sigmoid_slope,
-        _sigmoid_curvature,
-        False,
-        1.0,
+        OfOne(_sigmoid, _sigmoid_slopes, lambda s: _sigmoid_slopes(s)[0]),
+        OfEach(lambda s, targets: targets.outside @ _softmax(s), _sigmoid_slope, _sigmoid_curvature),
+        bounds=False,
+        largest=1.0,
     ),
 }
-
-# --- how the game reads scores ------------------------------------------------------------------
-# Both kinds give slopes and curvatures for costs of targets (K, T, b), and totals per slice of
-# decisions or of a proxy. With one score the targets are no and yes, so that the costs are those of a
-# yes and of a no.
-
-
-class Scores(ABC):
-    """What the game needs to know of scores, (K, b) or (K, D, b)."""
-
-    axes: int  # of the scores of one model
-    offsets: int  # how many numbers a learned threshold is
-    proxies: dict[str, Any]
-
-    @abstractmethod
-    def shaped(self, scores: Array, models: int) -> Array:
-        """The scores as (K, b) or (K, D, b); those of one model may come without its axis."""
-
-    @abstractmethod
-    def shifted(self, scores: Array, at: Array) -> Array:
-        """Scores relative to a learned threshold (K, offsets)."""
-
-    @abstractmethod
-    def by_offset(self, slope: Array) -> Array:
-        """The derivative by a learned threshold (K, offsets), from that by scores relative to it."""
-
-    @abstractmethod
-    def slope(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        """Derivative by each score of what `proxy` makes of costs (K, T, b)."""
-
-    @abstractmethod
-    def curvature(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        """A positive second derivative by each score."""
-
-    @abstractmethod
-    def relaxed(self, proxy: Any, shifted: Array) -> Array:
-        """What the proxy says of each target, (K, T, b)."""
-
-    @abstractmethod
-    def total_decided(self, shifted: Array, places: Places, weight: Array | float) -> Array:
-        """Totals per slice (K, D - 1, S) of rows decided 1, ..., D - 1, each of its weight (b,) or 1."""
-
-
-class OneScore(Scores):
-    """Yes where the score is at least 0."""
-
-    axes, offsets = 1, 1
-    proxies = PROXIES
-
-    def shaped(self, scores: Array, models: int) -> Array:
-        return scores.reshape(models, -1)
-
-    def shifted(self, scores: Array, at: Array) -> Array:
-        return scores - at
-
-    def by_offset(self, slope: Array) -> Array:
-        return -slope.sum(-1)[:, None]
-
-    def slope(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        rise, fall = proxy.slopes(shifted)
-        return costs[:, 0] * rise - costs[:, 1] * fall
-
-    def curvature(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        return costs.sum(1) * proxy.curvature(shifted)
-
-    def relaxed(self, proxy: Any, shifted: Array) -> Array:
-        return namespace(shifted).stack([proxy.value(shifted), proxy.value(-shifted)], 1)
-
-    def total_decided(self, shifted: Array, places: Places, weight: Array | float) -> Array:
-        yes = shifted >= 0
-        yes = yes if namespace(yes) is np else yes.to(shifted.dtype)
-        return places.total(weighed(yes, weight)[:, None])
-
-
-class ScoreOfEach(Scores):
-    """The class with the largest score."""
-
-    axes = 2
-    proxies = SET_PROXIES
-
-    def __init__(self, compiled: Compiled, targets: Array, example: Array) -> None:
-        self.classes, self.offsets = compiled.classes, compiled.decisions - 1
-        self._targets = targets_like(targets, example)
-        on_cpu = namespace(example) is np
-        self._in_numpy = self._targets if on_cpu else targets_like(targets, np.empty(0))
-
-    def shaped(self, scores: Array, models: int) -> Array:
-        given = tuple(scores.shape)
-        if (scores.ndim == 2 and models == 1 and len(scores) == len(self.classes)) or (
-            scores.ndim == 3 and given[:2] == (models, len(self.classes))
-        ):
-            own = scores.reshape(models, len(self.classes), -1)
-            # NumPy is slow where a row's scores lie side by side, as modules of PyTorch give them.
-            return np.ascontiguousarray(own) if namespace(own) is np else own
-        raise ValueError(
-            f"{len(self.classes)} classes need a score for each on every row, of shape ({models}, "
-            f"{len(self.classes)}, rows), and the model gave {given}: use a learner that takes several "
-            "classes, such as rb.Linear, rb.MLP or rb.Boosted, or have yours read rows.decisions"
-        )
-
-    def shifted(self, scores: Array, at: Array) -> Array:
-        return scores - namespace(at).concatenate([0 * at[:, :1], at], -1)[:, :, None]
-
-    def by_offset(self, slope: Array) -> Array:
-        return -slope.sum(-1)[:, 1:]
-
-    def slope(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        return proxy.slope(shifted, self.targets(shifted), costs)
-
-    def curvature(self, proxy: Any, shifted: Array, costs: Array) -> Array:
-        return proxy.curvature(shifted, self.targets(shifted), costs)
-
-    def relaxed(self, proxy: Any, shifted: Array) -> Array:
-        return proxy.value(shifted, self.targets(shifted))
-
-    def total_decided(self, shifted: Array, places: Places, weight: Array | float) -> Array:
-        return places.total_kinds(decided(shifted), self.offsets + 1, weight)[:, 1:]
-
-    def targets(self, scores: Array) -> Targets:
-        """The targets as arrays of the kind of the scores; the first ones are NumPy's on a GPU too."""
-        return self._in_numpy if namespace(scores) is np else self._targets
-
-
-def weighed(values: Array, weight: Array | float) -> Array:
-    """Values (..., b), each times its weight (b,)."""
-    return values if isinstance(weight, float) and weight == 1 else values * weight
-
-
-def scores_of(compiled: Compiled, targets: Array, example: Array) -> Scores:
-    """How the scores of models for a compiled problem are read, computing in arrays like `example`."""
-    return OneScore() if compiled.decisions <= 2 else ScoreOfEach(compiled, targets, example)

@@ -73,9 +73,9 @@ class Scorer(ABC):
     ...     kind = "distance from a point"
     ...
     ...     def scores(self, parameters, X):
-    ...         return 1 - np.linalg.norm(parameters[:, None] - X, axis=2)
+    ...         return 1 - np.linalg.norm(parameters[:, None, None] - X, axis=3)
     >>> Distance().scores(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0], [0.0, 3.0]]))
-    array([[-4.,  1.]])
+    array([[[-4.,  1.]]])
     """
 
     kind: ClassVar[str]  # its name in files
@@ -83,7 +83,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def scores(self, parameters: Array, X: Any) -> Array:
-        """Scores of models on rows; a model says yes where they are at least 0.
+        """Scores of models on rows.
 
         Parameters
         ----------
@@ -94,8 +94,9 @@ class Scorer(ABC):
 
         Returns
         -------
-        array of shape (M, n)
-            With D > 2 classes they are (M, D, n), and a model decides the class whose score is largest.
+        array of shape (M, A, n)
+            For two classes A = 1, and a model says yes where its score is at least 0. For D > 2 classes
+            A = D, and it decides the class whose score is largest.
         """
 
     def width(self, parameters: Array) -> int | None:
@@ -187,7 +188,7 @@ class Scorer(ABC):
         Returns
         -------
         str
-            The name of the scores, (n, M), or (n, M, D).
+            The name of the scores, (n, M, A).
 
         Raises
         ------
@@ -209,7 +210,6 @@ _OWN = {
     "boosted": "ratebound.learners.boosted",
     "oracle": "ratebound.learners.oracle",
     "given": "ratebound.solution.given_scores",
-    "given of each class": "ratebound.solution.given_scores",
 }
 Kind = TypeVar("Kind", bound=type[Scorer])
 
@@ -241,9 +241,9 @@ def register_scorer(scorer: Kind) -> Kind:
     ...     kind = "always the same"
     ...
     ...     def scores(self, parameters, X):
-    ...         return np.repeat(parameters, len(X), axis=1)
+    ...         return np.repeat(parameters[:, None], len(X), axis=2)
     >>> Always().scores(np.array([[0.5]]), np.zeros((2, 3)))
-    array([[0.5, 0.5]])
+    array([[[0.5, 0.5]]])
     """
     known = _of_kind(scorer.kind)
     if known is not None and _called(known) != _called(scorer):

@@ -231,7 +231,7 @@ def _others(
 
 
 def thresholds_of(rankings: Sequence[Candidates], columns: Columns) -> Array:
-    """The threshold of each column, (k,), or its offsets (k, D)."""
+    """The threshold of each column, (k, 1), or its offsets (k, D)."""
     pairs = zip(columns.model.tolist(), columns.candidate, strict=True)
     return np.array([rankings[model].at(np.array([each]))[0] for model, each in pairs], dtype=float)
 

@@ -78,7 +78,7 @@ class FoldModels:
         return replace(self, game=self.game[chosen], parameters=self.parameters[chosen])
 
     def scores(self, compiled: Compiled, scorer: Scorer, whole: Array) -> Array:
-        """Scores (N, ..., n): out of fold on cross-fitted rows, of the `whole` models elsewhere."""
+        """Scores (N, A, n): out of fold on cross-fitted rows, of the `whole` models elsewhere."""
         given = compiled.inputs if scorer.tables else compiled.features
         pieces: list[tuple[Array, Array, Array]] = []  # candidates, rows, scores
         for game in np.unique(self.game).tolist():
@@ -92,10 +92,10 @@ class FoldModels:
                 rows = np.flatnonzero(rest)
                 pieces.append((own, rows, scorer.scores(whole[own], rows_of(given, rows))))
         first = pieces[0][2]
-        found = np.empty((len(whole), *first.shape[1:-1], len(compiled.cells)), first.dtype)
+        joined = np.empty((len(whole), first.shape[1], len(compiled.cells)), first.dtype)
         for own, rows, scores in pieces:
-            found[np.ix_(own, *map(np.arange, first.shape[1:-1]), rows)] = scores
-        return found
+            joined[np.ix_(own, np.arange(first.shape[1]), rows)] = scores
+        return joined
 
 
 def joined_models(parts: Sequence[FoldModels | None], counts: Sequence[int]) -> FoldModels | None:
@@ -130,14 +130,19 @@ BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "settin
 
 
 def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
-    """(M, n) or (M, D, n) scores of M models (M, P) on all rows of a compiled problem."""
+    """(M, A, n) scores of M models (M, P) on all rows of a compiled problem."""
     if compiled.stored:
         return np.concatenate(list(score_pieces(compiled, scorer, parameters)), axis=-1)
-    return scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
+    scores = scorer.scores(parameters, compiled.inputs if scorer.tables else compiled.features)
+    expected = len(parameters), score_count(compiled.decisions), len(compiled.cells)
+    if scores.shape != expected:
+        name = type(scorer).__name__
+        raise ValueError(f"{name}.scores() has shape {scores.shape}, expected {expected}")
+    return scores
 
 
 def score_pieces(compiled: Compiled, scorer: Scorer, parameters: Array) -> Iterator[Array]:
-    """The same some rows at a time, (M, b) or (M, D, b), in one pass over rows on disk."""
+    """The same some rows at a time, (M, A, b), in one pass over rows on disk."""
     if not compiled.stored:
         yield scores_on(compiled, scorer, parameters)
         return
@@ -205,7 +210,7 @@ class Trace:
     parameters : array of shape (N, P)
         Those of the models.
     thresholds : dict of str to array
-        Learnable thresholds, (N,) each; (N, D - 1) of more than two classes.
+        Learnable thresholds, (N, D - 1) each, for all classes but the first.
     setting : array of shape (N,)
         Which setting each candidate comes from.
     round : array of shape (N,)
@@ -216,8 +221,8 @@ class Trace:
         How the λ-player has `average` weigh them. By default equally, as most players do.
     frontier : bool, default=False
         Whether dominated iterates were dropped. By default all are here.
-    at : array of shape (N,) or (N, D), default=None
-        The scores from which yes is said, or offsets of classes. By default 0.
+    at : array of shape (N, A), default=None
+        The score from which yes is said, or the offset of each of D > 2 classes. By default 0.
     answers : bool, default=False
         Whether iterates are an oracle's fits to their own multipliers. By default they moved in steps.
     answered : array of shape (N, 2), default=None
@@ -325,7 +330,7 @@ class Trace:
         """The iterates as they were played, without those whose thresholds were moved afterwards."""
         if self.at is None:
             return self
-        moved = self.at.reshape(len(self), -1).any(axis=1)
+        moved = self.at.any(axis=1)
         return replace(self.only(np.flatnonzero(~moved)), at=None)
 
     def of_setting(self, setting: int | None) -> Trace:
@@ -383,8 +388,8 @@ class Trace:
 
         Returns
         -------
-        array of shape (N, n)
-            The scores; (N, D, n) of more than two classes.
+        array of shape (N, A, n)
+            The scores; A is 1 for two classes and D for more.
         """
         if self.folds is None:
             return scores_on(compiled, self.scorer, self.parameters)
@@ -478,13 +483,13 @@ def judged_on(trace: Trace, compiled: Compiled) -> Trace:
 
 
 def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | None, dict[str, Array]]:
-    """Objectives (N,), violations (N, m), pieces and learned thresholds (N,) on other rows."""
+    """Objectives (N,), violations (N, m), pieces and learned thresholds on other rows."""
     scores: Any = _decisive(trace, compiled)
     known: dict[str, Array] = {}
     if compiled.budgets:
         scores = np.concatenate(list(scores), axis=-1)
         known = compiled.spend_budgets(scores, compiled.budgets)
-    thresholds = trace.thresholds | {name: at[:, 0] for name, at in known.items()}
+    thresholds = trace.thresholds | known
     return *compiled.measure(scores, thresholds), thresholds
 
 

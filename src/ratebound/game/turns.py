@@ -320,31 +320,24 @@ def _answered(best: Array, weights: Array) -> Array:
 
 
 def _costs(compiled: Compiled, weights: Array) -> Iterator[Array]:
-    """What a yes costs on each row, (n,) for each of K, when the rates have weights (K, 1+m).
+    """What each decision costs on each row more than the first, (D, n) for each of K.
 
-    With D > 2 classes (D, n): what each decision costs more than the first.
+    Rates have the weights (K, 1+m).
     """
     by_cell, counted = [], []
     for block in compiled.at_zero:
         costs = compiled.spread_each((block.net.T @ (weights / compiled.scale).T).T)
         rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
-        by_cell.append(_decisions(compiled, np.where(np.abs(costs) <= rounding, 0.0, costs)))
+        others = np.where(np.abs(costs) <= rounding, 0.0, costs)
+        others = others.reshape(len(weights), -1, compiled.cell_count)
+        by_cell.append(np.concatenate([np.zeros_like(others[:, :1]), others], axis=1))
         own = compiled.weights_in(block)
         counted.append(1.0 if own is None else own)
     for setting in range(len(weights)):  # one at a time: there are far more rows than cells
         each = [
-            costs[setting][..., compiled.cells] * own
-            for costs, own in zip(by_cell, counted, strict=True)
+            costs[setting][:, compiled.cells] * own for costs, own in zip(by_cell, counted, strict=True)
         ]
         yield each[0] if len(each) == 1 else np.sum(each, axis=0)
-
-
-def _decisions(compiled: Compiled, costs: Array) -> Array:
-    """Costs of yeses as they are (K, cells); of several classes (K, D, cells), with the first one's."""
-    if compiled.decisions == 2:
-        return costs
-    others = costs.reshape(len(costs), -1, compiled.cell_count)
-    return np.concatenate([np.zeros_like(others[:, :1]), others], axis=1)
 
 
 def _check(compiled: Compiled, player: Player) -> None:

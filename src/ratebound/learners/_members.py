@@ -19,6 +19,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.learners.boosted import own_margins
 from ratebound.learners.linear import LinearScorer
+from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import frame_columns
 
 FAINTEST = 1e-12  # a probability that is never the largest, and has a logarithm
@@ -35,7 +36,7 @@ class WeightedRows:
 
 
 def weighted_rows(cost: Array, row_weights: Array | None = None) -> WeightedRows:
-    """The weighted problem of rows that cost (n, D) for each decision, or (n,) for a yes of two.
+    """The weighted problem of rows that cost (n, D) for each decision.
 
     Weights sum to those of the rows, so that even to a regularised model a row of weight 2 is two.
 
@@ -43,11 +44,8 @@ def weighted_rows(cost: Array, row_weights: Array | None = None) -> WeightedRows
     >>> asked.rows, asked.labels, asked.weights
     (array([0, 1, 1]), array([0, 1, 2]), array([0.33333333, 0.66666667, 1.        ]))
     """
-    if cost.ndim == 1:
-        gains = np.column_stack([cost, -cost]).clip(min=0)
-    else:
-        gains = cost.max(axis=1, keepdims=True) - cost
-        gains[gains <= ROUNDING * np.abs(cost).max(initial=0.0)] = 0.0
+    gains = cost.max(axis=1, keepdims=True) - cost
+    gains[gains <= ROUNDING * np.abs(cost).max(initial=0.0)] = 0.0
     rows, labels = np.nonzero(gains)
     weights = gains[rows, labels] / gains.max(initial=ROUNDING)  # equal ones are 1 to the last bit
     counted = np.unique(rows)
@@ -56,15 +54,18 @@ def weighted_rows(cost: Array, row_weights: Array | None = None) -> WeightedRows
 
 
 def member_scores(member: Any, X: Any, decisions: int) -> Array:
-    """Scores of a member, a fitted estimator or the one class it decides: (n,) of two, or (D, n)."""
+    """Scores (A, n) of a member, a fitted estimator or the one class it decides."""
+    each = score_count(decisions)
     if isinstance(member, int):
-        chosen = np.arange(decisions) == member
-        each = np.where(chosen, 1.0, -1.0)[:, None].repeat(X.shape[0], axis=1)
-        return each[1] if decisions == 2 else each
+        chosen = np.arange(decisions)[-each:] == member
+        return np.where(chosen, 1.0, -1.0)[:, None].repeat(X.shape[0], axis=1)
     if (margins := own_margins(member, X, decisions)) is not None:
         return margins
-    if decisions > 2:
-        return _each_class(member, X, decisions)
+    return _yes(member, X)[None] if each == 1 else _each_class(member, X, decisions)
+
+
+def _yes(member: Any, X: Any) -> Array:
+    """Scores (n,) of a yes, from 0 on."""
     if hasattr(member, "decision_function"):
         return np.asarray(member.decision_function(X), dtype=float)
     if hasattr(member, "predict_proba"):
@@ -134,16 +135,15 @@ def as_linear(member: Any, X: Any, decisions: int) -> tuple[Array | None, Array]
 
 
 def _forms(member: Any, width: int, scores: Array, decisions: int) -> Array | None:
-    """Weights and intercepts (1, d + 1) or (D, d + 1) as they stand in a member; None where none do."""
+    """Weights and intercepts (A, d + 1) as they stand in a member; None where none do."""
     if isinstance(member, int):
-        constants = np.atleast_2d(scores)[:, :1]
-        return np.column_stack([np.zeros((len(constants), width)), constants])
+        return np.column_stack([np.zeros((len(scores), width)), scores[:, :1]])
     weights = np.atleast_2d(getattr(member, "coef_", ()))
     intercepts = np.ravel(getattr(member, "intercept_", ()))
     if weights.shape != (len(intercepts), width) or not hasattr(member, "decision_function"):
         return None
     forms = np.column_stack([weights, intercepts])
-    if decisions == 2:
+    if len(scores) == 1:
         return forms if len(forms) == 1 else None
     seen = _seen(member, decisions)
     if len(forms) == 1:

@@ -190,7 +190,7 @@ class OnDevice:
         return stacked_forward(self._module, set(self.scorer.shapes))
 
     def pieces(self, parameters: Array, X: Any) -> Iterator[torch.Tensor]:
-        """(M, b) or (M, D, b) scores of models (M, P) on some rows of X (n, ...) at a time, in order."""
+        """(M, A, b) scores of models (M, P) on some rows of X (n, ...) at a time, in order."""
         torch = import_torch()
         flat: Any = as_tensor(parameters).to(self.device)
         width = max((max(shape, default=1) for shape in self.scorer.shapes.values()), default=1)

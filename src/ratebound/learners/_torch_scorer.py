@@ -47,7 +47,7 @@ class TorchScorer(Scorer):
         self.in_double: Any = None if self.layers is None else copy.deepcopy(self.module).double()
 
     def scores(self, parameters: Array, X: Array) -> Array:
-        """(M, n) or (M, D, n) scores of M models (M, P) on rows (n, ...)."""
+        """(M, A, n) scores of M models (M, P) on rows (n, ...)."""
         torch = import_torch()
         rows, flat = as_tensor(X), as_tensor(parameters)
         score = self._in_blocks if self.in_double is None else self._in_double
@@ -62,8 +62,7 @@ class TorchScorer(Scorer):
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """The layers of a plain chain; for another module only its name, never its code."""
         name = type(self.module).__name__
-        several = {} if self.outputs == 1 else {"outputs": self.outputs}
-        return {"layers": self.layers, "module": name, **several}, {}
+        return {"layers": self.layers, "module": name, "outputs": self.outputs}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> TorchScorer:
@@ -98,8 +97,6 @@ class TorchScorer(Scorer):
             )
         single = np.asarray(parameters, dtype=np.float32)
         rows = chain_nodes(graph, self.module, single, graph.cast(features, "float32"))
-        if self.outputs == 1:
-            return graph("Transpose", graph("Squeeze", rows, np.array([2])), perm=[1, 0])
         return graph("Transpose", rows, perm=[1, 0, 2])
 
     def _copied(self) -> Any:
@@ -148,11 +145,11 @@ def unflatten(flat: Any, shapes: dict[str, Any]) -> dict[str, Any]:
 
 
 def scores_from(output: Any, rows: int, outputs: int, settings: int | None = None) -> Any:
-    """Scores (b,) or (D, b), or (K, ...) of each, from a module's output (b,), (b, 1) or (b, D)."""
+    """Scores (A, b), or (K, A, b) of each setting, from a module's output (b,) or (b, A)."""
     leading = () if settings is None else (settings,)
     given, wanted = tuple(output.shape), (*leading, rows, outputs)
     if given == wanted or (outputs == 1 and given == wanted[:-1]):
-        return output.reshape(wanted[:-1]) if outputs == 1 else output.transpose(-1, -2)
+        return output.reshape(wanted).transpose(-1, -2)
     if outputs == 1:
         raise ValueError(
             f"the module must give one score per row: expected shape {wanted[:-1]} or {wanted}, "
@@ -165,7 +162,7 @@ def scores_from(output: Any, rows: int, outputs: int, settings: int | None = Non
 
 
 def rounded(scores: torch.Tensor, parameters: torch.Tensor) -> torch.Tensor:
-    """Scores (n,) or (D, n) of a model (P,), or of each of (K, P), in single precision.
+    """Scores (A, n) of a model (P,), or of each of (K, P), in single precision.
 
     They are without digits made by rounding.
 

@@ -23,7 +23,7 @@ from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_
 from ratebound.learners._tree_graph import columns_of, running_scores
 from ratebound.learners._trees import LIBRARIES, Recipe, Trees
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import score_shape
+from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
 
@@ -142,7 +142,7 @@ class BoostedScorer(Scorer):
         self.ensembles = list(ensembles)
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, 2), or (M, D, n); every tree is asked once for all of them."""
+        """(M, A, n) scores of M models (M, 2); every tree is asked once for all of them."""
         which, counts = _whole(parameters)
         rows, shape = _readable(X, type(self.ensembles[0])), self.ensembles[0].outputs
         found = np.empty((len(which), *shape, rows.shape[0]))
@@ -155,7 +155,7 @@ class BoostedScorer(Scorer):
                     running = trees.added(running, rows, passed, int(counts[member]))
                     passed = int(counts[member])
                 found[member] = running
-        return found
+        return found.reshape(len(which), -1, rows.shape[0])
 
     def width(self, parameters: Array) -> int:
         return self.ensembles[0].width
@@ -192,7 +192,8 @@ class BoostedScorer(Scorer):
             how: dict[str, Any] = {"branch": trees.branch, "unknown_left": trees.unknown_left}
             how |= {"dtype": trees.dtype, "outputs": trees.outputs}
             running.append(running_scores(graph, flat, features, **how))
-        return columns_of(graph, running, np.column_stack([which, counts]))
+        scores = columns_of(graph, running, np.column_stack([which, counts]))
+        return graph("Reshape", scores, np.array([0, len(which), -1]))  # 0 stands for n
 
     @classmethod
     def read(cls, saved: Saved) -> BoostedScorer:
@@ -219,7 +220,7 @@ class BoostedFit(Growing):
         self.watched: dict[int, tuple[Compiled, Any]] = {}
 
     def scores(self, rows: Array | None) -> Array:
-        """(K, n) scores of all rows, or (K, D, n)."""
+        """(K, A, n) scores of all rows."""
         return self.current
 
     def grow(self, gradient: Array, curvature: Array) -> None:
@@ -228,7 +229,7 @@ class BoostedFit(Growing):
         By the gradient and the curvature of the scores last given.
         """
         for trees, slope, bend in zip(self.ensembles, gradient, curvature, strict=True):
-            trees.grow(slope, bend)
+            trees.grow(*(each.reshape(*trees.outputs, -1) for each in (slope, bend)))
         self._look()
 
     def _look(self) -> None:
@@ -236,9 +237,9 @@ class BoostedFit(Growing):
         self.current, self.counts = self._known_scores(), [trees.count for trees in self.ensembles]
 
     def watched_scores(self, other: Compiled) -> Array:
-        """(K, n) scores of another population's rows, which grow with the trees: T rounds cost T trees.
+        """(K, A, n) scores of another population's rows, which grow with the trees.
 
-        From scratch in each round they would cost T²/2.
+        T rounds cost T trees. From scratch in each round they would cost T²/2.
         """
         if id(other) not in self.watched:  # kept here, so that its id is not used again
             trees = self.ensembles[0]
@@ -249,7 +250,8 @@ class BoostedFit(Growing):
         return self.watched_scores(judge)
 
     def _known_scores(self, watched: Any = None) -> Array:
-        return np.stack([trees.known_scores(watched) for trees in self.ensembles]).astype(np.float64)
+        each = [np.atleast_2d(trees.known_scores(watched)) for trees in self.ensembles]
+        return np.stack(each).astype(np.float64)
 
     def parameters(self) -> Array:
         return np.array(list(enumerate(self.counts)), dtype=np.float64)
@@ -278,12 +280,12 @@ def _library_of(model: Any) -> str:
 def own_margins(fitted: Any, X: Any, decisions: int) -> Array | None:
     """What an estimator that one of the libraries fitted gives to rows before it is a probability.
 
-    (n,) of two classes, or (D, n). None for other estimators, and if it saw no row of some class.
+    (A, n). None for other estimators, and if it saw no row of some class.
     """
     if (library := library_of(fitted)) is None:
         return None
-    trees, margins = LIBRARIES[library].within(fitted, _readable(X, LIBRARIES[library]))
-    return margins.astype(np.float64) if trees.outputs == score_shape(decisions) else None
+    margins = np.atleast_2d(LIBRARIES[library].within(fitted, _readable(X, LIBRARIES[library]))[1])
+    return margins.astype(np.float64) if len(margins) == score_count(decisions) else None
 
 
 def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, Array] | None:
@@ -299,7 +301,7 @@ def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, 
         trees, own = kind.constant(member == 1, rows), np.full(rows.shape[0], 2.0 * member - 1)
     else:
         trees, own = kind.within(member, rows)
-        if trees.outputs != score_shape(decisions) or not _is_storable(trees):
+        if len(np.atleast_2d(own)) != score_count(decisions) or not _is_storable(trees):
             return None
     scores = BoostedScorer([trees]).scores(np.array([[0, trees.count]]), X)[0]
     return (trees, scores) if np.allclose(scores, own, rtol=1e-5, atol=1e-6) else None

@@ -16,7 +16,7 @@ from ratebound.base.types import Array
 from ratebound.game.learner import SMALL, Descending, Rows, Stepping
 from ratebound.game.players import Optimizer, checked_rates
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
-from ratebound.problem.deciding import score_count, score_shape
+from ratebound.problem.deciding import score_count
 from ratebound.problem.matrices import is_sparse, rows_between
 from ratebound.problem.stored import StoredRows
 
@@ -104,10 +104,7 @@ class LinearScorer(Scorer):
     kind: ClassVar[str] = "linear"
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M models (M, d + 1) on rows (n, d), an array or a sparse matrix.
-
-        With D > 2 decisions, (M, D, n) scores of models (M, D · (d + 1)).
-        """
+        """(M, A, n) scores of M models (M, A · (d + 1)) on rows (n, d), an array or a sparse matrix."""
         wide = self._each(parameters)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
@@ -116,10 +113,10 @@ class LinearScorer(Scorer):
         for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
             products = self._products(rows_between(X, start, start + many), wide[:, :-1])
             np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
-        return found.reshape(len(parameters), *score_shape(self.decisions), X.shape[0])
+        return found.reshape(len(parameters), score_count(self.decisions), X.shape[0])
 
     def _each(self, parameters: Array) -> Array:
-        """The weights and the intercept of each score of each model, (M or M · D, d + 1)."""
+        """The weights and the intercept of each score of each model, (M · A, d + 1)."""
         return np.asarray(parameters, dtype=self.dtype).reshape(
             len(parameters) * score_count(self.decisions), self.width(parameters) + 1
         )
@@ -141,8 +138,7 @@ class LinearScorer(Scorer):
         return parameters.shape[1] // score_count(self.decisions) - 1
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        several = {} if self.decisions == 2 else {"decisions": self.decisions}
-        return {"dtype": self.dtype, **several}, {}
+        return {"dtype": self.dtype, "decisions": self.decisions}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> LinearScorer:
@@ -157,10 +153,8 @@ class LinearScorer(Scorer):
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
         wide = self._each(parameters)
         products = graph("MatMul", graph.cast(features, self.dtype), wide[:, :-1].T)
-        found = graph("Add", products, wide[:, -1])
-        if self.decisions == 2:
-            return found
-        return graph("Reshape", found, np.array([-1, len(parameters), self.decisions]))
+        shape = np.array([-1, len(parameters), score_count(self.decisions)])
+        return graph("Reshape", graph("Add", products, wide[:, -1]), shape)
 
 
 class LinearFit(Descending):
@@ -175,12 +169,12 @@ class LinearFit(Descending):
         each, width = score_count(decisions), features.shape[1] + 1
         self.weights = np.zeros((settings, each * width), dtype=spec.dtype)
         self._each = self.weights.reshape(settings * each, width)  # the same numbers, a line a score
-        self._shape = (settings, *score_shape(decisions), -1)
+        self._shape = (settings, each, -1)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
         self._judged: tuple[Compiled, _Rows] | None = None  # a judge and its rows
 
     def scores(self, rows: Array | None) -> Array:
-        """(K, b) or (K, D, b) scores of these rows, or of all rows."""
+        """(K, A, b) scores of these rows, or of all rows."""
         self._batch = self.rows.batch(rows)
         return self.rows.products(self._each, self._batch).reshape(self._shape)
 

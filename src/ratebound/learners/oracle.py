@@ -28,6 +28,7 @@ from ratebound.learners._members import (
 )
 from ratebound.learners._trees import LIBRARIES
 from ratebound.learners.boosted import BoostedScorer, as_trees, library_of
+from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 from ratebound.problem.matrices import is_sparse
 
@@ -118,7 +119,7 @@ class OracleScorer(Scorer):
     tables: ClassVar[bool] = True
 
     def scores(self, parameters: Array, X: Any) -> Array:
-        """(M, n) scores of M members on n rows, or (M, D, n); one that occurs twice is asked once."""
+        """(M, A, n) scores of M members on n rows; one that occurs twice is asked once."""
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
         return np.stack([member_scores(self.members[i], X, self.decisions) for i in used])[where]
 
@@ -175,7 +176,7 @@ class OracleFit(Answering):
         self.weight_argument = _weight_argument(self.prototype)
         self.members: list[Any] = []
         self.forms: list[Any] = []  # each as weights and intercept, as trees, or None if it is neither
-        self._scores = np.empty((0, self.X.shape[0]))
+        self._scores = np.empty((0, score_count(self.decisions), self.X.shape[0]))
 
     def answer(self, costs: Iterable[Array]) -> None:
         from sklearn.utils.parallel import Parallel, delayed

@@ -59,7 +59,7 @@ def trace_of(
     >>> class Slope(rb.Scorer):
     ...     kind = "slope"
     ...     def scores(self, parameters, X):
-    ...         return parameters[:, :1] * X[:, 0] + parameters[:, 1:]
+    ...         return (parameters[:, :1] * X[:, 0] + parameters[:, 1:])[:, None]
     >>> trace_of(compiled, [[1.0, 0.0], [1.0, -1.5]], scorer=Slope()).objectives.round(3)
     array([0.   , 0.333])
     """

@@ -308,7 +308,7 @@ class TorchFit(Descending):
         return self.rows_there[id(other)][1]
 
     def scores(self, rows: Any) -> torch.Tensor:
-        """(K, b) or (K, D, b) scores of these rows, detached; the graph is kept for `descend`."""
+        """(K, A, b) scores of these rows, detached; the graph is kept for `descend`."""
         if isinstance(self.X, StoredRows):
             given = as_tensor(self.X.everything() if rows is None else self.X.take(rows)).to(self.target)
         elif rows is None:
@@ -407,7 +407,7 @@ class TorchFit(Descending):
         return found
 
     def all_scores(self) -> Array:
-        """(K, n) or (K, D, n) scores of all rows, as the deployed model gives them."""
+        """(K, A, n) scores of all rows, as the deployed model gives them."""
         if self.device is None:
             return self.scorer.scores(self.parameters(), self.X.numpy())
         return self._whole(self.X)

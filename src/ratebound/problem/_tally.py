@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.base.arrays import as_numpy, namespace, tally_kinds
 from ratebound.base.types import Array
 from ratebound.problem.coefficients import Block
-from ratebound.problem.deciding import decided_at, rounded_up
+from ratebound.problem.deciding import decided_at, rounded_up, score_count, with_axes
 from ratebound.problem.frames import as_array
 from ratebound.problem.sharing import total_of
 
@@ -23,7 +23,7 @@ def evaluated(
 ) -> list[Array]:
     """Offsets and rates (K, 1+m) of each problem, all on the same rows.
 
-    `pieces` are the scores (K, b), or (K, D, b), of rows that follow each other and are all in the end.
+    `pieces` are the scores (K, A, b) of rows that follow each other and are all in the end.
     """
     counts: dict[tuple[int, int], Array] = {}
     start = models = 0
@@ -79,23 +79,28 @@ def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Ar
     return known[at]
 
 
-def stacked_scores(problem: Compiled, scores: Any) -> Array:
-    """Scores of all rows as one array, checked: (n,) or (K, n), or (D, n) or (K, D, n)."""
+def given_scores(problem: Compiled, scores: Any) -> Array:
+    """Scores as users give them, those of all populations in one array."""
     if isinstance(scores, Mapping):
         missing = [name for name in problem.populations if name not in scores]
         if missing:
             raise ValueError(f"scores for population {missing[0]!r} are missing")
         scores = np.concatenate([as_array(scores[name]) for name in problem.populations], axis=-1)
-    stacked = as_array(scores)
+    return as_array(scores)
+
+
+def stacked_scores(problem: Compiled, scores: Any) -> Array:
+    """Scores as users give them, in one array (K, A, n); checked."""
+    stacked = given_scores(problem, scores)
     if stacked.dtype.kind not in "buif":
         raise ValueError(f"scores must be numbers, got {stacked.dtype}")
-    several = problem.decisions > 2
-    wanted = (problem.decisions, len(problem.cells)) if several else (len(problem.cells),)
-    if stacked.ndim not in (len(wanted), len(wanted) + 1) or stacked.shape[-len(wanted) :] != wanted:
+    wanted = score_count(problem.decisions), len(problem.cells)
+    found = with_axes(stacked, problem.decisions)
+    if found.shape[1:] != wanted:
         sizes = ", ".join(f"{name} {len(p):,}" for name, p in problem.populations.items())
-        turned = ": pass scores.T" if several and stacked.T.shape == wanted else ""
-        each = f"one per class and row, {wanted}" if several else f"one per row, {len(problem.cells):,}"
+        turned = ": pass scores.T" * (wanted[0] > 1 and stacked.T.shape == wanted)
+        each = f"one per class and row, {wanted}" if wanted[0] > 1 else f"one per row, {wanted[1]:,}"
         raise ValueError(f"scores of shape {stacked.shape}: expected {each} ({sizes}){turned}")
-    if not np.isfinite(stacked).all():
+    if not np.isfinite(found).all():
         raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
-    return stacked
+    return found

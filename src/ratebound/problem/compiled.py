@@ -15,9 +15,9 @@ from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._drawing_up import Drawn
-from ratebound.problem._tally import evaluated, in_cells, per_decision, stacked_scores
+from ratebound.problem._tally import evaluated, given_scores, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
-from ratebound.problem.deciding import lowest_within
+from ratebound.problem.deciding import is_one_model, lowest_within
 from ratebound.problem.digests import digest_of
 from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
 from ratebound.problem.frames import frame_columns
@@ -440,8 +440,8 @@ class Compiled:
 
         Parameters
         ----------
-        scores : array of shape (K, n) or (K, D, n), or iterator
-            Their scores; an iterator gives those of some rows at a time.
+        scores : array or iterator
+            Their scores, as `evaluate` takes them; an iterator gives (K, A, b) of some rows at a time.
         thresholds : dict of str to array, default=None
             Thresholds that are learned with the models, by name. By default those of areas are set to
             what their budgets allow.
@@ -471,7 +471,7 @@ class Compiled:
         ----------
         weights : array of shape (K,)
             How likely each model is to decide.
-        scores : array of shape (K, n) or (K, D, n), or iterator
+        scores : array or iterator
             Their scores, as `measure` takes them.
         thresholds : dict of str to array, default=None
             As `measure` takes them.
@@ -495,8 +495,8 @@ class Compiled:
         scores : array, dict or iterator
             A score for every row (n,), or (K, n) for K models at once. With more than two classes they
             are (D, n) or (K, D, n), and the largest decides. With several populations they are stacked
-            in order, or a mapping from names. An iterator gives (K, b) or (K, D, b) scores of some rows
-            at a time.
+            in order, or a mapping from names. An iterator gives scores of some rows at a time, (K, 1, b)
+            or (K, D, b).
         thresholds : dict of str to float or array, default=None
             Learnable thresholds by name. By default those of `roc_auc` are set to what their budgets
             allow; others have to be given.
@@ -509,10 +509,10 @@ class Compiled:
         """
         if isinstance(scores, Iterator):
             return self.measure(scores, thresholds)[:2]
-        stacked = stacked_scores(self, scores)
-        single = stacked.ndim == (1 if self.decisions <= 2 else 2)
-        objectives, violations, _ = self.measure(stacked[None] if single else stacked, thresholds)
-        return (objectives[0], violations[0]) if single else (objectives, violations)
+        given = given_scores(self, scores)
+        objectives, violations, _ = self.measure(given, thresholds)
+        one = is_one_model(given, self.decisions)
+        return (objectives[0], violations[0]) if one else (objectives, violations)
 
     def _given(
         self, scores: Any, thresholds: Mapping[str, Any] | None
@@ -553,7 +553,7 @@ class Compiled:
 
         Parameters
         ----------
-        scores : array of shape (K, n)
+        scores : array of shape (K, 1, n)
             The scores of all rows.
         names : iterable of str
             Thresholds in `budgets`.
@@ -570,7 +570,7 @@ class Compiled:
             weights = rows_of_all(self.populations, own)
             shares = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
             allowed = np.array(list(shares.values())) * weights.sum() * (1 + 1e-12)
-            for k, row in enumerate(rows_of_all(self.populations, scores[:, inside]).astype(float)):
+            for k, row in enumerate(rows_of_all(self.populations, scores[:, 0, inside]).astype(float)):
                 for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
                     found[name][k] = at
         return found

@@ -1,8 +1,9 @@
-"""From scores to decisions; what differs between one score a row and one for each class stands here.
+"""From scores to decisions; what differs between two classes and more stands here.
 
-With two classes a row has one score, and the decision is yes, class 1, from 0 on. With D > 2 it has D
-scores, and the largest decides. Ties go to the later class, as a score of 0 is a yes. Scores of M models
-are (M, n) or (M, D, n), so the number of axes tells the two apart; decisions are numbers of classes.
+Scores of M models are (M, A, n), each row having A scores for D decisions. For two decisions A = 1, and
+the decision is yes, class 1, from 0 on. For more A = D, and the largest decides. Ties go to the later
+class, as a score of 0 is a yes. Decisions are numbers of classes. Users give and get scores without the
+axis where A = 1.
 """
 
 from __future__ import annotations
@@ -15,29 +16,8 @@ from ratebound.base.arrays import namespace
 from ratebound.base.types import Array
 
 
-def decided(scores: Any) -> Array:
-    """The decisions (M, n) of M models, from their scores (M, n) or (M, D, n), these tensors too.
-
-    >>> decided(np.array([[-0.5, 0.0, 2.0]]))
-    array([[0, 1, 1]])
-    >>> decided(np.array([[[0.3, 1.0], [0.2, 1.0], [0.1, -1.0]]]))
-    array([[0, 1]])
-    """
-    if scores.ndim == 2:
-        return (scores >= 0).astype(int)
-    if namespace(scores) is not np:
-        from_last: Array = scores.shape[1] - 1 - scores.flip(1).argmax(1)
-        return from_last
-    best = scores[:, 0].copy()
-    found = np.zeros(best.shape, dtype=int)
-    for each in range(1, scores.shape[1]):  # there are few classes, and argmax is slow along them
-        np.copyto(found, each, where=scores[:, each] >= best)
-        np.maximum(best, scores[:, each], out=best)
-    return found
-
-
 def score_count(decisions: int) -> int:
-    """How many scores a row has: one for two decisions, else one for each.
+    """How many scores A a row has: one for two decisions, else one for each.
 
     >>> [score_count(decisions) for decisions in (2, 3, 10)]
     [1, 3, 10]
@@ -45,43 +25,97 @@ def score_count(decisions: int) -> int:
     return 1 if decisions <= 2 else decisions
 
 
-def score_shape(decisions: int) -> tuple[int, ...]:
-    """The axes that the scores of one model have before that of the rows: none, or one for decisions.
+def decision_count(scores: Array) -> int:
+    """How many decisions D there are, by the scores (M, A, n) of models."""
+    return max(2, scores.shape[1])
 
-    >>> [score_shape(decisions) for decisions in (2, 3)]
-    [(), (3,)]
+
+def is_one_model(given: Array, decisions: int) -> bool:
+    """Whether scores as users give them are those of one model, (n,) or (D, n), without its axis."""
+    return given.ndim == (1 if score_count(decisions) == 1 else 2)
+
+
+def with_axes(given: Array, decisions: int) -> Array:
+    """Scores as users give them, (n,), (M, n), (D, n) or (M, D, n), with all axes: (M, A, n).
+
+    >>> with_axes(np.zeros(5), 2).shape, with_axes(np.zeros((4, 5)), 2).shape
+    ((1, 1, 5), (4, 1, 5))
+    >>> with_axes(np.zeros((3, 5)), 3).shape, with_axes(np.zeros((4, 3, 5)), 3).shape
+    ((1, 3, 5), (4, 3, 5))
     """
-    return () if decisions <= 2 else (decisions,)
+    models = given[None] if is_one_model(given, decisions) else given
+    return models[:, None] if models.ndim == 2 else models
+
+
+def as_shown(scores: Array) -> Array:
+    """Scores (..., A, n) as users get them: without the axis of decisions where A = 1."""
+    return scores[..., 0, :] if scores.shape[-2] == 1 else scores
+
+
+def decided(scores: Any) -> Array:
+    """The decisions (M, n) of M models, from their scores (M, A, n), these tensors too.
+
+    >>> decided(np.array([[[-0.5, 0.0, 2.0]]]))
+    array([[0, 1, 1]])
+    >>> decided(np.array([[[0.3, 1.0], [0.2, 1.0], [0.1, -1.0]]]))
+    array([[0, 1]])
+    """
+    in_numpy = namespace(scores) is np
+    if scores.shape[1] == 1:
+        yes = scores[:, 0] >= 0
+        return yes.astype(int) if in_numpy else yes.long()
+    if not in_numpy:
+        from_last: Array = scores.shape[1] - 1 - scores.flip(1).argmax(1)
+        return from_last
+    best = scores[:, 0].copy()
+    decisions = np.zeros(best.shape, dtype=int)
+    for each in range(1, scores.shape[1]):  # there are few classes, and argmax is slow along them
+        np.copyto(decisions, each, where=scores[:, each] >= best)
+        np.maximum(best, scores[:, each], out=best)
+    return decisions
+
+
+def less_thresholds(scores: Array, at: Array) -> Array:
+    """Scores (M, A, n) relative to thresholds (M, D - 1) of all classes but the first, which has none.
+
+    >>> less_thresholds(np.array([[[0.5, 1.0]]]), np.array([[1.0]]))
+    array([[[-0.5,  0. ]]])
+    >>> less_thresholds(np.zeros((1, 3, 1)), np.array([[1.0, 2.0]]))[0, :, 0]
+    array([ 0., -1., -2.])
+    """
+    first = scores.shape[1] - at.shape[1]  # 0 where the one score is that of the second class
+    return scores - namespace(at).concatenate([0 * at[:, :first], at], 1)[:, :, None]
+
+
+def from_first_class(at: Array) -> Array:
+    """Thresholds or offsets (M, A) relative to the first class, (M, D - 1), as learned ones are.
+
+    >>> from_first_class(np.array([[0.5]])), from_first_class(np.array([[1.0, 0.0, 3.0]]))
+    (array([[0.5]]), array([[-1.,  2.]]))
+    """
+    return at if at.shape[1] == 1 else at[:, 1:] - at[:, :1]
 
 
 def decided_at(scores: Array, at: Array | float) -> Array:
-    """The decisions (M, n) at thresholds `at`: (M, 1), or (M, D - 1) for all classes but the first.
+    """The decisions (M, n) at thresholds `at`: a number, or (M, D - 1) for all classes but the first.
 
     A threshold is taken off the scores of its class.
 
-    >>> decided_at(np.array([[0.5, 1.0, 2.0]]), 1.0)
-    array([[False,  True,  True]])
+    >>> decided_at(np.array([[[0.5, 1.0, 2.0]]]), 1.0)
+    array([[0, 1, 1]])
     """
-    if isinstance(at, np.ndarray) and namespace(scores) is not np:
-        at = namespace(scores).as_tensor(at, device=scores.device)
-    if scores.ndim == 2:
-        found: Array = scores >= at
-        return found
-    if isinstance(at, float) and not at:
+    xp, others = namespace(scores), decision_count(scores) - 1
+    if isinstance(at, np.ndarray):
+        at = at if xp is np else xp.as_tensor(at, device=scores.device)
+    elif at:
+        at = xp.zeros_like(scores[:, -others:, :1]).sum(-1) + at
+    else:
         return decided(scores)
-    offsets = at + 0 * scores[:, 1:, 0]
-    return decided(
-        namespace(scores).concatenate([scores[:, :1], scores[:, 1:] - offsets[:, :, None]], 1)
-    )
-
-
-def decision_count(scores: Array) -> int:
-    """How many decisions D there are, by the scores of models."""
-    return 2 if scores.ndim == 2 else scores.shape[1]
+    return decided(less_thresholds(scores, at))
 
 
 def mean_score(weights: Array, scores: Array) -> Array:
-    """The mean of scores (M, n) or (M, D, n) by `weights` (M,): (n,) or (D, n)."""
+    """The mean of scores (M, A, n) by `weights` (M,): (A, n)."""
     flat: Array = weights @ scores.reshape(len(scores), -1)
     return flat.reshape(scores.shape[1:])
 
@@ -89,20 +123,18 @@ def mean_score(weights: Array, scores: Array) -> Array:
 def decision_shares(weights: Array, scores: Array) -> Array:
     """The weight of the models that decide each class, (D, n), where all weigh 1.
 
-    >>> decision_shares(np.array([0.25, 0.75]), np.array([[-1.0, 2.0], [0.0, 0.5]]))
+    >>> decision_shares(np.array([0.25, 0.75]), np.array([[[-1.0, 2.0]], [[0.0, 0.5]]]))
     array([[0.25, 0.  ],
            [0.75, 1.  ]])
     """
-    if scores.ndim == 2:
-        return each_class(np.minimum(weights @ (scores >= 0), 1.0))
-    found = decided(scores)
-    shares = [weights @ (found == each) for each in range(scores.shape[1])]
+    decisions = decided(scores)
+    shares = [weights @ (decisions == each) for each in range(decision_count(scores))]
     return np.minimum(np.stack(shares), 1.0)
 
 
 def each_class(chance: Array) -> Array:
-    """A probability of yes (n,) as one for no and one for yes, (2, n); (D, n) are what they were."""
-    return np.stack([1 - chance, chance]) if chance.ndim == 1 else chance
+    """Probabilities (A, n), that of yes or those of all classes, as one for each class, (D, n)."""
+    return np.concatenate([1 - chance, chance]) if len(chance) == 1 else chance
 
 
 def rounded_up(at: float, dtype: Any) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.deciding import decision_shares
 from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
 from ratebound.problem.frames import as_array, frame_columns, is_missing
 from ratebound.problem.matrices import as_csr, is_sparse
@@ -203,7 +204,14 @@ def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
 
 
 def voted_scores(weights: Array, scores: Array) -> Array:
-    """The weighted median of the members' scores (M, n) for each row, (n,).
+    """Scores (A, n) that decide as members with these weights (M,) and scores (M, A, n) vote."""
+    if scores.shape[1] == 1:
+        return weighted_median(weights, scores)
+    return tied_shares(decision_shares(weights, scores))
+
+
+def weighted_median(weights: Array, scores: Array) -> Array:
+    """The weighted median of the members' scores (M, ...) at each place, (...).
 
     It is at least t exactly where members with half of the weight or more have scores of at least t:
     it decides as their vote does, at 0 and at every other threshold.

@@ -1,7 +1,7 @@
 """What members decide and which of them is asked, as nodes of an ONNX graph.
 
-The hash and the draw are those of `choosing`, bit for bit. What differs between one score a row and one
-for each class is here, as `problem/deciding.py` has it for arrays.
+The hash and the draw are those of `choosing`, bit for bit. What differs between two classes and more is
+here, as `problem/deciding.py` has it for arrays.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Said:
 
 
 def said_of(graph: Graph, scores: str, weights: Array, classes: int) -> Said:
-    """What members with these scores, (n, M) or (n, M, D), and weights (M,) say.
+    """What members with these scores (n, M, A) and weights (M,) say.
 
     Scores that are no numbers say no, or the first class.
     """
     wide, weigh = graph.cast(scores, "float64"), np.asarray(weights, float)[:, None]
     if classes == 2:
-        yes = graph("GreaterOrEqual", wide, np.zeros(1))
+        yes = graph("Squeeze", graph("GreaterOrEqual", wide, np.zeros(1)), np.array([2]))
         share = graph("MatMul", graph.cast(yes, "float64"), weigh)
         return Said(graph.cast(yes, "int64"), share, classes)
     most = graph("ReduceMax", wide, np.array([2]))

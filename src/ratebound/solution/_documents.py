@@ -72,8 +72,8 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
     classes = _classes(document["classes"])
     sizes = Sizes(len(weights), len(parameters), len(classes))
     names = texts(document["thresholds"], "thresholds")
-    each = (len(weights),) if len(classes) == 2 else (len(weights), len(classes) - 1)
-    thresholds = {name: numbers(arrays[f"threshold {i}"], each, "a threshold")
+    each = len(weights), len(classes) - 1
+    thresholds = {name: numbers(arrays[f"threshold {i}"].reshape(each), each, "a threshold")
                   for i, name in enumerate(names)}  # fmt: skip
     deciding = document["decider"]
     decider = DECIDERS[deciding["kind"]].read(deciding, own("decider "), sizes)

@@ -7,6 +7,7 @@ than two classes it has an offset for each, and decides the class whose score ex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -16,11 +17,12 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
+from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import length, some
 from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, holding, plain_value, value_text
 from ratebound.solution._checking import plain, texts
-from ratebound.solution._choosing import voted_scores
+from ratebound.solution._choosing import weighted_median
 from ratebound.solution._deciding_graph import Said
 from ratebound.solution._group_graph import group_nodes
 from ratebound.solution.deciders import Decider, Draw, Sizes, Vote
@@ -37,7 +39,7 @@ class GroupThresholds(Decider):
     ...     columns=("sex",),
     ...     groups=(("Female",), ("Male",)),
     ...     model=np.zeros((2, 2), dtype=int),
-    ...     at=np.array([[0.398, 0.5], [0.412, 0.5]]),
+    ...     at=np.array([[[0.398], [0.5]], [[0.412], [0.5]]]),
     ... )
     >>> print(by_sex.rule(weights=np.array([0.25, 0.75])))
     sex == "Female": yes from 0.412 (from 0.398 with probability 0.25)
@@ -47,7 +49,7 @@ class GroupThresholds(Decider):
     columns: tuple[str, ...]
     groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None where it is missing
     model: Array  # (M, G) which of the models
-    at: Array  # (M, G) yes where its score is at least this; -inf is always, inf is never; (M, G, D)
+    at: Array  # (M, G, A) yes from this score on, -inf for always and inf for never; or each offset
     then: Decider = DRAW  # who decides among the members
 
     kind: ClassVar[str] = "thresholds by group"
@@ -58,14 +60,15 @@ class GroupThresholds(Decider):
 
     def called(self, count: int, each: str = "set") -> str:
         by = f" by {', '.join(self.columns)}" if self.columns else ""
-        what = "thresholds" if self.at.ndim == 2 else "offsets"
+        what = "thresholds" if self.at.shape[2] == 1 else "offsets"
         return f"{self.then.called(count, each)} of {what}{by}"
 
     @property
     def known(self) -> dict[str, tuple[Value | None, ...]]:
         """The values that each column has in some group.
 
-        >>> GroupThresholds(("sex", "old"), (("F", 0), ("M", 0)), *np.ones((2, 1, 2))).known
+        >>> model, at = np.zeros((1, 2), dtype=int), np.zeros((1, 2, 1))
+        >>> GroupThresholds(("sex", "old"), (("F", 0), ("M", 0)), model, at).known
         {'sex': ('F', 'M'), 'old': (0,)}
         """
         found = list(zip(*self.groups, strict=True)) or [()] * len(self.columns)
@@ -83,7 +86,8 @@ class GroupThresholds(Decider):
     def rows(self, X: Any, columns: Any = None) -> Array:
         """The group of each row (n,), its values looked up in `columns`, then in `X` if that is a table.
 
-        >>> by_sex = GroupThresholds(("sex",), (("F",), ("M",)), *np.ones((2, 1, 2)))
+        >>> model, at = np.zeros((1, 2), dtype=int), np.zeros((1, 2, 1))
+        >>> by_sex = GroupThresholds(("sex",), (("F",), ("M",)), model, at)
         >>> by_sex.rows([0.3, 0.2], {"sex": ["M", "F"]})
         array([1, 0])
         """
@@ -106,9 +110,9 @@ class GroupThresholds(Decider):
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
         rows = self.rows(X, columns)
-        chosen = scores.astype(float, copy=False)[self.model[:, rows], ..., np.arange(len(rows))]
-        found: Array = np.clip(chosen - self.at[:, rows], -FARTHEST, FARTHEST)
-        return found.swapaxes(1, -1)  # the classes, where there are scores for each, before the rows
+        chosen = scores.astype(float, copy=False)[self.model[:, rows], :, np.arange(len(rows))]
+        relative: Array = np.clip(chosen - self.at[:, rows], -FARTHEST, FARTHEST)  # (M, n, A)
+        return relative.swapaxes(1, 2)
 
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return self.then.choices(weights, scores)
@@ -126,11 +130,11 @@ class GroupThresholds(Decider):
         """The vote; where members share their models, it is one member with thresholds again.
 
         It says yes from the lowest threshold that members with half of the weight or more do not exceed.
-        Of offsets for each of several classes there is no such member.
+        Of offsets for each of more than two classes there is no such member.
         """
-        if self.at.ndim > 2 or (self.model != self.model[0]).any():
+        if self.at.shape[2] > 1 or (self.model != self.model[0]).any():
             return weights, replace(self, then=Vote())
-        at = -voted_scores(weights, -self.at)[None]
+        at = -weighted_median(weights, -self.at)[None]
         return np.ones(1), replace(self, model=self.model[:1], at=at)
 
     def salted(self, salt: int) -> GroupThresholds:
@@ -149,10 +153,11 @@ class GroupThresholds(Decider):
         model, at, shape = arrays["model"], arrays["at"], (sizes.members, len(groups))
         if any(len(group) != len(columns) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("its known groups do not fit their columns")
-        each = shape if sizes.classes == 2 else (*shape, sizes.classes)
-        if not groups or model.shape != shape or at.shape != each or np.isnan(at).any():
+        each = (*shape, score_count(sizes.classes))
+        if not groups or model.shape != shape or at.size != math.prod(each) or np.isnan(at).any():
             raise ValueError("its thresholds do not fit its known groups")
-        if len(each) > 2 and not (np.isfinite(at).any(axis=2).all() and (at > -np.inf).all()):
+        at = at.reshape(each)
+        if at.shape[2] > 1 and not (np.isfinite(at).any(axis=2).all() and (at > -np.inf).all()):
             raise ValueError("its offsets leave no class to decide")
         is_sound = model.dtype.kind == "i" and at.dtype.kind == "f"
         if not is_sound or model.min() < 0 or model.max() >= sizes.models:
@@ -172,7 +177,7 @@ class GroupThresholds(Decider):
             [self.at.swapaxes(0, 1), np.full_like(self.at[:, :1], np.nan).swapaxes(0, 1)]
         )
         model = np.zeros(at.shape, self.model.dtype)
-        model[:-1] = self.model.T.reshape(len(model) - 1, -1, *[1] * (at.ndim - 2))
+        model[:-1] = self.model.T[:, :, None]
         chosen = graph("GatherElements", wide, graph("Gather", model, group), axis=1)
         return graph("Sub", chosen, graph("Gather", at, group))
 
@@ -188,7 +193,8 @@ class GroupThresholds(Decider):
             chance = "" if share > 1 - 1e-9 else f" (with probability {share:.4g})"
             by = f"by model {model}{chance}, " if self.model.any() else ""
             shares = weights / weights.sum()
-            words = _rule_of_one(at, shares) if at.ndim == 1 else _rule_of_offsets(at, shares, classes)
+            one = at.shape[1] == 1
+            words = _rule_of_one(at[:, 0], shares) if one else _rule_of_offsets(at, shares, classes)
             parts.append(by + words)
         return "; ".join(parts)
 

@@ -2,7 +2,7 @@
 
 Whatever a decider does, it leaves a few *choices*: rows of scores, each with the probability it decides
 with. A draw has a choice for every member, a vote one choice in all. Thresholds by known group, the
-third decider, stand in `group_thresholds`. A row has one score, or with D > 2 classes one for each.
+third decider, stand in `group_thresholds`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-from ratebound.problem.deciding import decided, decision_shares
+from ratebound.problem.deciding import decided
 from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import length
 from ratebound.rates.subsets import Value
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._choosing import (
     choose,
-    tied_shares,
     uniform_from_features,
     uniform_from_key,
     uniform_from_scores,
@@ -74,12 +73,12 @@ class Decider(ABC):
         return f"{self.called(len(weights))}{how} decides each row"
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
-        """Scores (M, n) or (M, D, n) of the members, from those of the models (B, n) or (B, D, n)."""
+        """Scores (M, A, n) of the members, from those of the models (B, A, n)."""
         return scores
 
     @abstractmethod
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
-        """Probabilities (H,) and scores (H, n) or (H, D, n) of what may decide, from the members'."""
+        """Probabilities (H,) and scores (H, A, n) of what may decide, from the members'."""
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
@@ -100,9 +99,9 @@ class Decider(ABC):
         shared = np.flatnonzero(differing & (rows[place.reshape(-1)] >= SHARED))
         if not len(shared):
             return scores
-        found, chosen = scores.copy(), choose(weights, uniform[shared])
-        found[..., shared] = scores[chosen, ..., shared].T
-        return found
+        fallen, chosen = scores.copy(), choose(weights, uniform[shared])
+        fallen[..., shared] = scores[chosen, :, shared].T
+        return fallen
 
     def alone(self, member: int) -> tuple[Decider, Array]:
         """The decider of a mixture of this member alone, and the models that it needs."""
@@ -128,7 +127,7 @@ class Decider(ABC):
         return cls()
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
-        """What `member_scores` does, (n, B) to (n, M) or with D behind, as nodes of an ONNX graph."""
+        """What `member_scores` does, (n, B, A) to (n, M, A), as nodes of an ONNX graph."""
         return scores
 
     @abstractmethod
@@ -207,9 +206,7 @@ class Vote(Decider):
         return f"a vote of {count:,} {each}{'s' * (count > 1)}"
 
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
-        if scores.ndim == 2:
-            return np.ones(1), voted_scores(weights, scores)[None]
-        return np.ones(1), tied_shares(decision_shares(weights, scores))[None]
+        return np.ones(1), voted_scores(weights, scores)[None]
 
     def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
         return voted(graph, said, weights)

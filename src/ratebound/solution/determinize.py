@@ -188,10 +188,10 @@ def _members(mixture: Mixture, compiled: Compiled) -> tuple[Iterator[Array], dic
 
 
 def _pieces(mixture: Mixture, compiled: Compiled) -> Iterator[Array]:
-    """Scores (M, b) or (M, D, b) of the members on all rows, some at a time."""
+    """Scores (M, A, b) of the members on all rows, some at a time."""
     for name, population in compiled.populations.items():
         if population.X is None:
             raise ValueError(f"population {name!r} has no features X, so no model can decide there")
     for population in compiled.populations.values():
         for rows in population.pieces(mixture.decider.known, inputs=True):
-            yield mixture.member_scores(rows.X, columns=rows.columns).T
+            yield mixture.scores_of_members(rows.X, rows.columns)

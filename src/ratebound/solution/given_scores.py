@@ -10,26 +10,26 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
-from ratebound.learners.linear import LinearScorer
+from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.population import Population
 
 
 def stacked_scores(
     given: Sequence[Array], populations: Mapping[str, Population], classes: Sequence[Any]
 ) -> Array:
-    """The scores of one or several models on each population, as (B, n), or (B, D, n); checked."""
-    several = len(classes) > 2
-    parts = [part[None] if part.ndim == 1 + several else np.atleast_2d(part) for part in given]
-    for (name, rows), part in zip(populations.items(), parts, strict=True):
-        each = (len(classes), len(rows)) if several else (len(rows),)
-        if part.dtype.kind not in "buif" or part.shape[1:] != each:
-            wanted = f"each of its {len(rows):,} rows, (n,), or (B, n) of several models"
-            if several:
-                wanted = f"each of {each[0]} classes and {len(rows):,} rows, (D, n), or (B, D, n)"
-                wanted += ": pass scores.T" * (part.shape[-2:] == each[::-1])
+    """The scores of one model or more on each population, as (B, A, n); checked."""
+    each = score_count(len(classes))
+    parts = [with_axes(np.atleast_1d(part), len(classes)) for part in given]
+    for (name, rows), part, own in zip(populations.items(), parts, given, strict=True):
+        wanted = (each, len(rows))
+        if part.dtype.kind not in "buif" or part.shape[1:] != wanted:
+            what = f"each of its {len(rows):,} rows, (n,), or (B, n) of several models"
+            if each > 1:
+                what = f"each of {each} classes and {len(rows):,} rows, (D, n), or (B, D, n)"
+                what += ": pass scores.T" * (part.shape[-2:] == wanted[::-1])
             raise ValueError(
-                f"scores of population {name!r} are {part.dtype} of shape {part.shape}: expected a "
-                f"number for {wanted}"
+                f"scores of population {name!r} are {part.dtype} of shape {own.shape}: expected a "
+                f"number for {what}"
             )
         if len(part) != len(parts[0]):
             first = next(iter(populations))
@@ -38,59 +38,45 @@ def stacked_scores(
 
 
 @register_scorer
-class GivenScorer(LinearScorer):
-    """Scores of models that are not here: rows are their scores, and parameters say which to repeat."""
-
-    kind = "given"
-
-    def scores(self, parameters: Array, X: Array) -> Array:
-        width = self.width(parameters)
-        wide = X[:, None] if X.ndim == 1 else X
-        if wide.ndim != 2 or wide.shape[1] != width or wide.dtype.kind not in "buif":
-            raise ValueError(
-                f"this policy decides on scores, {width} a row, and got {wide.dtype} of shape "
-                f"{X.shape}: pass what the model gives for these rows, and to audit the policy "
-                "rb.Population(scores, y, columns=...)"
-            )
-        return super().scores(parameters, wide)
-
-
-@register_scorer
 @dataclass(frozen=True)
 class GivenScores(Scorer):
-    """The same where rows are the scores of several classes, (n, D), or (n, B, D) of B models."""
+    """Scores of models that are not here, which rows hold: (n, B * A), or (n, B, A) of B models.
+
+    A model's parameter is its number. One model, or one score a row, needs no axis.
+    """
 
     models: int
-    classes: int
-    kind: ClassVar[str] = "given of each class"
+    each: int  # A, one for two classes, else one for each
+    kind: ClassVar[str] = "given"
 
     def scores(self, parameters: Array, X: Array) -> Array:
-        """Scores (M, D, n) of the models whose numbers are the parameters (M, 1)."""
-        one = (self.classes,) if self.models == 1 else (self.models, self.classes)
-        shapes = [one, (self.models, self.classes), (self.models * self.classes,)]
+        """Scores (M, A, n) of the models whose numbers are the parameters (M, 1)."""
+        one = tuple(size for size in (self.models, self.each) if size > 1)
+        shapes = [one, (self.models, self.each), (self.models * self.each,)]
         if X.shape[1:] not in shapes or X.dtype.kind not in "buif":
             raise ValueError(
-                f"this policy decides on scores, {' x '.join(map(str, one))} a row, and got {X.dtype} "
-                f"of shape {X.shape}: pass what the model gives for these rows, and to audit the policy "
-                "rb.Population(scores, y, columns=...)"
+                f"this policy decides on scores, {' x '.join(map(str, one or (1,)))} a row, and got "
+                f"{X.dtype} of shape {X.shape}: pass what the model gives for these rows, and to audit "
+                "the policy rb.Population(scores, y, columns=...)"
             )
-        every = X.reshape(len(X), self.models, self.classes).astype(float)
+        every = X.reshape(len(X), self.models, self.each)
+        every = every if X.dtype.kind == "f" else every.astype(float)
         return np.ascontiguousarray(every.transpose(1, 2, 0)[parameters[:, 0].astype(int)])
 
     def width(self, parameters: Array) -> int:
-        return self.models * self.classes
+        return self.models * self.each
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        return {"models": self.models, "classes": self.classes}, {}
+        return {"models": self.models, "each": self.each}, {}
 
     @classmethod
     def read(cls, saved: Saved) -> GivenScores:
-        sizes = saved.description["models"], saved.description["classes"]
+        sizes = saved.description["models"], saved.description["each"]
         if any(type(size) is not int or size < 1 for size in sizes):
-            raise ValueError(f"its scores are of {sizes[0]!r} models and {sizes[1]!r} classes")
+            raise ValueError(f"its scores are {sizes[1]!r} a row of {sizes[0]!r} models")
         check_indices(saved.parameters, [sizes[0]])
         return cls(*sizes)
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        every = graph("Reshape", features, np.array([-1, self.models, self.classes]))
+        every = graph("Reshape", features, np.array([-1, self.models, self.each]))
         return graph("Gather", every, parameters[:, 0].astype(np.int64), axis=1)

@@ -13,7 +13,15 @@ from ratebound.base.layout import printable
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
-from ratebound.problem.deciding import decided, decision_count, decision_shares, each_class, mean_score
+from ratebound.problem.deciding import (
+    as_shown,
+    decided,
+    decision_count,
+    decision_shares,
+    each_class,
+    mean_score,
+    with_axes,
+)
 from ratebound.problem.frames import as_array, frame_columns, some
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
@@ -42,7 +50,7 @@ class Members:
     weights: Array  # (M,) > 0, summing to 1
     parameters: Array  # (B, P) of the models
     scorer: Scorer
-    thresholds: dict[str, Array] = field(default_factory=dict)  # learned, (M,) each, or (M, D - 1)
+    thresholds: dict[str, Array] = field(default_factory=dict)  # learned, (M, D - 1) each
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +122,7 @@ class Mixture:
 
     @property
     def thresholds(self) -> dict[str, Array]:
-        """The thresholds learned with the models, (M,) each; with D > 2 classes (M, D - 1)."""
+        """The thresholds learned with the models, (M, D - 1) each: of all classes but the first."""
         return self.members.thresholds
 
     @property
@@ -216,7 +224,11 @@ class Mixture:
         array of shape (n, M) or (n, D, M)
             With D > 2 classes a member decides the class of its largest score.
         """
-        return self._scores(X, self.features(X), columns).T
+        return as_shown(self.scores_of_members(X, columns)).T
+
+    def scores_of_members(self, X: Any, columns: Any) -> Array:
+        """The same with all axes, (M, A, n)."""
+        return self._scores(X, self.features(X), columns)
 
     def counted_scores(self, X: Any, *, columns: Any = None) -> Array:
         """Scores by which rates are counted: the members', or of rows that many share, the deciding one.
@@ -237,7 +249,7 @@ class Mixture:
         array of shape (n, M) or (n, D, M)
             As `member_scores` has them; of a vote there is one.
         """
-        return self.decider.as_they_fall(*self.choices(X, columns=columns)).T
+        return as_shown(self.decider.as_they_fall(*self.choices(X, columns=columns))).T
 
     def choices(self, X: Any, *, columns: Any = None) -> tuple[Array, Array, Any]:
         """What may decide each row, for the decider to choose from.
@@ -252,7 +264,7 @@ class Mixture:
         Returns
         -------
         tuple
-            The probability of each choice (C,), its scores (C, n) or (C, D, n), and the features.
+            The probability of each choice (C,), its scores (C, 1, n) or (C, D, n), and the features.
         """
         features = self.features(X)
         return *self._choices(X, features, columns), features
@@ -273,10 +285,10 @@ class Mixture:
             Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, as in
             `classes_`, or for a vote the share of it.
         """
-        found = mean_score(*self._choices(X, self.features(X), columns))
-        if found.ndim == 2:
-            return self._by_class(found)
-        return found if self.classes_[1] == self.classes[1] else -found
+        mean = mean_score(*self._choices(X, self.features(X), columns))
+        if len(mean) > 1:
+            return self._by_class(mean)
+        return mean[0] if self.classes_[1] == self.classes[1] else -mean[0]
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each label, whatever is decided.
@@ -299,7 +311,7 @@ class Mixture:
         ValueError
             If the mixture is not calibrated; `calibrated` makes it so.
         """
-        return self._by_class(each_class(self.label_probability(X)))
+        return self._by_class(each_class(self._label_probability(X)))
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> Array:
         """The probability of each decision; 0 and 1 for one model or a vote.
@@ -344,10 +356,12 @@ class Mixture:
         if population.y is None:
             raise ValueError("a calibration needs labels: rb.Population(X, y)")
         if scores is None:
-            scores = np.hstack([self.mean_scores(each.X) for each in population.pieces(inputs=True)])
+            mean = np.hstack([self._mean_scores(each.X) for each in population.pieces(inputs=True)])
+        else:
+            mean = with_axes(scores, len(self.classes))[0]
         errors_only = not self.constraints and self.problem == Problem(error_rate())
-        found = fit_calibration(scores, population.y, population.weights, on, even_at_zero=errors_only)
-        return replace(self, calibration=found)
+        fitted = fit_calibration(mean, population.y, population.weights, on, even_at_zero=errors_only)
+        return replace(self, calibration=fitted)
 
     def mean_scores(self, X: Any) -> Array:
         """The models' mean score, each counted as often as used, without thresholds.
@@ -362,6 +376,9 @@ class Mixture:
         array of shape (n,) or (D, n)
             What the calibration takes.
         """
+        return as_shown(self._mean_scores(X))
+
+    def _mean_scores(self, X: Any) -> Array:
         return mean_score(self.model_weights, self._model_scores(self.features(X)))
 
     def label_probability(self, X: Any) -> Array:
@@ -377,13 +394,17 @@ class Mixture:
         array of shape (n,) or (D, n)
             `predict_proba` has the same, in scikit-learn's order.
         """
+        return as_shown(self._label_probability(X))
+
+    def _label_probability(self, X: Any) -> Array:
+        """The same, (A, n)."""
         if self.calibration is None:
             raise ValueError(
                 "this mixture is not calibrated, so it has no probability of a label: decision_proba "
                 "has the probability of each decision, and mixture.calibrated(population) is the "
                 "same mixture calibrated on labelled rows, best on some it was not trained on"
             )
-        return self.calibration.probability(self.mean_scores(X))
+        return self.calibration.probability(self._mean_scores(X))
 
     def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
         """A decision for each row, the same one for the same row every time.
@@ -429,7 +450,7 @@ class Mixture:
         array of shape (n,) or (D, n)
             Yes is decided from 0 on; of D > 2 classes that with the largest score.
         """
-        return self._decisive(X, columns, None, None)[0]
+        return as_shown(self._decisive(X, columns, None, None)[0])
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
         """The number in [0, 1) that chooses each row's member in `predict`.
@@ -507,7 +528,7 @@ class Mixture:
         return to_onnx(self, path, choose=choose)
 
     def _decisive(self, X: Any, columns: Any, key: Any, seed: Any) -> tuple[Array, Array, Array, Array]:
-        """Each row's deciding score; the choices' weights, which was chosen, and by what number."""
+        """Each row's deciding scores (A, n); the choices' weights, which was chosen, by what number."""
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
         rows = np.arange(scores.shape[-1])
@@ -516,7 +537,7 @@ class Mixture:
         else:
             uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
-        return scores[chosen, ..., rows].T, weights, chosen, uniform
+        return scores[chosen, :, rows].T, weights, chosen, uniform
 
     def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
         return self.decider.choices(self.weights, self._scores(X, features, columns))
@@ -526,13 +547,18 @@ class Mixture:
         return each[np.argsort(np.asarray(self.classes))].T
 
     def _scores(self, X: Any, features: Any, columns: Any) -> Array:
-        """Scores (M, n) or (M, D, n) of the members."""
+        """Scores (M, A, n) of the members."""
         return self.decider.member_scores(self._model_scores(features), X, columns)
 
     def _model_scores(self, features: Any) -> Array:
-        """Scores (B, n) or (B, D, n) of the models, checked: no number would silently say no."""
+        """Scores (B, A, n) of the models, checked: no number would silently say no."""
         with np.errstate(all="ignore"):
             scores = self.scorer.scores(self.parameters, features)
+        if scores.ndim != 3:
+            name = type(self.scorer).__name__
+            raise ValueError(
+                f"{name}.scores() has shape {scores.shape}, expected (models, scores, rows)"
+            )
         if decision_count(scores) != len(self.classes):
             raise ValueError(
                 f"its models decide among {decision_count(scores)} classes, and it has "

@@ -77,7 +77,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph.output("decision_probability", shares if each else _flat(graph, shares), "float32", *each)
     if mixture.calibration is not None:
         graph.output("probability", _label_probability(graph, mixture, models), "float32", *each)
-    graph.output("scores", scores, "float32", len(mixture), *each)
+    shown = scores if each else graph("Squeeze", scores, np.array([2]))
+    graph.output("scores", shown, "float32", len(mixture), *each)
     return write_whole(path, graph.model(_metadata(mixture, graph)).SerializeToString())
 
 
@@ -99,16 +100,15 @@ def _features(graph: GraphBuilder, mixture: Mixture) -> str:
 def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> str:
     """The probability (n,) that the label is yes, or (n, D) of each, from the models' scores."""
     assert mixture.calibration is not None
-    several = len(mixture.classes) > 2
-    weights = mixture.model_weights[:, None] if several else mixture.model_weights
+    weights = mixture.model_weights[:, None]
     # No product of matrices: onnxruntime 1.18 would fuse it into one that it lacks in double precision.
     parts = graph("Mul", graph.cast(models, "float64"), weights)
     mean = graph("ReduceSum", parts, np.array([1]), keepdims=0)
     odds = graph("Mul", mean, np.array(mixture.calibration.slope))
     odds = graph("Add", odds, np.array(mixture.calibration.intercept))
-    if several:  # in double precision, since odds of many classes may be far apart
+    if len(mixture.classes) > 2:  # in double precision, since odds of many classes may be far apart
         return graph("Softmax", odds, axis=1)
-    return graph("Sigmoid", graph.cast(odds, "float32"))
+    return _flat(graph, graph("Sigmoid", graph.cast(odds, "float32")))
 
 
 def _flat(graph: GraphBuilder, column: str) -> str:

@@ -35,7 +35,7 @@ class Rules:
         return len(self.decider.at)
 
     def scores(self, compiled: Compiled) -> Iterator[Array]:
-        """Scores (M, b) or (M, D, b) of all rules, of some rows of a problem at a time, in order."""
+        """Scores (M, A, b) of all rules, of some rows of a problem at a time, in order."""
         each = max(len(self), len(self.parameters)) * score_count(compiled.decisions)
         many, known = max(1, AT_ONCE // 4 // each), self.decider.columns
         for population in compiled.populations.values():
@@ -51,9 +51,9 @@ class Rules:
         """The scores of the rules, from those of the models."""
         if self.decider.columns:
             return self.decider.member_scores(scores, X, columns)
-        found = scores[self.decider.model[:, 0]].astype(float)  # everyone is one group
-        found -= self.decider.at[:, 0, ..., None]
-        return found
+        relative = scores[self.decider.model[:, 0]].astype(float)  # all rows are one group
+        relative -= self.decider.at[:, 0, :, None]
+        return relative
 
     def drawn(self, found: Mixture) -> Mixture:
         """The mixture of rules that `found` is, whose parameters are the numbers of rules."""
@@ -70,9 +70,8 @@ class Rules:
 
 def rules_of_candidates(trace: Trace) -> Rules:
     """The candidates of a trace, at the thresholds that they have."""
-    decisions = len(trace.classes)
-    at = np.zeros((len(trace), decisions) if decisions > 2 else len(trace))
-    at = at if trace.at is None else trace.at
+    unmoved = np.zeros((len(trace), score_count(len(trace.classes))))
+    at = unmoved if trace.at is None else trace.at
     draw = Draw(feature_scale=trace.feature_scale)
     models, model = np.unique(trace.parameters, axis=0, return_inverse=True)  # at several thresholds
     decider = GroupThresholds((), ((),), model.reshape(-1, 1), at[:, None], draw)

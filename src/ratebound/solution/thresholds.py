@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.game.candidates import Candidates, offsets_of, rank
+from ratebound.game.candidates import Candidates, candidates_of
 from ratebound.game.goal_programs import best_of_thresholds
-from ratebound.game.moving import apart, few_iterates
+from ratebound.game.moving import apart, movable_iterates
 from ratebound.game.pool import Pool, pool_of_thresholds
 from ratebound.game.scorer import Scorer
 from ratebound.game.threshold_program import Policy, least_of_policies, thresholds_of
@@ -30,7 +30,7 @@ from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record
 from ratebound.solution.advice import Search
 from ratebound.solution.deciders import Draw
-from ratebound.solution.given_scores import GivenScorer, GivenScores, stacked_scores
+from ratebound.solution.given_scores import GivenScores, stacked_scores
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.status import reached, status_in
@@ -141,11 +141,9 @@ def ranked_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> list[Can
 
 def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
     compiled = compiled.whole or compiled
-    if base.scores.ndim == 2:
-        return [rank(compiled, row, group, base.apart(row)) for row in base.scores]
     few = len(base.scores) <= PROVEN
     work = PROOFS // (len(base.scores) * (1 + int(group.max()))) if few else 0
-    return [offsets_of(compiled, each, group, base.apart(each), work=work) for each in base.scores]
+    return [candidates_of(compiled, each, group, base.apart(each), work=work) for each in base.scores]
 
 
 # --- the models ------------------------------------------------------------------------------------
@@ -155,12 +153,17 @@ def _ranked(compiled: Compiled, base: Base, group: Array) -> list[Candidates]:
 class Base:
     """Models to set thresholds for, and their scores."""
 
-    scores: Array  # (B, n), or (B, D, n)
+    scores: Array  # (B, A, n)
     scorer: Scorer
     parameters: Array  # (B, P)
     settings: Array  # (B,) the settings of a game they come from, NO_SETTING for none
     draw: Draw  # how a member is drawn
     options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
+
+    @property
+    def search(self) -> Search:
+        """How the best of its thresholds are found: among all, or offsets by a search."""
+        return SCORES if self.scores.shape[1] == 1 else SEARCHED
 
     def apart(self, scores: Array) -> float:
         """How far two scores must lie apart to be told apart again when they are computed anew."""
@@ -169,16 +172,15 @@ class Base:
 
 def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if isinstance(scores, Trace):
-        scores = scores.iterates if compiled.decisions == 2 else few_iterates(scores)
-        found = scores.scores(compiled)
-        draw = Draw(feature_scale=scores.feature_scale)
-        base = Base(found, scores.scorer, scores.parameters, scores.setting, draw)
+        own = movable_iterates(scores.iterates, compiled.decisions)
+        draw = Draw(feature_scale=own.feature_scale)
+        base = Base(own.scores(compiled), own.scorer, own.parameters, own.setting, draw)
     elif isinstance(scores, Mixture):
         base = _members(scores, compiled)
     else:
         base = _given(scores, compiled, names)
     if not np.isfinite(base.scores).all():
-        model, *_, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
+        model, _, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
         raise ValueError(
             f"scores hold NaN or infinite values, first of model {model} in row {row}, so there is no "
             "order to set a threshold in: fill or cap them first"
@@ -206,7 +208,7 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
 
 
 def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
-    """Scores as they are, of one model or several, or a mapping to such; each model repeats its own."""
+    """Scores as they are, of one model or more, or a mapping to such; each model repeats its own."""
     if isinstance(scores, Mapping):
         missing = [name for name in names if name not in scores]
         if missing:
@@ -217,12 +219,8 @@ def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     else:
         given = [as_array(scores)]
     stacked, draw = stacked_scores(given, compiled.populations, compiled.classes), Draw(bare_scores=True)
-    count, nowhere = len(stacked), np.full(len(stacked), NO_SETTING)
-    if stacked.ndim == 3:
-        own = np.arange(count, dtype=float)[:, None]
-        return Base(stacked, GivenScores(count, compiled.decisions), own, nowhere, draw)
-    identity = np.column_stack([np.eye(count), np.zeros(count)])
-    return Base(stacked, GivenScorer("float64"), identity, nowhere, draw)
+    numbers, nowhere = np.arange(len(stacked), dtype=float)[:, None], np.full(len(stacked), NO_SETTING)
+    return Base(stacked, GivenScores(*stacked.shape[:2]), numbers, nowhere, draw)
 
 
 # --- what comes back -------------------------------------------------------------------------------
@@ -245,9 +243,8 @@ def _mixture(
     found = weights @ chosen.values[members].sum(axis=1)
     objective, violations = float(found[0]), found[1 : 1 + len(compiled.constraints)]
     settings = np.unique(base.settings[used])
-    search = SCORES if base.scores.ndim == 2 else SEARCHED
     status = status_in(
-        search,
+        base.search,
         compiled.constraints,
         violations,
         partial(least_of_policies, rankings),
@@ -259,7 +256,8 @@ def _mixture(
         assert compiled.goal is not None
         gap = gap if gap == 0 else np.inf  # it is that of the last linear program, in its own units
         objective = float(compiled.goal.value(found[1 + len(violations) :]))
-        status = replace(status, reached=reached(compiled.problem, objective, policy.solved.gap, search))
+        words = reached(compiled.problem, objective, policy.solved.gap, base.search)
+        status = replace(status, reached=words)
     record = Record(
         problem=compiled.problem,
         status=status,
@@ -267,7 +265,7 @@ def _mixture(
         violations={FIRST: violations},
         setting=int(settings[0]) if len(settings) == 1 and settings[0] != NO_SETTING else None,
         data=compiled.digest,
-        gap=None if base.scores.ndim == 2 else gap,
+        gap=gap if base.search is SEARCHED else None,
     )
     model = model.reshape(members.shape)
     decider = GroupThresholds(columns, groups, model, at[members], base.draw)
