@@ -13,8 +13,7 @@ from ratebound.commands.answers import note
 from ratebound.problem.frames import as_array, is_missing
 from ratebound.problem.population import Population
 from ratebound.tables.contents import STANDARD_INPUT
-from ratebound.tables.large import files_in, stays_on_disk
-from ratebound.tables.parquet import Parquet
+from ratebound.tables.parquet import Parquet, files_in, stays_on_disk
 from ratebound.tables.table import Table
 
 if TYPE_CHECKING:

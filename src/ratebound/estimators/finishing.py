@@ -123,7 +123,7 @@ def _line(mixture: Mixture) -> Calibration:
 
 
 def _scores(scorer: Scorer, parameters: Array, rows: Population) -> Array:
-    return scorer.scores(parameters, rows.inputs if scorer.tables else rows.features)
+    return scorer.scores(parameters, rows.X if scorer.tables else rows.features)
 
 
 # --- drawn ---------------------------------------------------------------------------------------------

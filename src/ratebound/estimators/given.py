@@ -14,7 +14,6 @@ from ratebound.base import processes
 from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
-from ratebound.problem.classes import classes_of as classes_in
 from ratebound.problem.frames import (
     check_order,
     columns_by_name,
@@ -27,6 +26,7 @@ from ratebound.problem.labels import label_values, labels_of, places_among
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
+from ratebound.problem.sharing import classes_of as classes_in
 from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name

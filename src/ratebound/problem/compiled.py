@@ -228,8 +228,8 @@ class Compiled:
     def digest(self) -> str:
         """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
         amounts = [block.amounts for block in self.blocks]
-        rows = [np.array([p.digest]) if p.stored else p.X for p in self.populations.values()]
-        own = digest_of([*rows, self.cells, self.weights, *amounts])
+        rows = np.array([population.digest for population in self.populations.values()])
+        own = digest_of([rows, self.cells, self.weights, *amounts])
         every = processes.gathered(own) if any_shared(self.populations) else [own]
         return own if len(every) == 1 else digest_of([np.array(every)])
 

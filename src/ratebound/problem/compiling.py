@@ -27,7 +27,6 @@ from scipy import sparse
 from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Asked, Drawn, draw_part, draw_up, membership
-from ratebound.problem.classes import classes_of
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.counts import counting
@@ -37,7 +36,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.chain import goal_of
 from ratebound.problem.reductions.goal import Point, linear_at, whole_of
 from ratebound.problem.reductions.limits import least_sum, start_of
-from ratebound.problem.sharing import check_alike, of_all
+from ratebound.problem.sharing import check_alike, classes_of, of_all
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets

@@ -122,7 +122,7 @@ class Rows(Population, ABC):
     # --- labels, weights and columns --------------------------------------------------------------
 
     @cached_property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         return int(np.sum(self.piece_sizes))
 
     @cached_property
@@ -140,15 +140,15 @@ class Rows(Population, ABC):
         return first.labels, y, np.concatenate([p.weights for p in parts]) if weighted else None
 
     @cached_property
-    def labels(self) -> Labels:
+    def labels(self) -> Labels:  # type: ignore[override]
         return self._read[0]
 
     @cached_property
-    def y(self) -> Array | None:
+    def y(self) -> Array | None:  # type: ignore[override]
         return self._read[1]
 
     @cached_property
-    def weights(self) -> Array | None:
+    def weights(self) -> Array | None:  # type: ignore[override]
         return self._read[2]
 
     @cached_property

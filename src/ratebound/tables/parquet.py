@@ -21,9 +21,12 @@ from ratebound.problem.rows import Header, Rows
 from ratebound.problem.stored import HELD
 from ratebound.rates.subsets import Name
 from ratebound.tables._roles import chosen, read_label, read_weight
-from ratebound.tables._row_groups import NEEDS, open_groups
+from ratebound.tables._row_groups import ENDINGS, NEEDS, files_of, open_groups
+from ratebound.tables.contents import STANDARD_INPUT
 
 NUMBER = 8  # bytes of one, at most
+ROWS, BYTES = 10_000_000, 2**31  # of a table, from which it stays on disk
+SMALL = 2**24  # bytes of files that are never too large
 
 
 class Parquet(Rows):
@@ -117,7 +120,7 @@ class Parquet(Rows):
     def piece(self, place: int, columns: Collection[Name] = (), *, inputs: bool = False) -> Population:
         own = list(map(str, columns))
         names = list(dict.fromkeys([*own, *(self.features_read if inputs else ())]))
-        table = self.groups.read(place, names) if names else None
+        table: Any = self.groups.read(place, names) if names else None
         if table is not None and self._labelled is not None:
             start = int(self.groups.rows[:place].sum())
             table = table.filter(self._labelled[start : start + int(self.groups.rows[place])])
@@ -158,3 +161,33 @@ def _decoded(column: Any) -> Any:
     """A column with its texts themselves; codes would say that these are categories."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+# --- files whose rows are too many for memory -----------------------------------------------------
+
+
+def files_in(paths: Sequence[str]) -> list[str]:
+    """The files that paths, patterns and folders mean."""
+    return [file for path in paths for file in files_of(path)]
+
+
+def stays_on_disk(paths: Sequence[str]) -> bool:
+    """Whether these are Parquet files so large that rows should stay on disk, or a folder of such."""
+    if STANDARD_INPUT in paths:
+        return False
+    if any(Path(path).is_dir() for path in paths):
+        return True
+    try:
+        files = files_in(paths)
+    except FileNotFoundError:  # which whoever reads them says better
+        return False
+    if not all(file.endswith(ENDINGS) for file in files):
+        return False
+    if sum(Path(file).stat().st_size for file in files) < SMALL:
+        return False
+    try:
+        groups = open_groups(list(paths))
+    except ValueError:
+        return False
+    size = sum(group.row_groups[0].total_byte_size for unit in groups.units for group in unit)
+    return int(groups.rows.sum()) > ROWS or size > BYTES
