@@ -60,7 +60,7 @@ def found(trace):
         "violations": trace.violations,
         "watched": trace.watched["own"].violations,
         "scores": trace.scorer.scores(trace.parameters, X),
-        "trees": np.frombuffer(b"".join(one.to_bytes() for one in trace.scorer.ensembles), np.uint8),
+        **trace.scorer.describe()[1],
     }
 
 

@@ -45,6 +45,12 @@ def chain():
     return nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 1))
 
 
+def small_trees():
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    own = {"min_child_samples": 5, "num_leaves": 4, "n_jobs": 1, "verbosity": -1}
+    return rb.Boosted(lightgbm.LGBMClassifier(**own), categorical=[1])
+
+
 def by_group():
     people = rb.Population(None, Y, columns={"group": GROUP})
     problem = rb.Problem("error_rate()", PROMISES[:1])
@@ -75,6 +81,7 @@ MAKERS = {
     "linear": lambda: trained(rb.Linear(0.1)),
     "chain": lambda: trained(rb.Torch(chain)),
     "lattice": lambda: trained(rb.Lattice(lattices=2, rank=2, keypoints=3, categorical=[1]), "codes"),
+    "trees": lambda: trained(small_trees(), "codes"),
     "by group": by_group,
     "offsets by group": offsets_by_group,
     "oracle": nearest,

@@ -1,473 +1,349 @@
-"""One ensemble of trees while it grows and once it is grown, in LightGBM's words and in XGBoost's.
+"""Ensembles of trees as arrays: how they lie in a file, how they score rows, and their ONNX nodes.
 
-Everything the learner needs of either library is here: its settings read off an estimator, a tree
-grown on a gradient and a curvature, the scores on the training rows, the scores of a range of trees,
-and the ensemble as bytes. For more than two classes a round grows a tree for each of them, and scores
-are (D, n) where they are (n,) for two; scores start at 0, whatever the shares of the classes.
+Whichever library grew a tree, its nodes lie level by level and say only whether they are leaves: the
+children of the r-th split of a tree are its nodes 2r + 1 and 2r + 2. So no number in a file is an index
+that could lead out of a tree, or around in a circle. A split sends numbers up to a threshold left, or of
+categories those in a set, and it says where missing values go.
 
-What an LGBMClassifier or an XGBClassifier asks for is read off its parameters. The objective, the
-weights of classes and the number of classes are the game's to say; what would make a model that is not
-the sum of its first trees is refused.
+Scores are the library's to the last bit, because leaves are added tree by tree in its precision. That
+matters: many rows share a score, and a threshold is one of the scores.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
-from threading import Lock
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ratebound.base import processes
-from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
-from ratebound.learners._checking_trees import checked_lightgbm, checked_xgboost
-from ratebound.learners._tree_graph import flat_lightgbm, flat_xgboost
-from ratebound.problem.matrices import as_dense
-
-# --- what an estimator asks for -----------------------------------------------------------------
-
-
-SEEDS = ("seed", "random_seed", "random_state")  # what the libraries call it
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How an estimator would be trained: the library's own parameters, and what is left to us."""
-
-    params: dict[str, Any]
-    rounds: int
-    patience: int | None
-    data: dict[str, Any]  # what is said of the features where the training rows are read
-    categorical: Sequence[int] = ()  # features that hold codes of categories
-    decisions: int = 2  # how many classes there are
-
-    def on(self, categorical: Sequence[int], seed: int, decisions: int) -> Recipe:
-        """The recipe with the features that are codes, and the game's seed where it has none."""
-        own = [self.params[name] for name in SEEDS if name in self.params]
-        if not all(isinstance(one, Integral) for one in own):
-            raise TypeError(
-                f"random_state of the estimator must be a whole number or None, got {own[0]!r}"
-            )
-        params = self.params if own else self.params | {"seed": seed}
-        codes = tuple(map(int, categorical))
-        return replace(self, params=params, categorical=codes, decisions=decisions)
-
-
-def lightgbm_recipe(model: Any) -> Recipe:
-    """What an LGBMClassifier asks for; the library's parameters may go by any of their names."""
-    params = {name: value for name, value in model.get_params().items() if value is not None}
-    _refuse_weights(params, class_weight=None, scale_pos_weight=1, is_unbalance=False, unbalance=False)
-    # "dart" and "rf" rescale earlier trees: their first t are not the model of round t.
-    boosting = [params.get(name, "gbdt") for name in ("boosting", "boosting_type", "boost")]
-    _refuse("boosting_type", boosting, ("gbdt", "gbrt", "goss"))
-    linear = [params.get(name, False) for name in ("linear_tree", "linear_trees")]
-    _refuse("linear_tree", linear, (False,))  # a tree's score is read off the leaf a row falls into
-    names = ("objective", "objective_type", "application", "app", "loss")
-    given = [params.pop(name, "binary") for name in names]
-    _refuse("objective", given, ("binary", "multiclass", "softmax"))
-    _taken(params, "num_class num_classes")  # as many as the rows have
-    rounds = _taken(params, "n_estimators num_iterations num_iteration num_boost_round num_round "
-                    "num_rounds nrounds num_tree num_trees n_iter max_iter")  # fmt: skip
-    patience = _taken(params, "early_stopping_round early_stopping_rounds early_stopping "
-                      "n_iter_no_change")  # fmt: skip
-    categorical = _taken(params, "categorical_feature categorical_features categorical_column "
-                         "cat_feature cat_column")  # fmt: skip
-    params.pop("importance_type", None)
-    params |= lightgbm_unsaid(params)
-    return Recipe(
-        params=params | {"objective": "none", "metric": "none"},
-        rounds=100 if rounds is None else int(rounds),
-        patience=_positive(patience),
-        data={} if categorical is None else {"categorical_feature": categorical},
-    )
-
-
-def lightgbm_unsaid(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What we say where an LGBMClassifier says nothing: to be silent, and to be the same every time."""
-    found: dict[str, Any] = {}
-    if not params.keys() & {"verbosity", "verbose"}:
-        found["verbosity"] = -1
-    if not params.keys() & {"force_col_wise", "force_row_wise"}:
-        # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
-        found["force_col_wise"] = True
-    return found
-
-
-def xgboost_recipe(model: Any) -> Recipe:
-    """What an XGBClassifier asks for."""
-    given = {name: value for name, value in model.get_params().items() if value is not None}
-    _refuse_weights(given, scale_pos_weight=1)
-    _refuse("booster", [given.get("booster", "gbtree")], ("gbtree",))
-    known = ("binary:logistic", "multi:softprob", "multi:softmax")
-    _refuse("objective", [given.get("objective", known[0])], known)
-    one_each = "one_output_per_tree"
-    _refuse("multi_strategy", [given.get("multi_strategy", one_each)], (one_each,))
-    _refuse("base_score", [given.get("base_score", 0.5)], (0.5,))
-    if "callbacks" in given:
-        raise ValueError("callbacks of the estimator are not called: use play(..., stop=)")
-    missing = given.get("missing", math.nan)
-    if not math.isnan(missing):
-        raise ValueError(f"missing={missing} of the estimator: mark missing values as NaN instead")
-    params = {name: value for name, value in model.get_xgb_params().items() if value is not None}
-    for name in ("eval_metric", "num_class", "objective", "base_score"):
-        params.pop(name, None)
-    return Recipe(
-        params=params,
-        rounds=int(given.get("n_estimators", 100)),
-        patience=_positive(given.get("early_stopping_rounds")),
-        data={name: given[name] for name in ("feature_types", "feature_weights") if name in given},
-    )
-
-
-def _refuse(name: str, given: Sequence[Any], known: Sequence[Any]) -> None:
-    for value in given:
-        if value not in known:
-            raise ValueError(
-                f"{name}={value!r} cannot play the game: leave it out, or set it to {known[0]!r}"
-            )
-
-
-def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:
-    """Raise for weights of classes, which would distort the rates: weights belong to the population."""
-    for name, value in neutral.items():
-        given = params.pop(name, value)
-        if given != value:
-            raise ValueError(
-                f"{name}={given!r} of the estimator is not used: weigh rows by rb.Population(..., "
-                "weights=), or say what matters as a constraint"
-            )
-
-
-def _taken(params: dict[str, Any], names: str) -> Any:
-    """The value under the last of these names that is given; all are taken out."""
-    found = [params.pop(name) for name in names.split() if name in params]
-    return found[-1] if found else None
-
-
-def _positive(patience: Any) -> int | None:
-    return int(patience) if patience and patience > 0 else None
-
-
-# --- ensembles ----------------------------------------------------------------------------------
-
-
-BUNDLING = {"enable_bundle", "is_enable_bundle", "bundle"}  # LightGBM's names for it
-LOOKED_AT = 10_000  # rows
-
-
-def _miscounted(rows: Any) -> bool:
-    """Whether LightGBM may bundle features that are not exclusive, such as standardised 0/1 columns.
-
-    It looks for the rows where a feature has not its usual value after it has sorted the feature's
-    numbers other than 0, so where the usual value is not 0, and one of two others, it finds the wrong
-    rows. Trees then see another value than the row has, and scores in training are not those of the
-    model deployed. Without bundles all is exact, and slower.
-    """
-    if not isinstance(rows, np.ndarray):  # the usual value of a sparse matrix is 0
-        return False
-    some = rows[:: max(len(rows) // LOOKED_AT, 1)]
-    usual = np.sort(some, axis=0)[len(some) // 2]  # what more than half of them are, if anything is
-    most = (some == usual).mean(axis=0) > 0.5
-    others = ((some != usual) & (some != 0)).any(axis=0)
-    return bool((most & others & (usual != 0)).any())
-
-
-class LightGBM:
-    """One ensemble of LightGBM's."""
-
-    recipe, checked = staticmethod(lightgbm_recipe), staticmethod(checked_lightgbm)
-    flat = staticmethod(flat_lightgbm)
-    branch, unknown_left = "BRANCH_LEQ", False  # what goes left: numbers up to the threshold
-    CLASSIFIER = "LGBMClassifier"
-    takes_sparse = True
-    dtype = np.float64  # of its scores
-
-    def __init__(self, booster: Any) -> None:
-        # LightGBM keeps the range of trees of the last question, so threads take turns asking.
-        self.booster, self.asking = booster, Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LightGBM, (self.booster,)  # a lock cannot be copied
-
-    @staticmethod
-    def library() -> Any:
-        return import_extra("lightgbm", "LightGBM", "lightgbm")
-
-    @staticmethod
-    def of_matrix(matrix: Any) -> Any:
-        """A sparse matrix as the library reads it: what is not stored is 0."""
-        from scipy.sparse import csr_matrix
-
-        return csr_matrix(matrix)
-
-    @staticmethod
-    def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[LightGBM]:
-        """Ensembles without trees, side by side on the same rows."""
-        if processes.count() > 1:
-            raise ValueError(
-                f"LightGBM is not trained by {processes.count()} processes together: each would grow "
-                'trees of its own share of the rows. Use rb.Boosted("xgboost"), or one process'
-            )
-        library, params, data = LightGBM.library(), recipe.params, dict(recipe.data)
-        if recipe.categorical:
-            data["categorical_feature"] = list(recipe.categorical)
-        if _miscounted(rows) and not BUNDLING & params.keys():
-            params = params | {"enable_bundle": False}
-        count = rows.shape[0]
-        unread = np.zeros(count)  # LightGBM wants labels; only the game knows the real goal
-        training = library.Dataset(rows, unread, weight=weights, params=params, **data).construct()
-        names = {"min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples",
-                 "min_samples_leaf"}  # fmt: skip
-        least = min(params[name] for name in names & params.keys())
-        used = any(training.feature_num_bin(i) for i in range(training.num_feature()))
-        if not used or count < 2 * least:  # without a tree everyone would be told yes
-            raise ValueError(
-                f"LightGBM can split none of the features of these {count:,} rows: they need values "
-                f"that differ, and {least} rows on either side; lower min_child_samples, as in "
-                "LGBMClassifier(min_child_samples=5), or use more rows"
-            )
-        if recipe.decisions > 2:
-            params = params | {"num_class": recipe.decisions}
-        return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
-
-    @staticmethod
-    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
-        """What we say where an estimator that the library fits says nothing."""
-        return lightgbm_unsaid(params)
-
-    @staticmethod
-    def within(fitted: Any, rows: Any) -> tuple[LightGBM, Array]:
-        """The ensemble in an estimator that the library has fitted, and the scores it gives to rows."""
-        # The booster, since older estimators warn about arrays that they were fitted to themselves.
-        booster = fitted.booster_
-        return LightGBM(booster), np.asarray(booster.predict(rows, raw_score=True)).T
-
-    @staticmethod
-    def constant(yes: bool, rows: Any) -> LightGBM:
-        """One leaf, which says the same to everyone."""
-        library, same = LightGBM.library(), np.full(rows.shape[0], 1.0 if yes else -1.0)
-        silent = {"objective": "regression", "verbosity": -1}
-        return LightGBM(library.train(silent, library.Dataset(rows, same, params=silent), 1))
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """The axis of a row's scores: one for each class if there are more than two."""
-        each = int(self.booster.num_model_per_iteration())
-        return () if each == 1 else (each,)
-
-    def grow(self, gradient: Array, curvature: Array) -> None:
-        """One more tree, or none where no split is worth making: a later round may find one again."""
-        bend = curvature.T
-        for each in self.outputs:  # the game counts p(1 - p) twice, LightGBM D/(D - 1) times
-            bend = bend * (each / (2 * each - 2))
-        self.booster.update(fobj=lambda scores, rows: (gradient.T, bend))
-
-    def watch(self, rows: Any) -> Any:
-        """Other rows in a form whose scores are brought up to date tree by tree."""
-        reference = self.booster.train_set
-        return LightGBM.library().Dataset(
-            rows, np.zeros(rows.shape[0]), reference=reference, params=reference.get_params()
-        )
-
-    def known_scores(self, watched: Any = None) -> Array:
-        """Scores of watched rows, or the training rows; LightGBM shows them only to a metric."""
-        shown: list[Array] = []
-
-        def metric(scores: Array, rows: Any) -> tuple[str, float, bool]:
-            shown.append(scores.T.copy())
-            return "scores", 0.0, False
-
-        if watched is None:
-            self.booster.eval_train(metric)
-        else:
-            self.booster.eval(watched, "watched", metric)
-        return shown[0]
-
-    @property
-    def count(self) -> int:
-        return int(self.booster.current_iteration())
-
-    @property
-    def width(self) -> int:
-        """How many features it takes."""
-        return int(self.booster.num_feature())
-
-    def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
-        """`scores` with those of the trees from `first` up to `last` added, one after the other.
-
-        Training added them in this order, so a score does not depend on what was asked for before.
-        """
-        within = {"start_iteration": first, "num_iteration": last - first}
-        with self.asking:
-            leaves = self.booster.predict(rows, pred_leaf=True, **within)
-        leaves = leaves.reshape(rows.shape[0], -1).astype(int)
-        found = np.atleast_2d(scores).copy()
-        for tree, leaf in enumerate(leaves.T, start=first * len(found)):
-            values = np.zeros(leaf.max(initial=0) + 1)
-            for used in np.flatnonzero(np.bincount(leaf)):
-                values[used] = self.booster.get_leaf_output(tree, int(used))
-            found[tree % len(found)] += values[leaf]
-        return found.reshape(scores.shape)
-
-    def cut(self, count: int) -> LightGBM:
-        """The first `count` trees alone, without the training rows."""
-        return LightGBM.from_bytes(self.booster.model_to_string(num_iteration=count).encode())
-
-    def to_bytes(self) -> bytes:
-        return bytes(self.booster.model_to_string().encode())
-
-    @staticmethod
-    def from_bytes(raw: bytes) -> LightGBM:
-        return LightGBM(LightGBM.library().Booster(model_str=raw.decode()))
-
-
-class XGBoost:
-    """One ensemble of XGBoost's; it scores in float32, added tree by tree as in its training."""
-
-    recipe, checked = staticmethod(xgboost_recipe), staticmethod(checked_xgboost)
-    flat = staticmethod(flat_xgboost)
-    branch, unknown_left = "BRANCH_LT", True  # numbers below the threshold, and codes it does not know
-    CLASSIFIER = "XGBClassifier"
-    takes_sparse = False  # what is not stored would be missing, not 0
-    dtype = np.float32
-
-    def __init__(self, booster: Any, training: Any = None) -> None:
-        self.booster, self.training = booster, training
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"booster": self.booster, "training": None}  # the rows as it reads them cannot be pickled
-
-    @staticmethod
-    def library() -> Any:
-        return import_extra("xgboost", "XGBoost", "xgboost")
-
-    @staticmethod
-    def of_matrix(matrix: Any) -> Any:
-        """A sparse matrix as an array."""
-        return as_dense(matrix, "XGBoost")
-
-    @staticmethod
-    def planted(recipe: Recipe, rows: Any, weights: Array | None, settings: int) -> list[XGBoost]:
-        """Ensembles without trees, side by side on the same rows.
-
-        In a group of processes each reads its own share of the rows, and the library adds up what it
-        splits by, bins of features and sums of gradients: all of them grow the same trees.
-        """
-        library, params, data = XGBoost.library(), recipe.params, dict(recipe.data)
-        _check_group(library)
-        if recipe.categorical:
-            kinds = ["c" if i in recipe.categorical else "q" for i in range(rows.shape[1])]
-            data.setdefault("feature_types", kinds)
-        # The library's histograms have bins of about the same weight.
-        data |= {"enable_categorical": True, "nthread": params.get("n_jobs"), "weight": weights}
-        if params.get("tree_method", "auto") in ("auto", "hist"):  # as its own estimator decides
-            training = library.QuantileDMatrix(rows, max_bin=params.get("max_bin"), **data)
-        else:
-            training = library.DMatrix(rows, **data)
-        # The base score's margin is 0, the game's first score, and what is saved is a classifier.
-        kind: dict[str, Any] = {"objective": "binary:logistic", "base_score": 0.5}
-        if recipe.decisions > 2:
-            kind = {"objective": "multi:softprob", "base_score": 0.0, "num_class": recipe.decisions}
-        params = params | kind
-        return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
-
-    @staticmethod
-    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
-        """What we say where an estimator that the library fits says nothing: scores start at 0."""
-        if params.get("base_score") is not None:
-            return {}
-        return {"base_score": 0.5 if decisions == 2 else 0.0}
-
-    @staticmethod
-    def within(fitted: Any, rows: Any) -> tuple[XGBoost, Array]:
-        """The ensemble in an estimator that the library has fitted, and the scores it gives to rows."""
-        return XGBoost(fitted.get_booster()), np.asarray(fitted.predict(rows, output_margin=True)).T
-
-    @staticmethod
-    def constant(yes: bool, rows: Any) -> XGBoost:
-        """One leaf, which says the same to everyone."""
-        library = XGBoost.library()
-        same = library.DMatrix(
-            rows, np.full(rows.shape[0], 1.0 if yes else -1.0), enable_categorical=True
-        )
-        plain = {"base_score": 0.0, "max_depth": 1, "eta": 1.0, "lambda": 0.0}
-        grown = library.train(plain | {"objective": "reg:squarederror"}, same, 1)
-        grown.set_param({"objective": "binary:logistic", "base_score": 0.5})  # as what is saved
-        return XGBoost(grown)
+from ratebound.game.scorer import Graph
+from ratebound.problem.matrices import is_sparse, rows_between
+
+MISSING_LEFT, ZERO_MISSING, BY_CATEGORY = 1, 2, 4  # flags of a split
+ALMOST_ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a number for 0
+AT_ONCE = 2**17  # rows times trees: fewer calls, and little more than fits into the cache
+SPARE = 2**24  # entries that the sets of categories may fill in any case
+LARGEST_CODE = 2**16  # of a category in an ONNX graph, which has a row for each code
+ML = "ai.onnx.ml"
+
+ARRAYS = {  # by name, the types they may have
+    "feature": ("int32",),
+    "number": ("float32", "float64"),
+    "flags": ("uint8",),
+    "code_counts": ("int32",),
+    "codes": ("int32",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """An ensemble of N nodes in T trees: `outputs` in each round, one for each class, or one for two."""
+
+    width: int  # how many features it takes
+    outputs: int
+    feature: Array  # (N,) that a node looks at, -1 for a leaf
+    number: Array  # (N,) a split's threshold, or a leaf's value
+    flags: Array  # (N,)
+    code_counts: Array  # (K,) how many categories go left, at each split by category
+    codes: Array  # those categories, one split's after the other's
+
+    # --- their shape ----------------------------------------------------------------------------
 
     @cached_property
-    def outputs(self) -> tuple[int, ...]:
-        """The axis of a row's scores: one for each class if there are more than two."""
-        classes = json.loads(self.booster.save_config())["learner"]["learner_model_param"]["num_class"]
-        return () if classes == "0" else (int(classes),)
+    def _ends(self) -> Array:
+        """(N,) whether a tree ends with a node: it then has one more leaf than splits."""
+        balance = np.cumsum(np.where(self.feature >= 0, 1, -1))
+        lowest = np.minimum.accumulate(np.concatenate([[0], balance]))
+        return lowest[1:] < lowest[:-1]
 
-    def grow(self, gradient: Array, curvature: Array) -> None:
-        """One more tree."""
-        self.booster.boost(self.training, self.count, grad=gradient.T, hess=curvature.T)
+    @cached_property
+    def _tree(self) -> Array:
+        """(N,) the tree of a node."""
+        return np.cumsum(self._ends) - self._ends
 
-    def watch(self, rows: Any) -> Any:
-        """Other rows in a form whose scores are brought up to date tree by tree."""
-        kinds = self.booster.feature_types if isinstance(rows, np.ndarray) else None
-        return XGBoost.library().DMatrix(rows, feature_types=kinds, enable_categorical=True)
-
-    def known_scores(self, watched: Any = None) -> Array:
-        """Scores of watched rows, or the training rows, which the library keeps from tree to tree."""
-        rows = self.training if watched is None else watched
-        return np.asarray(self.booster.predict(rows, output_margin=True)).T
+    @cached_property
+    def roots(self) -> Array:
+        """(T,) the first node of each tree."""
+        return np.flatnonzero(np.concatenate([[True], self._ends]))[:-1]
 
     @property
     def count(self) -> int:
-        return int(self.booster.num_boosted_rounds())
+        """The number of rounds that it was grown in."""
+        return len(self.roots) // self.outputs
 
-    @property
-    def width(self) -> int:
-        """How many features it takes."""
-        return int(self.booster.num_features())
+    @cached_property
+    def child(self) -> Array:
+        """(N,) a node's left child, which the right one follows; a leaf itself."""
+        splits = self.feature >= 0
+        before: Array = np.cumsum(splits) - splits
+        root = self.roots[self._tree]
+        return np.where(splits, root + 1 + 2 * (before - before[root]), np.arange(len(splits)))
 
-    def added(self, scores: Array, rows: Any, first: int, last: int) -> Array:
-        """`scores` with those of the trees from `first` up to `last` added."""
-        found = self.booster.inplace_predict(
-            rows, predict_type="margin", iteration_range=(first, last), base_margin=scores.T
+    @cached_property
+    def by_category(self) -> Array:
+        """(K,) the nodes that split by category."""
+        return np.flatnonzero((self.feature >= 0) & (self.flags & BY_CATEGORY > 0))
+
+    def cut(self, rounds: int) -> Trees:
+        """The trees of the first rounds alone."""
+        if rounds >= self.count:
+            return self
+        end = self.roots[rounds * self.outputs]
+        nodes = {name: getattr(self, name)[:end] for name in ("feature", "number", "flags")}
+        counts = self.code_counts[: np.searchsorted(self.by_category, end)]
+        return replace(self, **nodes, code_counts=counts, codes=self.codes[: counts.sum()])
+
+    def check(self) -> None:
+        """Raise ValueError unless these are trees, and not too large for the file they are in."""
+        for name, kinds in ARRAYS.items():
+            values = getattr(self, name)
+            _demand(values.ndim == 1 and values.dtype.name in kinds, f"{name} is of {values.dtype}")
+        nodes = len(self.feature)
+        _demand(len(self.number) == len(self.flags) == nodes, "some nodes are told in part")
+        _demand(nodes > 0 and bool(self._ends[-1]), "the last tree does not end")
+        _demand(len(self.roots) % self.outputs == 0, "the last round lacks trees")
+        inside = (self.feature >= -1) & (self.feature < self.width)
+        _demand(bool(inside.all()), f"a split is by a feature that is not one of {self.width}")
+        _demand(bool(np.isfinite(self.number).all()), "a threshold or a leaf is not a finite number")
+        counts, looked_at = self.code_counts.astype(np.int64), self.feature[self.by_category]
+        fits = len(counts) == len(looked_at) and (counts >= 0).all() and counts.sum() == len(self.codes)
+        _demand(bool(fits), "the categories do not fit the splits")
+        _, of_set, sets = np.unique(looked_at, return_inverse=True, return_counts=True)
+        entries = sets @ np.bincount(of_set, weights=counts + 2, minlength=len(sets))
+        _demand(bool(entries <= SPARE + 1000 * nodes), "the sets of categories are far too large")
+
+    # --- what splits ask for --------------------------------------------------------------------
+
+    @cached_property
+    def _split(self) -> tuple[Columns, Array, Array]:
+        """The columns that splits compare; by node (N,), which one, and up to what it goes left."""
+        splits = np.flatnonzero(self.feature >= 0)
+        features = np.unique(self.feature[splits])
+        place = np.searchsorted(features, self.feature)
+        column, threshold = np.zeros(len(place), np.intp), np.full(len(place), np.inf, self.number.dtype)
+        numeric = np.setdiff1d(splits, self.by_category)
+        flags, width = self.flags[numeric].astype(int) % 4, max(len(features), 1)
+        kinds, column[numeric] = np.unique(flags * width + place[numeric], return_inverse=True)
+        threshold[numeric], threshold[self.by_category] = self.number[numeric], 0.5
+        sets: list[Sets] = []
+        starts, last = np.cumsum(self.code_counts) - self.code_counts, len(kinds)
+        for one in np.unique(place[self.by_category]):
+            own = np.flatnonzero(place[self.by_category] == one)
+            parts = [self.codes[starts[k] : starts[k] + self.code_counts[k]] for k in own]
+            known = np.unique(np.concatenate(parts))
+            right = np.ones((len(own), len(known) + 2), self.number.dtype)
+            for side, part in zip(right, parts, strict=True):
+                side[np.searchsorted(known, part)] = 0
+            nodes = self.by_category[own]
+            right[self.flags[nodes] & MISSING_LEFT > 0, -1] = 0
+            column[nodes] = last + np.arange(len(own))
+            last += len(own)
+            sets.append(Sets(int(one), known, right))
+        return Columns(features, kinds % width, kinds // width, tuple(sets)), column, threshold
+
+    # --- scores ---------------------------------------------------------------------------------
+
+    def scores(self, X: Any, rounds: Array) -> Array:
+        """Scores (M, outputs, n) after so many rounds (M,); rows (n, d) may be a sparse matrix."""
+        trees, some = self.cut(int(rounds.max(initial=0))), np.flatnonzero(rounds)
+        found = np.zeros((len(rounds), self.outputs, X.shape[0]), self.number.dtype)
+        step = max(AT_ONCE // max(len(trees.roots), 1), 1)
+        for start in range(0, X.shape[0] if len(some) else 0, step):
+            columns = trees._split[0].of(rows_between(X, start, start + step), self.number.dtype)
+            one = columns.shape[1] == 1
+            values = trees._leaves_of_one(columns) if one else trees._leaves(columns)
+            values = values.reshape(trees.count, self.outputs, -1)
+            for before, after in pairwise(() if one else values):  # faster than to accumulate
+                after += before
+            if one:
+                np.add.accumulate(values, axis=0, out=values)
+            found[some, :, start : start + step] = values[rounds[some] - 1]
+        return found
+
+    @cached_property
+    def _deepest_first(self) -> tuple[Array, list[int]]:
+        """(T,) the order of trees in which they are descended, and how many go on in every level."""
+        depth, nodes = np.zeros(len(self.roots), int), self.roots
+        while len(nodes := nodes[self.feature[nodes] >= 0]):
+            depth[self._tree[nodes]] += 1
+            nodes = np.concatenate([self.child[nodes], self.child[nodes] + 1])
+        going_on = [int((depth > level).sum()) for level in range(depth.max(initial=0))]
+        return np.argsort(-depth, kind="stable"), going_on
+
+    def _leaves(self, columns: Array) -> Array:
+        """The values (T, n) of the leaves that rows reach, by their columns (U, n).
+
+        In the first two levels all rows meet the same splits of a tree. Below, every row is at a node of
+        its own, and what that asks for is looked up.
+        """
+        order, going_on = self._deepest_first
+        _, column, threshold = self._split
+        child, root, n = self.child, self.roots[order], columns.shape[1]
+
+        def right(nodes: Array) -> Array:
+            return columns.take(column[nodes], axis=0) > threshold[nodes, None]
+
+        first = child[root]
+        second, go = first + (first > root), right(root)  # a leaf stays where it is
+        node = np.where(go, child[second][:, None], child[first][:, None])
+        node += np.where(go, right(second), right(first))
+        flat, offset, row = columns.ravel(), n * column, np.arange(n)
+        place, (number, limit) = np.empty_like(node), np.empty((2, *node.shape), columns.dtype)
+        for trees in going_on[2:]:
+            at, to, x, up_to = node[:trees], place[:trees], number[:trees], limit[:trees]
+            offset.take(at, out=to, mode="clip")  # which is faster than to check, and nothing is clipped
+            to += row
+            flat.take(to, out=x, mode="clip")
+            threshold.take(at, out=up_to, mode="clip")
+            child.take(at, out=to, mode="clip")
+            np.add(to, x > up_to, out=at)
+        number[order] = self.number.take(node, out=limit, mode="clip")
+        return number
+
+    def _leaves_of_one(self, columns: Array) -> Array:
+        """The same of one row, in fewer operations: it first asks all splits where they send it."""
+        _, column, threshold = self._split
+        following, node = self.child + (columns[:, 0].take(column) > threshold), self.roots
+        for _ in self._deepest_first[1]:
+            node = following.take(node)
+        return self.number.take(node)
+
+    # --- ONNX -----------------------------------------------------------------------------------
+
+    def to_graph(self, graph: Graph, features: str) -> str:
+        """Scores (n, rounds + 1, outputs) after 0, 1, ... rounds, of `features` (n, d).
+
+        ONNX has an operator for trees, whose sums are single and in any order. So it only says which
+        leaf a row reaches; values are then looked up, and added as in training.
+        """
+        kind, is_leaf = self.number.dtype.name, self.feature < 0
+        wanted, column, threshold = self._split
+        rows = wanted.to_graph(graph, graph.cast(features, kind), kind)
+        tree, leaf = self._tree, np.cumsum(is_leaf) - 1  # exact in single precision up to 2^24
+        inside = np.arange(len(tree)) - self.roots[tree]  # its tree
+        left = np.where(is_leaf, 0, self.child - self.roots[tree])
+        first = (leaf + ~is_leaf)[self.roots]  # leaf of a tree
+        numbers = {
+            "nodes_values": np.where(is_leaf, 0, threshold),
+            "target_weights": (leaf - first[tree])[is_leaf],
+        }
+        given: dict[str, Any] = {name: values.astype(float).tolist() for name, values in numbers.items()}
+        if kind == "float64":
+            given = {
+                f"{name}_as_tensor": graph.tensor(values.astype(kind))
+                for name, values in numbers.items()
+            }
+        whole = {
+            "nodes_treeids": tree,
+            "nodes_nodeids": inside,
+            "nodes_featureids": column,
+            "nodes_truenodeids": left,
+            "nodes_falsenodeids": left + ~is_leaf,
+            "target_treeids": tree[is_leaf],
+            "target_nodeids": inside[is_leaf],
+            "target_ids": tree[is_leaf],
+        }
+        leaves = graph(
+            "TreeEnsembleRegressor",
+            rows,
+            domain=ML,
+            n_targets=len(self.roots),
+            nodes_modes=np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+            **{name: values.astype(int).tolist() for name, values in whole.items()},
+            **given,
         )
-        return np.asarray(found).T
-
-    def cut(self, count: int) -> XGBoost:
-        """The first `count` trees alone, without the training rows."""
-        short = self.booster[:count]
-        if "c" not in (self.booster.feature_types or ()):
-            return XGBoost(short)
-        # Slices up to XGBoost 3.2 lose what a table's categories are called (dmlc/xgboost#12462).
-        whole, model = (json.loads(bytes(one.save_raw("json"))) for one in (self.booster, short))
-        names = whole["learner"]["gradient_booster"]["model"].get("cats")
-        model["learner"]["gradient_booster"]["model"]["cats"] = names
-        return XGBoost.from_bytes(json.dumps(model).encode())
-
-    def to_bytes(self) -> bytes:
-        return bytes(self.booster.save_raw("json"))
-
-    @staticmethod
-    def from_bytes(raw: bytes) -> XGBoost:
-        booster = XGBoost.library().Booster()
-        booster.load_model(bytearray(raw))
-        return XGBoost(booster)
+        places = graph("Add", graph.cast(leaves, "int64"), first)
+        values = graph("Gather", self.number[is_leaf], places)  # (n, T)
+        values = graph("Reshape", values, np.array([0, -1, self.outputs]))  # 0 stands for n
+        one = graph("Gather", values, np.array([0]), axis=1)
+        return graph("CumSum", graph("Concat", graph("Sub", one, one), values, axis=1), np.array(1))
 
 
-def _check_group(library: Any) -> None:
-    """Raise where our processes are not XGBoost's, which alone it adds up its histograms over."""
-    own, joined = processes.count(), int(library.collective.get_world_size())
-    if own != joined:
-        raise ValueError(
-            f"there are {own} processes, of which XGBoost knows {joined}: it talks over its own "
-            "collective. Train inside `with xgboost.collective.CommunicatorContext(...)`, with the "
-            "worker_args() of one xgboost.tracker.RabitTracker in every process"
-        )
+def _demand(is_right: bool, otherwise: str) -> None:
+    if not is_right:
+        raise ValueError(f"its trees are damaged: {otherwise}")
 
 
-Trees = LightGBM | XGBoost
-LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+# --- columns ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """The sets of categories of one feature that splits ask for."""
+
+    feature: int  # its place among those asked for
+    codes: Array  # (c,) that are in any of the sets, in order
+    right: Array  # (sets, c + 2) 0 where a category goes left and 1 where not; last unknown, and missing
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What splits compare with their thresholds: columns of numbers, none of which is missing.
+
+    A feature is a column, and two if its missing values go left at some splits and right at others. A
+    set of categories is a column of 0 and 1.
+    """
+
+    features: Array  # (F,) that are asked for
+    source: Array  # (U,) which of them a column is
+    flags: Array  # (U,) in order
+    sets: tuple[Sets, ...]
+
+    def of(self, rows: Any, dtype: Any) -> Array:
+        """The columns (U + sets, n) of rows (n, d)."""
+        if is_sparse(rows):
+            rows = rows[:, self.features].toarray()
+        elif len(self.features) < rows.shape[1]:
+            rows = rows.take(self.features, axis=1)
+        asked = np.ascontiguousarray(rows.T, dtype)
+        found = np.minimum(asked, np.finfo(dtype).max).take(self.source, axis=0)
+        if (zero := np.searchsorted(self.flags, ZERO_MISSING)) < len(found):
+            found[zero:][abs(found[zero:]) <= ALMOST_ZERO] = np.nan
+        # A number's minimum with infinity is itself, and that of what is missing is infinity.
+        ends = np.searchsorted(self.flags, np.arange(5))
+        for flags, side in enumerate((np.fmin, np.fmax) * 2):
+            part = found[ends[flags] : ends[flags + 1]]
+            side(part, np.inf if side is np.fmin else -np.inf, out=part)
+        parts = [found]
+        for each in self.sets:
+            code = np.trunc(asked[each.feature])
+            place = np.searchsorted(each.codes, code)
+            known = np.append(each.codes, -1)[place] == code
+            place = np.where(known, place, len(each.codes) + np.isnan(code))
+            parts.append(each.right.take(place, axis=1))
+        if len(found) and len(parts) == 1:
+            return found
+        return np.concatenate([*parts, np.zeros((1, asked.shape[1]), dtype)])  # a leaf asks for one too
+
+    def _sides(self, dtype: Any) -> Array:
+        """(U,) what stands for a missing number."""
+        return np.where(self.flags & MISSING_LEFT > 0, -np.inf, np.inf).astype(dtype)
+
+    def to_graph(self, graph: Graph, features: str, kind: str) -> str:
+        """The columns (n, U + sets) of `features` (n, d), which are of this kind of number."""
+        parts = []
+        if len(self.source):
+            found = graph("Gather", features, self.features[self.source].astype(int), axis=1)
+            lacking = graph("IsNaN", found)
+            if (zero := self.flags & ZERO_MISSING > 0).any():
+                small = graph("LessOrEqual", graph("Abs", found), np.array(ALMOST_ZERO, kind))
+                lacking = graph("Or", lacking, graph("And", small, zero))
+            parts.append(graph("Where", lacking, self._sides(kind), found))
+        for each in self.sets:
+            end = int(each.codes.max(initial=-1)) + 1
+            if end > LARGEST_CODE:
+                raise ValueError(f"to_onnx cannot write codes of categories as large as {end - 1:,}")
+            right = np.repeat(each.right[:, -2:-1], end + 2, axis=1)  # all unknown
+            right[:, each.codes], right[:, -1] = each.right[:, :-2], each.right[:, -1]
+            code = graph("Gather", features, np.array(int(self.features[each.feature])), axis=1)
+            above, below = (np.array(bound, kind) for bound in (-1, end))
+            inside = graph("And", graph("Greater", code, above), graph("Less", code, below))
+            place = graph("Where", inside, code, below)
+            place = graph("Where", graph("IsNaN", code), np.array(end + 1, kind), place)
+            parts.append(graph("Gather", np.ascontiguousarray(right.T), graph.cast(place, "int64")))
+        if not parts:
+            return graph("Gather", features, np.array([0]), axis=1)
+        return parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)

@@ -6,7 +6,6 @@ are one ensemble, and each of them is a number of trees: in training, in a mixtu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +19,11 @@ from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.players import OBJECTIVE_WEIGHT, Player, SwapRegret, opponent
 from ratebound.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
-from ratebound.learners._tree_graph import columns_of, running_scores
-from ratebound.learners._trees import LIBRARIES, Recipe, Trees
+from ratebound.learners._boosters import LIBRARIES, Booster, Recipe
+from ratebound.learners._trees import ARRAYS, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
+from ratebound.problem.frames import as_array, frame_columns, numbers
 from ratebound.problem.matrices import is_sparse
 from ratebound.problem.population import Population
 
@@ -117,9 +117,12 @@ class Boosted(Learner):
             The ensembles, before their first tree.
         """
         kind = LIBRARIES[_library_of(self.model)]
-        readable = _readable(rows.inputs, kind)
-        recipe = self._recipe.on(self.categorical, seed, rows.decisions)
-        return BoostedFit(kind.planted(recipe, readable, rows.weights, settings))
+        X = rows.inputs
+        categories = categories_of(X)
+        recipe = self._recipe.on(self.categorical or unordered(X), seed, rows.decisions)
+        names = [str(name) for name in frame_columns(X)] or None
+        readable = _readable(X, categories, kind)
+        return BoostedFit(kind.planted(recipe, readable, names, rows.weights, settings), categories)
 
     @cached_property
     def _recipe(self) -> Recipe:
@@ -133,80 +136,97 @@ class Boosted(Learner):
 
 @register_scorer
 class BoostedScorer(Scorer):
-    """Scores of ensembles up to some tree; a model's parameters are (which ensemble, how many trees)."""
+    """Scores of ensembles up to some tree; a model's parameters are (which ensemble, how many rounds).
+
+    Ensembles that still grow are read from their library when they are asked for. `categories` are, by
+    column of a table, what its categories are called, None for numbers.
+    """
 
     kind = "boosted"
     tables = True
 
-    def __init__(self, ensembles: Sequence[Trees]) -> None:
-        self.ensembles = list(ensembles)
+    def __init__(
+        self, ensembles: Sequence[Trees | Booster], categories: Sequence[Any] | None = None
+    ) -> None:
+        self._ensembles, self.categories = list(ensembles), categories
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoostedScorer, (self.ensembles, self.categories)  # without training rows
+
+    @property
+    def ensembles(self) -> list[Trees]:
+        """All ensembles, as they are now."""
+        return [self._trees(index) for index in range(len(self._ensembles))]
+
+    def _trees(self, index: int) -> Trees:
+        each = self._ensembles[index]
+        return each if isinstance(each, Trees) else each.trees
 
     def scores(self, parameters: Array, X: Any) -> Array:
         """(M, A, n) scores of M models (M, 2); every tree is asked once for all of them."""
         which, counts = _whole(parameters)
-        rows, shape = _readable(X, type(self.ensembles[0])), self.ensembles[0].outputs
-        found = np.empty((len(which), *shape, rows.shape[0]))
-        for index in np.unique(which):
-            trees, passed = self.ensembles[index], 0
-            running = np.zeros((*shape, rows.shape[0]), trees.dtype)
+        rows, width = as_numbers(X, self.categories), self._trees(0).width
+        if rows.shape[1] != width:
+            raise ValueError(f"X has {rows.shape[1]} features, and the trees take {width}")
+        found = np.empty((len(which), self._trees(0).outputs, rows.shape[0]))
+        for index in np.unique(which).tolist():
             own = np.flatnonzero(which == index)
-            for member in own[np.argsort(counts[own])]:
-                if counts[member] > passed:
-                    running = trees.added(running, rows, passed, int(counts[member]))
-                    passed = int(counts[member])
-                found[member] = running
-        return found.reshape(len(which), -1, rows.shape[0])
+            found[own] = self._trees(index).scores(rows, counts[own])
+        return found
 
     def width(self, parameters: Array) -> int:
-        return self.ensembles[0].width
+        return self._trees(0).width
 
     def kept(self, parameters: Array) -> tuple[BoostedScorer, Array]:
         """Only the ensembles these models use, cut after the last tree any of them needs."""
         which, counts = _whole(parameters)
         used, index = np.unique(which, return_inverse=True)
-        last = [max(int(counts[which == one].max()), 1) for one in used]  # no library writes no trees
-        short = [self.ensembles[one].cut(count) for one, count in zip(used, last, strict=True)]
-        return BoostedScorer(short), np.column_stack([index, counts]).astype(np.float64)
+        last = [max(int(counts[which == one].max()), 1) for one in used]  # no file holds no trees
+        short = [self._trees(one).cut(count) for one, count in zip(used, last, strict=True)]
+        return BoostedScorer(short, self.categories), np.column_stack([index, counts]).astype(float)
 
     def beside(self, other: Any, parameters: Array) -> tuple[BoostedScorer, Array]:
-        numbered_on = np.array([len(self.ensembles), 0])
-        return BoostedScorer(self.ensembles + other.ensembles), parameters + numbered_on
+        if self.categories != other.categories:
+            raise ValueError("these trees were grown on tables of other categories")
+        numbered_on = np.array([len(self._ensembles), 0])
+        both = BoostedScorer(self._ensembles + other._ensembles, self.categories)
+        return both, parameters + numbered_on
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Trees as they are read: without what only training needs, so that equal ones are equal."""
-        names = {kind: name for name, kind in LIBRARIES.items()}
+        _check_names(self.categories)
+        ensembles = self.ensembles
         arrays = {
-            f"ensemble {i}": np.frombuffer(trees.checked(trees.to_bytes()), dtype=np.uint8)
-            for i, trees in enumerate(self.ensembles)
+            f"{name} {i}": getattr(trees, name) for i, trees in enumerate(ensembles) for name in ARRAYS
         }
-        library = names[type(self.ensembles[0])]
-        return {"library": library, "ensembles": len(arrays)}, arrays
+        about = {"width": ensembles[0].width, "outputs": ensembles[0].outputs}
+        return {**about, "ensembles": len(ensembles), "categories": self.categories}, arrays
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        which, counts = _whole(parameters)
-        running = []
-        for trees in self.ensembles:
-            flat = trees.flat(trees.to_bytes())
-            if len(flat) != trees.count * math.prod(trees.outputs):
-                raise ValueError("to_onnx cannot write ensembles of several trees a round and class")
-            how: dict[str, Any] = {"branch": trees.branch, "unknown_left": trees.unknown_left}
-            how |= {"dtype": trees.dtype, "outputs": trees.outputs}
-            running.append(running_scores(graph, flat, features, **how))
-        scores = columns_of(graph, running, np.column_stack([which, counts]))
-        return graph("Reshape", scores, np.array([0, len(which), -1]))  # 0 stands for n
+        running = [trees.to_graph(graph, features) for trees in self.ensembles]
+        places = np.column_stack(_whole(parameters)).tolist()
+        parts = [graph("Gather", running[i], np.array([count]), axis=1) for i, count in places]
+        return parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)
 
     @classmethod
     def read(cls, saved: Saved) -> BoostedScorer:
-        library, count = saved.description["library"], saved.description["ensembles"]
-        if library not in LIBRARIES:
-            raise ValueError(f"its trees are of an unknown library, {library!r}")
-        trees = LIBRARIES[library]
-        raw = [saved.arrays[f"ensemble {i}"].tobytes() for i in range(count)]
-        found = cls([trees.from_bytes(trees.checked(one)) for one in raw])
-        if len({one.outputs for one in found.ensembles}) > 1:
-            raise ValueError("its ensembles are not of the same number of classes")
-        check_indices(saved.parameters, [len(found.ensembles), 2**31])
-        return found
+        about, categories = saved.description, saved.description["categories"]
+        width, outputs = about["width"], about["outputs"]
+        if not all(type(each) is int and 0 < each < 2**31 for each in (width, outputs)) or outputs == 2:
+            raise ValueError(f"its trees are of {width!r} features and {outputs!r} classes")
+        if categories is not None and (type(categories) is not list or len(categories) != width):
+            raise ValueError("its categories do not fit its features")
+        _check_names(categories)
+        found = [
+            Trees(width, outputs, **{name: saved.arrays[f"{name} {i}"] for name in ARRAYS})
+            for i in range(about["ensembles"])
+        ]
+        for trees in found:
+            trees.check()
+        check_indices(saved.parameters, [len(found), 2**31])
+        for index, trees in enumerate(found):
+            if (saved.parameters[saved.parameters[:, 0] == index, 1] > trees.count).any():
+                raise ValueError("its models have more trees than there are")
+        return cls(found, categories)
 
 
 class BoostedFit(Growing):
@@ -214,8 +234,9 @@ class BoostedFit(Growing):
 
     dtype = "float64"
 
-    def __init__(self, ensembles: Sequence[Trees]) -> None:
-        self.ensembles, self.scorer = list(ensembles), BoostedScorer(ensembles)
+    def __init__(self, ensembles: Sequence[Booster], categories: Sequence[Any] | None) -> None:
+        self.ensembles, self.categories = list(ensembles), categories
+        self.scorer = BoostedScorer(ensembles, categories)
         self._look()
         self.watched: dict[int, tuple[Compiled, Any]] = {}
 
@@ -229,7 +250,7 @@ class BoostedFit(Growing):
         By the gradient and the curvature of the scores last given.
         """
         for trees, slope, bend in zip(self.ensembles, gradient, curvature, strict=True):
-            trees.grow(*(each.reshape(*trees.outputs, -1) for each in (slope, bend)))
+            trees.grow(*(each[0] if len(each) == 1 else each for each in (slope, bend)))
         self._look()
 
     def _look(self) -> None:
@@ -243,7 +264,8 @@ class BoostedFit(Growing):
         """
         if id(other) not in self.watched:  # kept here, so that its id is not used again
             trees = self.ensembles[0]
-            self.watched[id(other)] = other, trees.watch(_readable(other.inputs, type(trees)))
+            rows = _readable(other.inputs, self.categories, type(trees))
+            self.watched[id(other)] = other, trees.watch(rows)
         return self._known_scores(self.watched[id(other)][1])
 
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
@@ -284,7 +306,8 @@ def own_margins(fitted: Any, X: Any, decisions: int) -> Array | None:
     """
     if (library := library_of(fitted)) is None:
         return None
-    margins = np.atleast_2d(LIBRARIES[library].within(fitted, _readable(X, LIBRARIES[library]))[1])
+    kind = LIBRARIES[library]
+    margins = np.atleast_2d(kind.margins(fitted, kind.of_matrix(X) if is_sparse(X) else X))
     return margins.astype(np.float64) if len(margins) == score_count(decisions) else None
 
 
@@ -293,35 +316,75 @@ def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, 
 
     None where its scores are not the sums of its trees, so that it cannot be deployed as one.
     """
-    kind = LIBRARIES[library]
-    rows = _readable(X, kind)
     if isinstance(member, int):
-        if decisions > 2:
-            return None
-        trees, own = kind.constant(member == 1, rows), np.full(rows.shape[0], 2.0 * member - 1)
-    else:
-        trees, own = kind.within(member, rows)
-        if len(np.atleast_2d(own)) != score_count(decisions) or not _is_storable(trees):
-            return None
-    scores = BoostedScorer([trees]).scores(np.array([[0, trees.count]]), X)[0]
+        leaf = np.array([2.0 * member - 1])
+        none = np.empty(0, np.int32)
+        trees = Trees(X.shape[1], 1, np.array([-1], np.int32), leaf, np.zeros(1, np.uint8), none, none)
+        return (trees, leaf.repeat(X.shape[0])[None]) if decisions == 2 else None
+    own = own_margins(member, X, decisions)
+    try:
+        trees = LIBRARIES[library].within(member)
+    except ValueError:
+        return None
+    if own is None:
+        return None
+    scorer = BoostedScorer([trees], categories_of(X))
+    scores = scorer.scores(np.array([[0, trees.count]]), X)[0]
     return (trees, scores) if np.allclose(scores, own, rtol=1e-5, atol=1e-6) else None
 
 
-def _is_storable(trees: Trees) -> bool:
-    """Whether its text is one that is read back: not of a random forest, which averages its trees."""
-    try:
-        trees.checked(trees.cut(1).to_bytes())
-    except ValueError:
-        return False
-    return True
+# --- rows as numbers ----------------------------------------------------------------------------
 
 
-def _readable(X: Any, kind: type[Trees]) -> Any:
-    """A pandas table as it is, since the libraries know its categories; anything else as numbers."""
-    if type(X).__module__.partition(".")[0] == "pandas":
-        return X
-    numbers = Population(X).features
-    return kind.of_matrix(numbers) if is_sparse(numbers) else numbers
+def categories_of(X: Any) -> list[Any] | None:
+    """By column of a pandas table, what its categories are called; None where it has none."""
+    if type(X).__module__.partition(".")[0] != "pandas":
+        return None
+    found = [
+        X[name].cat.categories.tolist() if str(X[name].dtype) == "category" else None
+        for name in frame_columns(X)
+    ]
+    return None if all(names is None for names in found) else found
+
+
+def unordered(X: Any) -> list[int]:
+    """The columns of a pandas table that hold categories without an order."""
+    return [
+        place
+        for place, names in enumerate(categories_of(X) or ())
+        if names is not None and not X.iloc[:, place].cat.ordered
+    ]
+
+
+def as_numbers(X: Any, categories: Sequence[Any] | None) -> Any:
+    """Rows as floating-point numbers, or a sparse matrix; a category that is not known is missing."""
+    if categories is None or not (named := frame_columns(X)):
+        values = Population(X).features
+        return values if values.dtype.kind == "f" else values.astype(np.float64)
+    if len(named) != len(categories):
+        raise ValueError(f"X has {len(named)} features, and the trees take {len(categories)}")
+    columns = []
+    for name, names in zip(named, categories, strict=True):
+        if names is None:
+            columns.append(numbers(as_array(X[name]), name))
+        else:
+            codes = X[name].astype("category").cat.set_categories(names).cat.codes.to_numpy(float)
+            columns.append(np.where(codes < 0, np.nan, codes))
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _readable(X: Any, categories: Sequence[Any] | None, kind: type[Booster]) -> Any:
+    """Rows as a library reads them."""
+    values = as_numbers(X, categories)
+    return kind.of_matrix(values) if is_sparse(values) else values
+
+
+def _check_names(categories: Sequence[Any] | None) -> None:
+    """ValueError unless what categories are called can be written as JSON."""
+    for names in categories or ():
+        plain = type(names) is list and all(isinstance(name, str | int | float) for name in names)
+        if names is not None and not plain:
+            raise ValueError("categories of a table have to be texts or numbers to be saved with trees")
 
 
 def _whole(parameters: Array) -> tuple[Array, Array]:

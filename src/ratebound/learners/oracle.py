@@ -19,6 +19,7 @@ from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Saved, Scorer, check_indices, register_scorer
 from ratebound.game.trace import Trace
 from ratebound.learners._archives import archived, restored
+from ratebound.learners._boosters import LIBRARIES
 from ratebound.learners._members import (
     WeightedRows,
     as_linear,
@@ -26,8 +27,7 @@ from ratebound.learners._members import (
     member_scores,
     weighted_rows,
 )
-from ratebound.learners._trees import LIBRARIES
-from ratebound.learners.boosted import BoostedScorer, as_trees, library_of
+from ratebound.learners.boosted import BoostedScorer, as_trees, categories_of, library_of
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, frame_columns, rows_of
 from ratebound.problem.matrices import is_sparse
@@ -224,7 +224,7 @@ class OracleFit(Answering):
         if self.library is None:
             scorer, numbers = linear_scorer(self.decisions), np.stack(self.forms)
         else:
-            scorer = BoostedScorer(self.forms)
+            scorer = BoostedScorer(self.forms, categories_of(self.X))
             numbers = np.array([[i, trees.count] for i, trees in enumerate(self.forms)], dtype=float)
         folds, parameters = trace.folds, numbers[trace.parameters[:, 0]]
         if folds is not None:
