@@ -6,21 +6,17 @@ import pytest
 import ratebound as rb
 from ratebound.game.proxies import PROXIES
 
+from ..small_tables import people
 
-def some(weighted, n=60):
-    random = np.random.default_rng(0)
-    columns = {"loan": random.choice([5.0, 20.0, 300.0], n), "fee": random.choice([1.0, 2.0], n)}
-    weights = random.choice([0.5, 2.0], n) if weighted else None
-    rows = rb.Population(
-        random.normal(size=(n, 2)), random.random(n) < 0.5, columns=columns, weights=weights
-    )
+
+def some(weighted):
+    rows = people(60, also=("loan", "fee")).population(weighted=weighted)
     words = [
         "recall() >= 0.5",
         'cost(false_negative="loan", false_positive=0) <= 3 * cost(column="fee")',
     ]
-    return rb.compile(rb.Problem('cost(false_negative=2, column="loan")', words), rows), random.normal(
-        size=n
-    )
+    compiled = rb.compile(rb.Problem('cost(false_negative=2, column="loan")', words), rows)
+    return compiled, np.random.default_rng(0).normal(size=60)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
