@@ -429,7 +429,7 @@ class SquaresScorer(rb.Scorer):
     kind = "test: linear in squares"
 
     def scores(self, parameters, X):
-        return parameters @ _squares(X).T
+        return (parameters @ _squares(X).T)[:, None]
 
 
 def _squares(X):
@@ -454,16 +454,16 @@ class SquaresFit(rb.Descending):
 
     def scores(self, rows):
         self.batch = self.X if rows is None else self.X[rows]
-        return self.weights @ self.batch.T
+        return (self.weights @ self.batch.T)[:, None]
 
     def descend(self, gradient):
-        self.weights = self.weights - self.rate * gradient @ self.batch
+        self.weights = self.weights - self.rate * gradient[:, 0] @ self.batch
 
     def parameters(self):
         return self.weights.copy()
 
     def all_scores(self):
-        return self.weights @ self.X.T
+        return (self.weights @ self.X.T)[:, None]
 
 
 def test_a_learner_of_ones_own_is_trained_saved_loaded_and_certified(tmp_path):
