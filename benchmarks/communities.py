@@ -119,14 +119,14 @@ def rare(split):
         trace = rb.play(
             compiled, rb.Oracle(forest), judge=rb.Folds(5), rounds=3, seed=split.seed, progress=False
         )
-        rules = Thresholds(trace.scores(compiled), split.y[split.train])
+        rules = Thresholds(trace.scores(compiled)[:, 0], split.y[split.train])
         weights = rules.best(chosen_cap(rules, split), np.arange(TRAIN))
         errors = (rules.yes != rules.labels).mean(axis=1)
         found.append((float(weights @ errors), len(found), trace, rules, weights))
     _, _, trace, rules, weights = min(found, key=lambda each: each[:2])
     used = np.flatnonzero(weights)
     test = split.compiled(split.test)
-    scores = trace.scorer.scores(trace.parameters[rules.model[used]], test.features)
+    scores = trace.scorer.scores(trace.parameters[rules.model[used]], test.features)[:, 0]
     errors, violations = test.evaluate(scores - rules.at[used][:, None])
     return weights[used] @ errors, (weights[used] @ violations).max()
 
