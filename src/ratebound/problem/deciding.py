@@ -106,12 +106,12 @@ def decided_at(scores: Array, at: Array | float) -> Array:
     """
     xp, others = namespace(scores), decision_count(scores) - 1
     if isinstance(at, np.ndarray):
-        at = at if xp is np else xp.as_tensor(at, device=scores.device)
+        own: Any = at if xp is np else xp.as_tensor(at, device=scores.device)
     elif at:
-        at = xp.zeros_like(scores[:, -others:, :1]).sum(-1) + at
+        own = xp.zeros_like(scores[:, -others:, :1]).sum(-1) + at
     else:
         return decided(scores)
-    return decided(less_thresholds(scores, at))
+    return decided(less_thresholds(scores, own))
 
 
 def mean_score(weights: Array, scores: Array) -> Array:
