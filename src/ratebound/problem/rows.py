@@ -123,6 +123,7 @@ class Rows(Population, ABC):
 
     @cached_property
     def size(self) -> int:  # type: ignore[override]
+        """The number of rows."""
         return int(np.sum(self.piece_sizes))
 
     @cached_property
@@ -141,14 +142,17 @@ class Rows(Population, ABC):
 
     @cached_property
     def labels(self) -> Labels:  # type: ignore[override]
+        """What labels may be, as all pieces say."""
         return self._read[0]
 
     @cached_property
     def y(self) -> Array | None:  # type: ignore[override]
+        """The labels: truth values of two classes, and else places in `classes`."""
         return self._read[1]
 
     @cached_property
     def weights(self) -> Array | None:  # type: ignore[override]
+        """The weights, None if each row counts once."""
         return self._read[2]
 
     @cached_property
@@ -190,11 +194,33 @@ class Rows(Population, ABC):
         return as_dense(self.piece(place, inputs=True).features, "a model of rows on disk")
 
     def number_type(self, example: Array) -> np.dtype[Any]:
-        """The type of all features, the same for pieces with gaps and without."""
+        """The type of all features, the same for pieces with gaps and without.
+
+        Parameters
+        ----------
+        example : array
+            The features of one piece.
+
+        Returns
+        -------
+        numpy.dtype
+            By default the example's if that is of fractions, and else double precision.
+        """
         return example.dtype if example.dtype.kind == "f" else np.dtype(float)
 
     def joined(self, tables: list[Any]) -> Any:
-        """The features of all pieces as one table or array."""
+        """The features of all pieces as one table or array.
+
+        Parameters
+        ----------
+        tables : list
+            The `X` of each piece, in order.
+
+        Returns
+        -------
+        object
+            All of them, one below the other.
+        """
         return stacked(tables)
 
     @cached_property

@@ -112,6 +112,7 @@ class Parquet(Rows):
 
     @cached_property
     def piece_sizes(self) -> Array:
+        """How many of its rows are in each unit of row groups that is read at once."""
         if self._labelled is None:
             return self.groups.rows
         starts = np.cumsum(self.groups.rows) - self.groups.rows
