@@ -151,7 +151,8 @@ def _lines(model: Judged, name: str, population: Population, asked: Asked, class
         try:
             population.check_column(column)
         except ValueError as error:
-            raise asked.blamed(column, error) from None
+            by = "" if column in asked.columns else f"the model decides by {', '.join(model.known)}: "
+            raise asked.blamed(column, ValueError(f"{by}{error}")) from None
     in_memory = not population.stored and not is_shared(population)
     some = len(population) if in_memory else max(PART // model.width, 1024)
     parts: list[Lines] = []

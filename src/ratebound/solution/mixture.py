@@ -227,7 +227,20 @@ class Mixture:
         return as_shown(self.scores_of_members(X, columns)).T
 
     def scores_of_members(self, X: Any, columns: Any) -> Array:
-        """The same with all axes, (M, A, n)."""
+        """Scores of every member, with all axes whatever the number of classes.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        columns : DataFrame or mapping
+            The columns of known groups, where `X` does not have them; else None.
+
+        Returns
+        -------
+        array of shape (M, 1, n) or (M, D, n)
+            As `member_scores` has them.
+        """
         return self._scores(X, self.features(X), columns)
 
     def counted_scores(self, X: Any, *, columns: Any = None) -> Array:
