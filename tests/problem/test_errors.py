@@ -156,7 +156,7 @@ SCORES = {
     "too few": ([0.0, 1.0], r"shape \(2,\): expected one per row, 6 \(train 4, pool 2\)"),
     "a number": (0.0, r"shape \(\): expected one per row, 6"),
     "turned": (np.zeros((6, 2)), r"shape \(6, 2\): expected one per row"),
-    "too deep": (np.zeros((1, 1, 6)), "expected one per row"),
+    "too deep": (np.zeros((1, 1, 1, 6)), "expected one per row"),
     "NaN": ([0, 0, 0, 0, 0, NAN], "scores hold NaN or infinite values"),
     "infinite": ([0, 0, 0, 0, 0, np.inf], "scores hold NaN or infinite values"),
     "text": (["yes"] * 6, "scores must be numbers"),

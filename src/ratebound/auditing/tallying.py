@@ -20,7 +20,7 @@ from ratebound.base.types import Array
 from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
-from ratebound.problem.sharing import is_shared, of_all
+from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import Ratio
@@ -153,7 +153,7 @@ def _lines(model: Judged, name: str, population: Population, asked: Asked, class
         except ValueError as error:
             by = "" if column in asked.columns else f"the model decides by {', '.join(model.known)}: "
             raise asked.blamed(column, ValueError(f"{by}{error}")) from None
-    in_memory = not population.stored and not is_shared(population)
+    in_memory = is_whole(population)
     some = len(population) if in_memory else max(PART // model.width, 1024)
     parts: list[Lines] = []
     with bar(len(population), "row", False if in_memory else None) as shown:

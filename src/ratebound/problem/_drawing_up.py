@@ -30,7 +30,7 @@ from ratebound.problem.masks import (
     spoken_of,
 )
 from ratebound.problem.population import Population
-from ratebound.problem.sharing import is_shared, of_all
+from ratebound.problem.sharing import is_whole, of_all
 from ratebound.rates.subsets import All, Combined, Compare, In, Name, Not, Subset
 
 CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
@@ -122,7 +122,7 @@ class Drawn:
 
 def draw_up(population: Population, asked: Asked) -> Drawn:
     """All that is asked of a population, in one pass over its rows."""
-    whole = not population.stored and not is_shared(population)
+    whole = is_whole(population)
     unknown = _unknown(population, asked)
     known = [name for name in asked.columns if name not in unknown]
     parts = []

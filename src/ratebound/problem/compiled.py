@@ -493,10 +493,10 @@ class Compiled:
         Parameters
         ----------
         scores : array, dict or iterator
-            A score for every row (n,), or (K, n) for K models at once. With more than two classes they
-            are (D, n) or (K, D, n), and the largest decides. With several populations they are stacked
-            in order, or a mapping from names. An iterator gives scores of some rows at a time, (K, 1, b)
-            or (K, D, b).
+            A score for every row (n,), or (K, n) or (K, 1, n) for K models at once. With more than two
+            classes they are (D, n) or (K, D, n), and the largest decides. With several populations they
+            are stacked in order, or a mapping from names. An iterator gives scores of some rows at a
+            time, (K, 1, b) or (K, D, b).
         thresholds : dict of str to float or array, default=None
             Learnable thresholds by name. By default those of `roc_auc` are set to what their budgets
             allow; others have to be given.

@@ -28,6 +28,11 @@ def is_shared(population: Population) -> bool:
     return processes.count() > 1 and not population.everywhere
 
 
+def is_whole(population: Population) -> bool:
+    """Whether all rows of it are in the memory of this process."""
+    return not population.stored and not is_shared(population)
+
+
 def any_shared(people: People) -> bool:
     """Whether other processes have further rows of any of these."""
     return any(map(is_shared, people.values()))

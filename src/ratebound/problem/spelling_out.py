@@ -15,7 +15,7 @@ from ratebound.base.types import Array
 from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut, Problem
-from ratebound.problem.sharing import is_shared, of_all
+from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values
 from ratebound.rates.every_class import of_every_class, rates_of_every_class
 from ratebound.rates.expressions import Constraint
@@ -165,7 +165,7 @@ Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many
 
 
 def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -> _Combinations:
-    whole = not population.stored and not is_shared(population)
+    whole = is_whole(population)
     parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
     found = _added(of_all(population, _added(list(parts))))
     of_each = [sorted({values[place] for values in found}, key=in_order) for place in range(len(names))]
