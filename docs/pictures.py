@@ -17,9 +17,9 @@ import numpy as np
 
 import ratebound as rb
 from ratebound.problem.masks import masker
+from ratebound.rates.expressions import Rate
 from ratebound.rates.grouping import GOALS
 from ratebound.rates.kinds import KINDS, TWO, Atom, Classes, atoms
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE
 
 FOLDER = Path(__file__).parent / "images" / "rates"

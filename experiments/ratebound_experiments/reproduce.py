@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ratebound.base.checks import nearest
 from ratebound.base.extras import import_torch
-from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 from ratebound.commands.answers import write_json
 from ratebound.commands.folders import OUTPUT, check_files, check_folder

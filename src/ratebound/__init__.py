@@ -41,7 +41,7 @@ _NAMES = {
     "problem.problem": "Problem",
     "rates.alike": "equal",
     "rates.beyond_sums": "g_mean h_mean kl_divergence largest smallest",
-    "rates.expressions": "Area Constraint Expression Ratio",
+    "rates.expressions": "Area Constraint Expression Rate Ratio",
     "rates.goals": """
         accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds equal_opportunity
         limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
@@ -49,7 +49,6 @@ _NAMES = {
     "rates.grouping": "Goal",
     "rates.naming": "rate ratio",
     "rates.ranges": "Range",
-    "rates.rate": "Rate",
     "rates.stating": "goal",
     "rates.subsets": "column missing Subset where",
     "rates.text": "parse",

@@ -65,6 +65,7 @@ from ratebound.rates.beyond_sums import smallest as smallest
 from ratebound.rates.expressions import Area as Area
 from ratebound.rates.expressions import Constraint as Constraint
 from ratebound.rates.expressions import Expression as Expression
+from ratebound.rates.expressions import Rate as Rate
 from ratebound.rates.expressions import Ratio as Ratio
 from ratebound.rates.goals import accurate_coverage as accurate_coverage
 from ratebound.rates.goals import decision_rule as decision_rule
@@ -85,7 +86,6 @@ from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate as rate
 from ratebound.rates.naming import ratio as ratio
 from ratebound.rates.ranges import Range as Range
-from ratebound.rates.rate import Rate as Rate
 from ratebound.rates.stating import goal as goal
 from ratebound.rates.subsets import Subset as Subset
 from ratebound.rates.subsets import column as column

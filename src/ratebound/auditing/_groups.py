@@ -17,8 +17,8 @@ from ratebound.auditing.tally import Lines, Tally
 from ratebound.base.types import Array
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import Classes
-from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import EVERYONE, Subset
 
 HEADS = {

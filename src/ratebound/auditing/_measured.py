@@ -36,9 +36,8 @@ from ratebound.problem.reductions.goal import Goal
 from ratebound.rates.beyond_sums import Curve, Extreme
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, form_of, is_even, unscaled
-from ratebound.rates.expressions import Expression, Metric, Ratio
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import Rate
+from ratebound.rates.expressions import Expression, Metric, Rate, Ratio
+from ratebound.rates.ranges import Parity
 
 FEWEST = 30  # rows that cost something, below which their mean has no interval
 # The same for amounts that are all alike; it grows as the mean of squares over a squared mean.

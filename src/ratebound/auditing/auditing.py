@@ -49,11 +49,10 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import Demand, form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.kinds import is_cost, is_count
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Label, Name, Subset
 
 CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the chance to get it

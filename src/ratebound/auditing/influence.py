@@ -15,9 +15,8 @@ import numpy as np
 from ratebound.auditing.tally import Tally, at_of, counted, largest, over_of, scale, worth
 from ratebound.base.types import Array
 from ratebound.rates.demands import Demand
-from ratebound.rates.expressions import Expression
+from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import ANY, NO, YES, atoms
-from ratebound.rates.rate import Rate
 
 
 def covariance(tally: Tally, demands: Sequence[Demand], *, drawn: bool = False) -> Array:

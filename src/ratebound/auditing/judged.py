@@ -14,8 +14,8 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.population import Population
+from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Name
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.mixture import Mixture

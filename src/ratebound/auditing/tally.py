@@ -22,7 +22,7 @@ from ratebound.problem.amounts import read_amounts
 from ratebound.problem.masks import masker, reader
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.values import Comparable
-from ratebound.rates.expressions import Expression
+from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import (
     ANY,
     TWO,
@@ -35,7 +35,6 @@ from ratebound.rates.kinds import (
     is_count,
     place_of,
 )
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
 
 FEW = 2**20  # codes that are counted sooner than sorted

@@ -23,9 +23,8 @@ from ratebound.problem.population import Population, assembled
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values, read_values
 from ratebound.rates.costs import cost_columns
-from ratebound.rates.expressions import Ratio
+from ratebound.rates.expressions import FIRST, Rate, Ratio
 from ratebound.rates.kinds import KINDS, TWO, Classes, atoms, counted_over, metric_of
-from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
 
 MOST = 2**25  # numbers that lines of rows on disk are kept with; an audit takes four times their memory

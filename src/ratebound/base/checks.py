@@ -1,9 +1,13 @@
-"""Arguments are checked before anything is done with them; an error says what was expected."""
+"""Arguments are checked before anything is done with them.
+
+An error says what was expected, and which known word was probably meant.
+"""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -66,3 +70,44 @@ def check_word(name: str, value: Any, words: Collection[str]) -> None:
     """
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of an error message: the known name closest to `word`, or a full stop.
+
+    >>> nearest("incme", ["age", "income"])
+    ", did you mean 'income'?"
+    >>> nearest("zip", ["age", "income"])
+    '.'
+    """
+    close = closest(word, known)
+    return "." if close is None else f", did you mean {close!r}?"
+
+
+def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name closest to `word`, if any is as much `alike` as that; 1 is the same.
+
+    >>> closest("Incme", ["age", "income"])
+    'income'
+    """
+    folded = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=alike)
+    return folded[close[0]] if close else None
+
+
+def as_number(value: Any, role: str) -> float:
+    """`value` as a finite float; `role` says in an error what it was meant for."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        return finite(float(value))
+    except OverflowError:
+        raise ValueError("numbers in an expression must be finite; this one is too large") from None
+    except TypeError:
+        raise TypeError(f"only a number or a rate can be {role}, got {value!r}") from None
+
+
+def finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"numbers in an expression must be finite, got {number}")
+    return number

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ratebound.base import document as doc
 from ratebound.base.charts import bar, chart, whisker
+from ratebound.base.checks import nearest
 from ratebound.base.layout import aligned, printable
 from ratebound.base.markup import Markup, page_of, resource, style, tag
-from ratebound.base.spelling import nearest
 from ratebound.base.writing import write_whole
 
 MARKS = {"kept": "✓", "uncertain": "?", "broken": "✗", "nothing": "–"}

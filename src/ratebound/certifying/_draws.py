@@ -25,10 +25,9 @@ from ratebound.certifying._wealth import PAIRS, WINDOW, Range
 from ratebound.problem.population import Population
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import demands, is_even
-from ratebound.rates.expressions import Area, Constraint
+from ratebound.rates.expressions import Area, Constraint, Rate
 from ratebound.rates.kinds import TWO, Classes, is_count
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import Rate
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Subset
 
 MOST_STRATA = 1000  # more are ids, of which none has a window of rows

@@ -31,10 +31,9 @@ from ratebound.problem.masks import patterns
 from ratebound.problem.values import Comparable
 from ratebound.rates.costs import cost_columns, largest_cost
 from ratebound.rates.demands import form_of, unscaled
-from ratebound.rates.expressions import Expression
+from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import Classes, atoms
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import Rate
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, holds, leaves
 
 ROUNDING = 1e-9  # of values that are sums of a few coefficients

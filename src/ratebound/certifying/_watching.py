@@ -15,10 +15,9 @@ from ratebound.certifying._batches import Clock
 from ratebound.certifying._draws import Batch, Draws, Open, draws_of, numbers
 from ratebound.certifying._wealth import WINDOW, Wealth, evidence, opening, played
 from ratebound.rates.costs import largest_cost
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.kinds import Classes, is_count
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import Rate
+from ratebound.rates.ranges import Parity
 
 Verdict = Literal["broken", "kept", "not known yet"]
 FORMAT, VERSION = "ratebound monitor", 1

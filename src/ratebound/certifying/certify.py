@@ -31,9 +31,8 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.ranges import Parity
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 

@@ -15,9 +15,8 @@ from typing import Any, Self
 
 from ratebound.auditing.report import plain
 from ratebound.base import document as doc
-from ratebound.base.checks import check_number
+from ratebound.base.checks import check_number, nearest
 from ratebound.base.rendering import Documented
-from ratebound.base.spelling import nearest
 from ratebound.base.writing import alone_in, write_whole
 from ratebound.certifying._batches import Clock, in_time, read_batch
 from ratebound.certifying._draws import Unwatchable
@@ -39,10 +38,9 @@ from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.labels import Labels, labels_of
 from ratebound.problem.plain import from_plain, to_plain
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Value, plain_value
 
 VERDICT = doc.Head("verdict", "verdict")

@@ -20,9 +20,8 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
 from ratebound.rates.kinds import is_count
-from ratebound.rates.rate import FIRST
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
 HEADS = heads("promise", "with a margin", "rows here", "rows needed", "in all")

@@ -18,8 +18,8 @@ from ratebound.commands.rows import labelled
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.problem.frames import columns_by_name, is_missing
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import KINDS
-from ratebound.rates.rate import FIRST
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.contents import STANDARD_INPUT, digests_of
 from ratebound.tables.table import Table

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ratebound.base.spelling import nearest
+from ratebound.base.checks import nearest
 from ratebound.commands.runs import Run
 from ratebound.problem.problem import Problem
 from ratebound.rates.costs import cost_columns
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.tables.texts import Kind
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.spelling import nearest
+from ratebound.base.checks import nearest
 from ratebound.base.types import Array
 from ratebound.commands.answers import note
 from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_disk, opened, sampled

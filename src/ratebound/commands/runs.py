@@ -10,8 +10,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ratebound.base.checks import nearest
 from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
-from ratebound.base.spelling import nearest
 from ratebound.solution.files import NAME
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.texts import Reading

@@ -24,8 +24,8 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
+from ratebound.rates.ranges import Parity
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.making import ASIDE
 from ratebound.tables.contents import digest_of, digests_of

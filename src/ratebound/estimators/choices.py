@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from ratebound.base.checks import check_made, check_number, check_whole, check_word
+from ratebound.base.checks import check_made, check_number, check_whole, check_word, nearest
 from ratebound.base.parameters import Adjustable
-from ratebound.base.spelling import nearest
 from ratebound.game.learner import Learner
 from ratebound.game.players import PLAYERS, Player, opponent
 from ratebound.game.proxies import PROXIES

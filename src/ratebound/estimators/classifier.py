@@ -38,7 +38,7 @@ from ratebound.problem.frames import unmasked
 from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.known_groups import known_groups, known_names

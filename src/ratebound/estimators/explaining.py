@@ -29,9 +29,8 @@ from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import counted_over
-from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate

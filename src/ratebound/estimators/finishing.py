@@ -36,7 +36,7 @@ from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import mean_score
 from ratebound.problem.population import Population
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.solution.calibration import Calibration
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base import processes
-from ratebound.base.spelling import nearest
+from ratebound.base.checks import nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
 from ratebound.problem.frames import (
@@ -27,7 +27,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding

@@ -30,7 +30,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.mixture import Mixture, mixture

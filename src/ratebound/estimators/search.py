@@ -45,8 +45,8 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.holding_out import parted
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.named import error_rate
-from ratebound.rates.rate import FIRST
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.solutions import best_iterate, select, shrink

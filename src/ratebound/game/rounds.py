@@ -35,7 +35,7 @@ from ratebound.game.staging import in_stages
 from ratebound.game.trace import Trace, score_pieces
 from ratebound.game.turns import Asking, Turns, batches, taking
 from ratebound.problem.compiled import Compiled
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 
 EPOCHS = 40  # by default
 

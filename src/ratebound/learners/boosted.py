@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ratebound.base.checks import check_made
-from ratebound.base.spelling import nearest
+from ratebound.base.checks import check_made, nearest
 from ratebound.base.types import Array
 from ratebound.game.learner import Growing, Learner, Rows, Style
 from ratebound.game.players import OBJECTIVE_WEIGHT, Player, SwapRegret, opponent

@@ -26,9 +26,8 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
 from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import Classes
-from ratebound.rates.rate import FIRST
 
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
 EVERY = slice(None)  # row

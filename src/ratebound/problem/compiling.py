@@ -40,9 +40,8 @@ from ratebound.problem.sharing import check_alike, classes_of, of_all
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
-from ratebound.rates.expressions import Area, Expression, Ratio
+from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
 from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
-from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts

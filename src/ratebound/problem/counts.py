@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from ratebound.problem.problem import Problem
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.kinds import counted, is_count
-from ratebound.rates.rate import Rate
 
 
 def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ratebound.base.checks import as_number
 from ratebound.problem.problem import LeftOut, Problem
 from ratebound.rates.expressions import FLIPPED, Constraint, Expression, Metric, Ratio, SingleMetric
-from ratebound.rates.numbers import as_number
-from ratebound.rates.parities import Parity
+from ratebound.rates.ranges import Parity
 from ratebound.rates.text import read_rate
 
 

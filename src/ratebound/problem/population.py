@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.checks import closest
 from ratebound.base.layout import printable
-from ratebound.base.spelling import closest
 from ratebound.base.types import Array
 from ratebound.problem.digests import digest_of
 from ratebound.problem.frames import (

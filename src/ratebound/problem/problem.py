@@ -10,12 +10,10 @@ from typing import Any, cast
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
-from ratebound.rates.expressions import Constraint, Expression, Metric, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.kinds import wanted
-from ratebound.rates.parities import Parity
-from ratebound.rates.ranges import Range
-from ratebound.rates.rate import Rate
+from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.reach import check_reach
 from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_objective

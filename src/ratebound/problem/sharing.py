@@ -15,8 +15,8 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import frame_columns, some
 from ratebound.problem.labels import labels_of
 from ratebound.problem.population import Population
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.rate import FIRST
 from ratebound.rates.subsets import in_order
 
 Value = TypeVar("Value")

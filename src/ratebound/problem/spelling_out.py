@@ -17,11 +17,9 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values
-from ratebound.rates.every_class import of_every_class, rates_of_every_class
-from ratebound.rates.expressions import Constraint
-from ratebound.rates.grouping import Goal, Promise, group_of
+from ratebound.rates.expressions import FIRST, Constraint, Rate
+from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
 from ratebound.rates.kinds import TWO, Classes, counted_over
-from ratebound.rates.rate import FIRST, Rate
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
 MOST = 100  # groups that the values of a column, or of several, may be without being listed

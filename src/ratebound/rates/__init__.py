@@ -9,12 +9,11 @@ from ratebound.rates import goals as goals
 from ratebound.rates import named
 from ratebound.rates.alike import equal
 from ratebound.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.grouping import Goal
 from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate, ratio
 from ratebound.rates.ranges import Range
-from ratebound.rates.rate import Rate
 from ratebound.rates.stating import goal
 from ratebound.rates.subsets import Subset, column, missing, where
 from ratebound.rates.text import parse

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Literal
 
-from ratebound.base.checks import check_number
+from ratebound.base.checks import as_number, check_number
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.grouping import Groups, as_groups
-from ratebound.rates.numbers import as_number
 from ratebound.rates.subsets import Value
 
 PERCENT_FACTOR = 10.0  # rates that differ by this factor are not alike: it must be meant in percent

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
-from ratebound.rates.expressions import Area, Expression, Metric, Ratio, SingleMetric
+from ratebound.base.checks import as_number
+from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio, SingleMetric
 from ratebound.rates.kinds import wanted
 from ratebound.rates.naming import say
-from ratebound.rates.numbers import as_number
 from ratebound.rates.ranges import Absolute
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Subset, Value
 
 Sense = Literal["minimize", "maximize"]

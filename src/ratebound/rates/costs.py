@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ratebound.base.checks import as_number
+from ratebound.rates.expressions import Rate
 from ratebound.rates.kinds import YES, Atom
-from ratebound.rates.numbers import as_number
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import Name, Value, plain_value
 
 ERRORS = ("false_negative", "false_positive")

@@ -11,9 +11,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.kinds import ANY, atoms, is_count
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import EVERYONE, Label, Subset, holds
 
 Form = Literal["proportion", "odds", "share", "other"]

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ratebound.rates.expressions import Expression
+from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import ANY, KINDS, Atom, Kind, Unit, atoms
-from ratebound.rates.rate import Rate
 from ratebound.rates.subsets import holds
 
 # Whether the label is positive and whether the model says yes, of each kind of row.

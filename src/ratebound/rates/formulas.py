@@ -6,10 +6,9 @@ number of them, and E a mean. What stands behind the bar says among which rows.
 
 from __future__ import annotations
 
-from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.kinds import KINDS, TWO, Classes, is_count
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import Rate
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import EVERYONE, Value, value_text
 
 SIGNS = {"<=": "≤", ">=": "≥"}

@@ -1,6 +1,7 @@
 """Between whom a goal holds: subsets, and columns of which every value is a group.
 
-A definition holds no data, so a goal that names a column waits for its rows; see `Goal`.
+A definition holds no data, so a goal that names a column waits for its rows; see `Goal`. A goal that names
+no class is about the positive one of two, and of more than two about every class in turn.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from functools import reduce
 from typing import Any
 
 from ratebound.base.checks import check_whole
-from ratebound.rates.expressions import Constraint
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.kinds import KINDS
-from ratebound.rates.parities import Parity
-from ratebound.rates.rate import FIRST, Rate
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import (
     EVERYONE,
     Column,
@@ -284,3 +284,46 @@ def _text(group: Name | Subset) -> str:
 def _one_condition(group: In) -> Subset:
     """The same rows without ``in``, which in the text of a goal means a group for each value."""
     return reduce(operator.or_, [Column(group.column) == value for value in group.values])
+
+
+def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Constraint]:
+    """A promise that a goal made, once for each of `classes` where there are more than two.
+
+    >>> from ratebound import minimum_recall
+    >>> (promise,) = minimum_recall(at_least=0.7)
+    >>> of_every_class(promise, ("bird", "cat", "dog"))
+    [recall(of="bird") >= 0.7, recall(of="cat") >= 0.7, recall(of="dog") >= 0.7]
+    """
+    open_rates = [rate for rate in constraint.rates if _is_open(rate)]
+    if len(classes) <= 2 or not constraint.every_class or not open_rates:
+        return [constraint]
+    return [_of_class(constraint, each) for each in classes]
+
+
+def rates_of_every_class(rate: Rate, classes: Sequence[Value]) -> list[Rate]:
+    """A rate of each of `classes`, if there are more than two and it speaks of one but names none."""
+    return (
+        [replace(rate, of=each) for each in classes] if len(classes) > 2 and _is_open(rate) else [rate]
+    )
+
+
+def _is_open(rate: Rate) -> bool:
+    kind = KINDS.get(rate.kind)  # a goal from another process may speak of a rate unknown here
+    return rate.of is None and kind is not None and kind.speaks == "one class"
+
+
+def _of_class(constraint: Constraint, of: Value) -> Constraint:
+    def said(rate: Rate) -> Rate:
+        return replace(rate, of=of) if _is_open(rate) else rate
+
+    def of_class(metric: Metric) -> Metric:
+        if isinstance(metric, Expression):
+            return metric.with_rates(said)
+        if not isinstance(metric, Ratio):
+            return metric
+        sides = metric.numerator.with_rates(said), metric.denominator.with_rates(said)
+        return Ratio(*sides, None if metric.rate is None else said(metric.rate))
+
+    goal, right = constraint.name.partition(": ")[0], constraint.right.with_rates(said)
+    about_class = replace(constraint, left=of_class(constraint.left), right=right, every_class=False)
+    return replace(about_class, name=f"{goal}: {about_class}")

@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ratebound.base.spelling import closest
-from ratebound.rates.expressions import Area, Expression, Metric, Ratio
-from ratebound.rates.numbers import as_number
-from ratebound.rates.rate import Rate
+from ratebound.base.checks import as_number, closest
+from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio
 from ratebound.rates.subsets import Decision, Label, Name, Subset, Value, value_text
 
 Unit = Literal["share", "count", "cost", "ratio", "area"]

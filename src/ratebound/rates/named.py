@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ratebound.base.checks import as_number
 from ratebound.rates.costs import OWN, check_costs, priced
 from ratebound.rates.expressions import Area, Expression, Ratio
 from ratebound.rates.kinds import ANY, KINDS, NO, YES, Atom, Kind
 from ratebound.rates.naming import RateFunction, define, linear, quotient
-from ratebound.rates.numbers import as_number
 from ratebound.rates.subsets import Value
 
 

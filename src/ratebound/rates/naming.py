@@ -11,8 +11,9 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
+from ratebound.base.checks import as_number
 from ratebound.rates.documented import DEFAULTS, docstring, is_required
-from ratebound.rates.expressions import Expression, Metric, Ratio
+from ratebound.rates.expressions import OPTIONS, Expression, Metric, Rate, Ratio
 from ratebound.rates.grouping import check_new
 from ratebound.rates.kinds import (
     ANY,
@@ -29,8 +30,6 @@ from ratebound.rates.kinds import (
     metric_of,
     wanted,
 )
-from ratebound.rates.numbers import as_number
-from ratebound.rates.rate import OPTIONS, Rate
 from ratebound.rates.subsets import (
     EVERYONE,
     Decision,

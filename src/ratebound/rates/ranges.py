@@ -1,11 +1,25 @@
-"""Two promises said at once: a metric between two bounds, or the size of a sum below one."""
+"""Promises that are two constraints: a metric between two bounds, or one ratio against another.
+
+The size of a sum below a bound is such a range. Two ratios compared, as in predictive parity, are two
+constraints at a level between them, which is searched for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from ratebound.rates.expressions import Constraint, Expression, Metric, SingleMetric, as_expression
+from ratebound.rates.expressions import (
+    FLIPPED,
+    Bound,
+    Constraint,
+    Expression,
+    Metric,
+    Rate,
+    Ratio,
+    SingleMetric,
+    as_expression,
+)
 from ratebound.rates.subsets import Said
 
 
@@ -82,3 +96,44 @@ class Range(Said):
         if isinstance(self.metric, Expression) and self.low == -self.high:
             return f"abs({self.metric}) <= {self.high}"
         return f"{self.low} <= {self.metric} <= {self.high}"
+
+
+@dataclass(frozen=True, repr=False)
+class Parity(Said):
+    """A promise about two ratios: one at least, or at most, the other.
+
+    No cross-multiplying makes that linear. But it is kept exactly where some level lies between the two:
+    so at a level it is two promises, each of a ratio and a number, and the best level is searched for.
+
+    >>> from ratebound import precision
+    >>> fair = precision(sex="Female") >= 0.95 * precision()
+    >>> fair, fair.at(0.7)
+    (precision(sex == "Female") >= 0.95 * precision(), [0.95 * precision() <= 0.7, \
+precision(sex == "Female") >= 0.7])
+    """
+
+    left: Ratio
+    relation: Bound
+    right: Ratio
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.left == self.right:
+            raise ValueError(f"{self}: both sides are the same, so there is nothing to keep")
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate it speaks of, once."""
+        return tuple(dict.fromkeys(self.left.rates + self.right.rates))
+
+    def at(self, level: float) -> list[Constraint]:
+        """The two promises that keep it at a level of its right side, each named after the whole."""
+        bound, other = Expression((), level), FLIPPED[self.relation]
+        ends = Constraint(self.right, other, bound), Constraint(self.left, self.relation, bound)
+        return [replace(end, name=f"{self}: {end}", keeps=self) for end in ends]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the promise {self} is neither true nor false before there is data")
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"

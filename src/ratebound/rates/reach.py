@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.kinds import is_cost, is_count
-from ratebound.rates.rate import Rate
 
 ROUNDING = 1e-9
 PERCENT_FACTOR = 50.0  # a multiple from here on, of the same rate elsewhere, must be meant in percent

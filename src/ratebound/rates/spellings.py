@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
 
-from ratebound.base.spelling import closest, nearest
+from ratebound.base.checks import closest, nearest
 from ratebound.rates.subsets import WORDS, column_text, value_text
 
 # What other libraries and papers call a rate or a goal, by what is written here. Case and underscores do

@@ -11,16 +11,21 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast
 
+from ratebound.base.checks import as_number
 from ratebound.rates import beyond_sums
 from ratebound.rates.beyond_sums import CURVES, EXTREMES
-from ratebound.rates.expressions import Constraint, Expression, Metric, as_expression, refuse_strict
+from ratebound.rates.expressions import (
+    OPTIONS,
+    Constraint,
+    Expression,
+    Metric,
+    as_expression,
+    refuse_strict,
+)
 from ratebound.rates.grouping import GOALS, Goal, Promise
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.naming import say
-from ratebound.rates.numbers import as_number
-from ratebound.rates.parities import Parity
-from ratebound.rates.ranges import Range
-from ratebound.rates.rate import OPTIONS
+from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
 from ratebound.rates.stating import said
 from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value

@@ -14,7 +14,7 @@ from ratebound.base import document as doc
 from ratebound.base.rendering import Documented
 from ratebound.problem.plain import promise_from_plain, promise_to_plain
 from ratebound.rates.expressions import Constraint
-from ratebound.rates.parities import Parity
+from ratebound.rates.ranges import Parity
 
 VERDICT = doc.Head("", "verdict")
 HEADS = doc.heads("promise", "value", "bound", "p-value", "rows", "rows needed", VERDICT)

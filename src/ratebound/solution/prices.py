@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.spelling import nearest
+from ratebound.base.checks import nearest
 from ratebound.game.pool import Pool
 from ratebound.game.trace import Trace
 from ratebound.problem.counts import counting, rows_counted

@@ -24,7 +24,7 @@ from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
-from ratebound.rates.rate import FIRST
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Value
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution._record import Record

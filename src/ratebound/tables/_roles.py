@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.base.checks import nearest
 from ratebound.base.processes import gathered
 from ratebound.base.progress import bar
-from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, some
 from ratebound.problem.labels import Labels, label_values, labels_of

@@ -12,8 +12,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from ratebound.base.checks import nearest
 from ratebound.base.extras import import_extra
-from ratebound.base.spelling import nearest
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing, some
 from ratebound.tables.contents import Content, contents

@@ -27,9 +27,8 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved, gathered
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import Expression, Ratio
+from ratebound.rates.expressions import Expression, Rate, Ratio
 from ratebound.rates.kinds import counted
-from ratebound.rates.rate import Rate
 
 NOTHING = 1e-12  # a denominator that is 0 up to rounding
 
