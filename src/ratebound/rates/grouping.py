@@ -1,7 +1,7 @@
 """Between whom a goal holds: subsets, and columns of which every value is a group.
 
-A definition holds no data, so a goal that names a column waits for its rows; see `Goal`. A goal that names
-no class is about the positive one of two, and of more than two about every class in turn.
+A definition holds no data, so a goal that names a column waits for its rows; see `Goal`. A goal that
+names no class is about the positive one of two, and of more than two about every class in turn.
 """
 
 from __future__ import annotations
