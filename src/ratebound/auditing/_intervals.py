@@ -15,7 +15,7 @@ from ratebound.base.types import Array
 Interval = tuple[float, float]
 
 
-def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Interval:
+def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -> Interval:
     """The exact interval of a proportion; both numbers may be fractions of rows.
 
     >>> low, high = clopper_pearson(0, 10)
@@ -24,7 +24,7 @@ def clopper_pearson(successes: float, trials: float, level: float = 0.95) -> Int
     """
     if not 0 <= successes <= trials or trials <= 0:
         raise ValueError(f"a proportion needs 0 <= successes <= trials, got {successes} of {trials}")
-    tail = (1.0 - level) / 2
+    tail = (1.0 - confidence) / 2
     misses = trials - successes
     from scipy.special import betaincinv  # which takes as long to load as NumPy
 
@@ -51,7 +51,7 @@ class Weighed:
         return float(self.all.sum() ** 2 / (self.all @ self.weight))
 
 
-def proportion(hits: Array, rows: Weighed, level: float, alike: float = 1.0) -> Interval:
+def proportion(hits: Array, rows: Weighed, confidence: float, alike: float = 1.0) -> Interval:
     """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1.
 
     So many rows as are `alike` tell as much as one does.
@@ -59,7 +59,7 @@ def proportion(hits: Array, rows: Weighed, level: float, alike: float = 1.0) -> 
     one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
     trials = float(equal_decisions(rows, hits, first, 0.0 * one, one)[0]) / alike
     share = min(float(rows.all @ hits / rows.all.sum()), 1.0)  # sums of weights are rounded
-    return clopper_pearson(share * trials, trials, level)
+    return clopper_pearson(share * trials, trials, confidence)
 
 
 def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, high: Array) -> Array:
@@ -104,7 +104,7 @@ class Placements:
             for values, rows in ((self.above, self.v), (self.below, self.w))
         ]
 
-    def interval(self, level: float, alike: float = 1.0) -> Interval:
+    def interval(self, confidence: float, alike: float = 1.0) -> Interval:
         """As of a proportion of as many rows as would vary so much, where `alike` rows tell as one.
 
         An area varies at most like a proportion of the rows of the smaller class (Birnbaum and Klose,
@@ -115,7 +115,7 @@ class Placements:
         variance = _variance_of_mean(self.above, self.v) + _variance_of_mean(self.below, self.w)
         found = self.found
         rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2) / alike
-        return clopper_pearson(found * rows, rows, level)
+        return clopper_pearson(found * rows, rows, confidence)
 
 
 def area(positives: Array, negatives: Array, members: Array, v: Weighed, w: Weighed) -> Placements:

@@ -10,8 +10,8 @@ difference has the interval of a score test too. The interval of any other diffe
 recovers the variances of both sides from their own intervals, and how they vary together from the
 influence of the rows on each (Zou and Donner, 2008).
 
-The intervals of the parts of an objective that is not a sum hold together if each holds at a level that
-leaves them a share of the doubt (Bonferroni). A smallest, a largest or a mean of rates rises with each
+The intervals of the parts of an objective that is not a sum hold together if the confidence of each
+leaves it a share of the doubt (Bonferroni). A smallest, a largest or a mean of rates rises with each
 of them, so its ends are those of the parts; a divergence is lowest at the share aimed at, and highest at
 one of the ends.
 """
@@ -44,26 +44,26 @@ FEWEST = 30  # rows that cost something, below which their mean has no interval
 SPREAD = 10
 FARTHEST = 1e9  # a ratio above this may be infinite
 
-# The interval of a sum or a ratio at a level, None where there is none.
+# The interval of a sum or a ratio at a confidence, None where there is none.
 Interval_of = Callable[[Expression | Ratio, float], Interval | None]
 
 # --- sums of rates ---------------------------------------------------------------------------------
 
 
 def sum_interval(
-    found: float, expression: Expression, tally: Tally, level: float
+    found: float, expression: Expression, tally: Tally, confidence: float
 ) -> tuple[Interval | None, Method]:
     """The interval around what was `found` of a sum of rates on these rows.
 
     None where rows that cost something, or clusters, are too few; `no_interval` says which.
     """
-    alike = design_effect(tally, expression, level)
+    alike = design_effect(tally, expression, confidence)
     if math.isinf(alike) or any(_too_few(tally, rate) for rate in expression.rates):
         return None, "none"
     if any(cost_columns(rate) for rate in expression.rates):
-        return _of_mean(found, expression, tally, level), "skewed"
+        return _of_mean(found, expression, tally, confidence), "skewed"
     thinned = [each.thinned(alike) for each in strata(tally, expression)]
-    return score_interval(found, thinned, level), "score"
+    return score_interval(found, thinned, confidence), "score"
 
 
 def no_interval(rates: Iterable[Rate], tally: Tally) -> str:
@@ -105,7 +105,7 @@ def _costly(tally: Tally, rate: Rate) -> tuple[int, int]:
     return rows, math.ceil(needed)
 
 
-def _of_mean(found: float, expression: Expression, tally: Tally, level: float) -> Interval:
+def _of_mean(found: float, expression: Expression, tally: Tally, confidence: float) -> Interval:
     """The interval of a sum in which rows cost amounts of their own.
 
     A studentized sum T of skewness g has ``T + g T**2 / 3 + g**2 T**3 / 27 + g / 6`` nearly normal.
@@ -129,7 +129,7 @@ def _of_mean(found: float, expression: Expression, tally: Tally, level: float) -
             variance += each**2
             third += each**3
     freedom = min(freedom, rows_behind(tally, expression.rates) - 1)
-    quantile, skewness = float(stdtrit(freedom, (1 + level) / 2)), third / variance**1.5
+    quantile, skewness = float(stdtrit(freedom, (1 + confidence) / 2)), third / variance**1.5
 
     def studentized(normal: float) -> float:
         if abs(skewness) < 1e-6:
@@ -143,14 +143,14 @@ def _of_mean(found: float, expression: Expression, tally: Tally, level: float) -
 # --- ratios ----------------------------------------------------------------------------------------
 
 
-def measured_ratio(ratio: Ratio, bound: float, tally: Tally, level: float) -> tuple[Measured, int]:
+def measured_ratio(ratio: Ratio, bound: float, tally: Tally, confidence: float) -> tuple[Measured, int]:
     """The ratio of expectations (None where it divides by 0) and its bound; and the rows behind it."""
     times, ratio = unscaled(ratio)
     form = form_of(ratio)
     if form in ("proportion", "odds"):
-        value, interval, method, rows = _of_rows(ratio, tally, level)
+        value, interval, method, rows = _of_rows(ratio, tally, confidence)
     else:
-        value, interval, method, rows = _of_sums(ratio, tally, level)
+        value, interval, method, rows = _of_sums(ratio, tally, confidence)
     if interval is not None:
         interval = times * interval[0] - bound, times * interval[1] - bound
     return (None if value is None else times * value, bound, interval, method), rows
@@ -232,7 +232,7 @@ def strata_of(sides: Sequence[tuple[float, Counted]]) -> Strata | None:
 
 
 def _of_rows(
-    ratio: Ratio, tally: Tally, level: float
+    ratio: Ratio, tally: Tally, confidence: float
 ) -> tuple[float | None, Interval | None, Method, int]:
     """The value of a proportion or of odds, its interval, how that is found, and the rows behind it."""
     counted_in = counted_rows(ratio, tally)
@@ -242,10 +242,10 @@ def _of_rows(
         return value, None, "exact", counted_in.behind
     hits, own = counted_in.hits[counted_in.inside], counted_in.rows
     whole = ratio.numerator + ratio.denominator if form_of(ratio) == "odds" else ratio.denominator
-    alike = design_effect(tally, linearised(replace(ratio, denominator=whole), tally), level)
+    alike = design_effect(tally, linearised(replace(ratio, denominator=whole), tally), confidence)
     if math.isinf(alike):
         return value, None, "none", counted_in.behind
-    low, high = proportion(hits, own, level, alike)
+    low, high = proportion(hits, own, confidence, alike)
     if form_of(ratio) == "odds":
         low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
     one_model = (hits * (1 - hits) == 0).all()
@@ -255,7 +255,7 @@ def _of_rows(
 
 
 def _of_sums(
-    ratio: Ratio, tally: Tally, level: float
+    ratio: Ratio, tally: Tally, confidence: float
 ) -> tuple[float | None, Interval | None, Method, int]:
     """The same of any other ratio."""
     rows = rows_behind(tally, (*ratio.numerator.rates, *ratio.denominator.rates))
@@ -264,9 +264,9 @@ def _of_sums(
         return None, None, "score", rows
     value = total(tally, ratio.numerator) / below
     most = 1.0 if form_of(ratio) == "share" else FARTHEST
-    if sum_interval(0.0, linearised(ratio, tally), tally, level)[0] is None:
+    if sum_interval(0.0, linearised(ratio, tally), tally, confidence)[0] is None:
         return value, None, "none", rows
-    return value, _by_scores(ratio, value, most, tally, level), "score", rows
+    return value, _by_scores(ratio, value, most, tally, confidence), "score", rows
 
 
 def linearised(ratio: Ratio, tally: Tally) -> Expression:
@@ -282,7 +282,7 @@ def _counts(tally: Tally, side: Expression) -> Array:
     return np.sum(list(each), axis=0)
 
 
-def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, level: float) -> Interval:
+def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, confidence: float) -> Interval:
     """The numbers b for which a score test does not reject ``numerator = b * denominator``."""
     from scipy.optimize import brentq  # which is slow to import
 
@@ -290,7 +290,7 @@ def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, level: flo
         """Where the interval of ``numerator - b * denominator`` ends, below (0) or above (1)."""
         difference = ratio.numerator - b * ratio.denominator
         here = total(tally, difference) - difference.constant
-        interval, _ = sum_interval(here, difference, tally, level)
+        interval, _ = sum_interval(here, difference, tally, confidence)
         assert interval is not None
         return interval[side] + difference.constant
 
@@ -317,15 +317,15 @@ def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, level: flo
 # --- comparisons of two ratios ---------------------------------------------------------------------
 
 
-def measured_parity(promise: Parity, tally: Tally, level: float) -> Promise:
+def measured_parity(promise: Parity, tally: Tally, confidence: float) -> Promise:
     """One ratio compared with another."""
-    (left, _, own, _), rows = measured_ratio(promise.left, 0.0, tally, level)
-    (right, _, other, _), others = measured_ratio(promise.right, 0.0, tally, level)
+    (left, _, own, _), rows = measured_ratio(promise.left, 0.0, tally, confidence)
+    (right, _, other, _), others = measured_ratio(promise.right, 0.0, tally, confidence)
     slack = interval = None
     if left is not None and right is not None:
         slack = left - right if promise.relation == ">=" else right - left
         if own is not None and other is not None:
-            interval = _paired(promise, slack, tally, level) or _recovered(
+            interval = _paired(promise, slack, tally, confidence) or _recovered(
                 promise, (left, right), (own, other), tally
             )
     low, high = around(slack, interval)
@@ -348,7 +348,7 @@ def measured_parity(promise: Parity, tally: Tally, level: float) -> Promise:
     )
 
 
-def _paired(promise: Parity, slack: float, tally: Tally, level: float) -> Interval | None:
+def _paired(promise: Parity, slack: float, tally: Tally, confidence: float) -> Interval | None:
     """The interval of a difference of two proportions; None of other ratios, or where rows differ."""
     sign = 1.0 if promise.relation == ">=" else -1.0
     of_each: dict[str, list[tuple[float, Counted]]] = {}
@@ -363,8 +363,8 @@ def _paired(promise: Parity, slack: float, tally: Tally, level: float) -> Interv
     if len(known) < len(strata):
         return None
     moved = linearised(promise.left, tally) - linearised(promise.right, tally)
-    alike = design_effect(tally, moved, level)
-    return score_interval(slack, [each.thinned(alike) for each in known], level)
+    alike = design_effect(tally, moved, confidence)
+    return score_interval(slack, [each.thinned(alike) for each in known], confidence)
 
 
 def _recovered(
@@ -411,10 +411,12 @@ def around(value: float | None, interval: Interval | None) -> tuple[float | None
 # --- objectives that are not sums ------------------------------------------------------------------
 
 
-def goal_interval(metric: Metric, goal: Goal, level: float, interval_of: Interval_of) -> Interval | None:
-    """An interval of a goal in its own sense that holds the truth with a probability of `level`."""
+def goal_interval(
+    metric: Metric, goal: Goal, confidence: float, interval_of: Interval_of
+) -> Interval | None:
+    """An interval of a goal in its own sense that holds the truth with a probability of `confidence`."""
     if isinstance(metric, Extreme):
-        found = _together(metric.parts, level, interval_of)
+        found = _together(metric.parts, confidence, interval_of)
         if found is None:
             return None
         end = np.min if metric.kind == "smallest" else np.max
@@ -422,11 +424,11 @@ def goal_interval(metric: Metric, goal: Goal, level: float, interval_of: Interva
     assert isinstance(metric, Curve)
     assert isinstance(goal, Convex)
     if metric.kind != "kl_divergence":
-        found = _together(goal.pieces, level, interval_of)
+        found = _together(goal.pieces, confidence, interval_of)
         return None if found is None else (-float(goal.value(found[0])), -float(goal.value(found[1])))
     if metric.target is None:  # the labels vary too
         return None
-    found = _together(goal.pieces[:1], level, interval_of)
+    found = _together(goal.pieces[:1], confidence, interval_of)
     if found is None:
         return None
     low, high = float(found[0][0]), float(found[1][0])
@@ -435,10 +437,10 @@ def goal_interval(metric: Metric, goal: Goal, level: float, interval_of: Interva
 
 
 def _together(
-    parts: tuple[Expression | Ratio, ...], level: float, interval_of: Interval_of
+    parts: tuple[Expression | Ratio, ...], confidence: float, interval_of: Interval_of
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The lower and the upper ends of the parts' intervals, which hold together at `level`."""
-    each = 1 - (1 - level) / len(parts)
+    """The lower and the upper ends of the parts' intervals, which hold together at `confidence`."""
+    each = 1 - (1 - confidence) / len(parts)
     found = [interval_of(part, each) for part in parts]
     known = [interval for interval in found if interval is not None]
     if len(known) < len(parts):

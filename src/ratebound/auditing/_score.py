@@ -63,11 +63,11 @@ class Strata:
         )
 
 
-def score_interval(value: float, strata: list[Strata], level: float) -> Interval:
+def score_interval(value: float, strata: list[Strata], confidence: float) -> Interval:
     """The interval of a sum that has `value` on the sample."""
     from scipy.special import ndtri
 
-    z = float(ndtri((1.0 + level) / 2))
+    z = float(ndtri((1.0 + confidence) / 2))
     return value + _end(strata, -1.0, z), value + _end(strata, 1.0, z)
 
 

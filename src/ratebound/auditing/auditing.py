@@ -137,7 +137,7 @@ def audit(
     compiled, missing = _measurable(asked, problem, tally.populations, known)
     objective, promises = measured(compiled, tally, both)
     left, places = iter(promises), spoken_of(asked, tally)
-    compared = partial(measured_parity, tally=tally, level=both)
+    compared = partial(measured_parity, tally=tally, confidence=both)
     return Audit(
         objective=objective,
         promises=tuple(
@@ -171,14 +171,14 @@ def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
         yield promise if isinstance(promise, Parity) else next(constraints)
 
 
-def _told(found: Promise, promise: Constraint | Parity, tally: Tally, level: float) -> Promise:
+def _told(found: Promise, promise: Constraint | Parity, tally: Tally, confidence: float) -> Promise:
     """A promise as measured, with what those who check it want to know too."""
-    needed = _rows_to_certify(found, level)
+    needed = _rows_to_certify(found, confidence)
     said = formula(promise, tally.classes)
     return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
 
 
-def _rows_to_certify(promise: Promise, level: float) -> int | None:
+def _rows_to_certify(promise: Promise, confidence: float) -> int | None:
     """Rows of the smallest set for a certificate at 95% with a chance of 80%, if the rates stay.
 
     The interval says how far the room may be off with as many rows as here.
@@ -187,7 +187,7 @@ def _rows_to_certify(promise: Promise, level: float) -> int | None:
 
     if promise.slack is None or promise.slack_low is None or not promise.rows:
         return None
-    error = (promise.slack - promise.slack_low) / float(ndtri((1 + level) / 2))
+    error = (promise.slack - promise.slack_low) / float(ndtri((1 + confidence) / 2))
     return rows_showing(promise.slack, float(ndtri(CONFIDENCE) + ndtri(POWER)) * error, promise.rows)
 
 
@@ -262,7 +262,9 @@ def unmeasurable(
     return missing
 
 
-def measured(compiled: Compiled, tally: Tally, level: float = 0.9) -> tuple[Objective, list[Promise]]:
+def measured(
+    compiled: Compiled, tally: Tally, confidence: float = 0.9
+) -> tuple[Objective, list[Promise]]:
     """What tallied decisions make of a compiled problem's objective and of its promises."""
     learned = tally.model.thresholds
     for name in compiled.learnable:
@@ -273,13 +275,13 @@ def measured(compiled: Compiled, tally: Tally, level: float = 0.9) -> tuple[Obje
             )
     problem = compiled.problem
     promises = [
-        _promise(promise, problem.demands[own[0]], float(compiled.scale[1 + own[0]]), tally, level)
+        _promise(promise, problem.demands[own[0]], float(compiled.scale[1 + own[0]]), tally, confidence)
         for promise, own in zip(problem.constraints, compiled.parts, strict=True)
     ]
-    return _objective(compiled, tally, level), promises
+    return _objective(compiled, tally, confidence), promises
 
 
-def _objective(compiled: Compiled, tally: Tally, level: float) -> Objective:
+def _objective(compiled: Compiled, tally: Tally, confidence: float) -> Objective:
     """The objective in its own sense, and its interval."""
     problem, goal = compiled.problem, compiled.goal
     if goal is None:
@@ -288,17 +290,19 @@ def _objective(compiled: Compiled, tally: Tally, level: float) -> Objective:
         reached = float(goal.value(np.array([total(tally, piece) for piece in goal.pieces])))
     metric, value = problem.objective, problem.shown(reached)
 
-    def of_part(part: Expression | Ratio, level: float) -> tuple[Interval | None, Method]:
+    def of_part(part: Expression | Ratio, confidence: float) -> tuple[Interval | None, Method]:
         if isinstance(part, Ratio):
-            return measured_ratio(part, 0.0, tally, level)[0][2:]
-        return _sum(part, Expression(), tally, level)[2:]
+            return measured_ratio(part, 0.0, tally, confidence)[0][2:]
+        return _sum(part, Expression(), tally, confidence)[2:]
 
     if isinstance(metric, Expression | Ratio):
-        interval, method = of_part(metric, level)
+        interval, method = of_part(metric, confidence)
         sides = [metric] if isinstance(metric, Expression) else [metric.numerator, metric.denominator]
     else:
         assert goal is not None
-        interval = goal_interval(metric, goal, level, lambda part, level: of_part(part, level)[0])
+        interval = goal_interval(
+            metric, goal, confidence, lambda part, confidence: of_part(part, confidence)[0]
+        )
         sides, method = list(goal.pieces), "score" if interval is not None else "none"
     low, high = around(value, interval)
     rows = rows_behind(tally, tuple(rate for side in sides for rate in side.rates))
@@ -306,18 +310,20 @@ def _objective(compiled: Compiled, tally: Tally, level: float) -> Objective:
     return Objective(str(metric), value, low, high, rows, method, problem.sense, said)
 
 
-def _promise(constraint: Constraint, demand: Demand, unit: float, tally: Tally, level: float) -> Promise:
+def _promise(
+    constraint: Constraint, demand: Demand, unit: float, tally: Tally, confidence: float
+) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
     found: Measured
     if isinstance(metric, Area):
-        found = _area(metric, constraint.right.constant, tally, level)
+        found = _area(metric, constraint.right.constant, tally, confidence)
         lines = tally[metric.rate.population]
         rows = min(lines.counted(lines.inside(subset)) for subset in _classes(metric.rate))
     elif isinstance(metric, Ratio):
-        found, rows = measured_ratio(metric, constraint.right.constant, tally, level)
+        found, rows = measured_ratio(metric, constraint.right.constant, tally, confidence)
     else:
         assert isinstance(metric, Expression)
-        found = _sum(metric, constraint.right, tally, level)
+        found = _sum(metric, constraint.right, tally, confidence)
         rows = rows_behind(tally, (metric + constraint.right).rates)
     left, right, interval, method = found
     slack = None if left is None or right is None else sign * (left - right)
@@ -347,17 +353,17 @@ def _promise(constraint: Constraint, demand: Demand, unit: float, tally: Tally, 
     )
 
 
-def _sum(left: Expression, right: Expression, tally: Tally, level: float) -> Measured:
+def _sum(left: Expression, right: Expression, tally: Tally, confidence: float) -> Measured:
     """Two sums of rates: exact where one rate of one model is left of them, else by scores."""
     difference = left - right
     values = total(tally, left), total(tally, right)
-    exact = _exact(difference, tally, level)
+    exact = _exact(difference, tally, confidence)
     if exact is not None:
         return *values, exact, "exact"
-    return *values, *sum_interval(values[0] - values[1], difference, tally, level)
+    return *values, *sum_interval(values[0] - values[1], difference, tally, confidence)
 
 
-def _exact(difference: Expression, tally: Tally, level: float) -> Interval | None:
+def _exact(difference: Expression, tally: Tally, confidence: float) -> Interval | None:
     if len(difference.terms) != 1 or not tally.model.deterministic:
         return None
     ((rate, coefficient),) = difference.terms
@@ -367,11 +373,11 @@ def _exact(difference: Expression, tally: Tally, level: float) -> Interval | Non
     trials = lines.counted(lines.inside(over_of(rate, tally.classes)))
     successes = round(float(lines.rows @ counted(lines, rate, tally.classes)))
     times = coefficient * scale(tally, rate)
-    ends = [times * end for end in clopper_pearson(successes, trials, level)]
+    ends = [times * end for end in clopper_pearson(successes, trials, confidence)]
     return min(ends) + difference.constant, max(ends) + difference.constant
 
 
-def _area(metric: Area, bound: float, tally: Tally, level: float) -> Measured:
+def _area(metric: Area, bound: float, tally: Tally, confidence: float) -> Measured:
     name = metric.rate.population
     lines = tally[name]
     inside = [lines.inside(subset) for subset in _classes(metric.rate)]
@@ -384,10 +390,10 @@ def _area(metric: Area, bound: float, tally: Tally, level: float) -> Measured:
         moved = np.zeros(len(lines))
         for rows, moves in zip(inside, found.moves(), strict=True):
             moved[rows] = moves
-        alike = effect_of_clusters(tally, {name: (moved, inside[0] | inside[1])}, level)
+        alike = effect_of_clusters(tally, {name: (moved, inside[0] | inside[1])}, confidence)
     if math.isinf(alike):
         return found.found, bound, None, "none"
-    low, high = found.interval(level, alike)
+    low, high = found.interval(confidence, alike)
     return found.found, bound, (low - bound, high - bound), "delong"
 
 

@@ -55,7 +55,7 @@ def _of_shares(tally: Tally, shares: Sequence[tuple[Rate, bool]], drawn: bool) -
     """The covariance (R, R) of rates of one population; counts may be per row of their subset."""
     name = shares[0][0].population
     lines, codes = tally[name], tally.clusters(name)
-    moved, imagined = np.empty((len(shares), len(lines)), dtype=np.float32), np.empty(len(shares))
+    moved, imagined = np.empty((len(shares), len(lines))), np.empty(len(shares))
     often = np.sqrt(lines.rows)  # products of two moves count as often as a line has rows
     fallen: list[Array] = []
     for place, (rate, per_row) in enumerate(shares):
@@ -63,11 +63,10 @@ def _of_shares(tally: Tally, shares: Sequence[tuple[Rate, bool]], drawn: bool) -
         moved[place] = own.rows * (often if codes is None else lines.rows)
         imagined[place] = own.high**2 + own.low**2
         if drawn:
-            swing = own.times * lines.weight * _swing(tally, rate) / own.among * often
-            fallen.append(swing.astype(np.float32))
+            fallen.append(own.times * lines.weight * _swing(tally, rate) / own.among * often)
     if codes is not None:
         moved = np.array([np.bincount(codes, each) for each in moved])
-    both: Array = (moved @ moved.T).astype(float)
+    both: Array = moved @ moved.T
     if drawn:
         swings = np.array(fallen).reshape(len(shares), -1)
         both += swings @ swings.T
@@ -110,17 +109,17 @@ def moves_of_sum(tally: Tally, expression: Expression) -> dict[str, tuple[Array,
     return moved
 
 
-def design_effect(tally: Tally, expression: Expression, level: float) -> float:
+def design_effect(tally: Tally, expression: Expression, confidence: float) -> float:
     """How many rows of clusters tell as much about a sum of rates as one independent row would.
 
     Infinite where only one cluster is counted; 1 where there are no clusters.
     """
     if tally.clustered is None:
         return 1.0
-    return effect_of_clusters(tally, moves_of_sum(tally, expression), level)
+    return effect_of_clusters(tally, moves_of_sum(tally, expression), confidence)
 
 
-def effect_of_clusters(tally: Tally, moved: dict[str, tuple[Array, Array]], level: float) -> float:
+def effect_of_clusters(tally: Tally, moved: dict[str, tuple[Array, Array]], confidence: float) -> float:
     """The same, by how far a row of each line, (k,), moves what is measured, and which lines count.
 
     The variance with rows of a cluster summed is compared with that of single rows. As it is found on
@@ -144,7 +143,7 @@ def effect_of_clusters(tally: Tally, moved: dict[str, tuple[Array, Array]], leve
         squares += float((sizes**2).sum())
         rows += float(sizes.sum())
     more = summed / single if single > 0 else squares / rows
-    tail = (1.0 + level) / 2
+    tail = (1.0 + confidence) / 2
     return max(more, 1.0) * float(stdtrit(freedom, tail) / ndtri(tail)) ** 2
 
 

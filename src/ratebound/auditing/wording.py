@@ -68,13 +68,13 @@ def _verb(verdict: str, count: int) -> str:
     return MANY[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
 
 
-def percent(level: float) -> str:
+def percent(probability: float) -> str:
     """A confidence as people write it.
 
     >>> percent(0.95), percent(0.999)
     ('95%', '99.9%')
     """
-    return f"{100 * level:.4g}%"
+    return f"{100 * probability:.4g}%"
 
 
 def interval_text(low: float | None, high: float | None, *, signed: bool = True) -> str:
