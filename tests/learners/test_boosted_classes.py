@@ -116,7 +116,7 @@ def in_graph(fit, parameters):
     """The scores of a graph, (M, D, n)."""
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    from ratebound.solution._graph import GraphBuilder
+    from ratebound.solution.onnx import GraphBuilder
 
     graph = GraphBuilder(frozenset())
     features = graph.input("features", "float64", X.shape[1])

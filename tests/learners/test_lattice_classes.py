@@ -85,7 +85,7 @@ def test_a_description_rebuilds_the_module(bounds):
 def test_graphs_give_the_same_scores():
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    from ratebound.solution._graph import GraphBuilder
+    from ratebound.solution.onnx import GraphBuilder
 
     models = [module(seed=seed) for seed in (1, 2)]
     flat = torch.stack([torch.cat([p.reshape(-1) for p in each.parameters()]) for each in models])

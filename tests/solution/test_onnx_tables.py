@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.solution._encoding_graph import encoded
-from ratebound.solution._graph import GraphBuilder
+from ratebound.solution.onnx import GraphBuilder, encoded
 from ratebound.tables.fitting import fit_encoding
 
 from ..extras import pd

@@ -1,22 +1,28 @@
-"""What members decide and which of them is asked, as nodes of an ONNX graph.
+"""What members decide, which of them is asked, and which known group a row is in, as ONNX nodes.
 
-The hash and the draw are those of `choosing`, bit for bit. What differs between two classes and more is
+The hash and the draw are those of `_choosing`, bit for bit. What differs between two classes and more is
 here, as `problem/deciding.py` has it for arrays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
+from ratebound.rates.subsets import Value
 from ratebound.solution._choosing import HALF, ROUNDING
+
+ML = "ai.onnx.ml"
+
+Group = tuple[Value | None, ...]  # a value of each column, None where it is missing
 
 
 @dataclass(frozen=True)
-class Said:
+class Votes:
     """What members say of each row."""
 
     decisions: str  # (n, M) int64, numbers of classes
@@ -24,7 +30,7 @@ class Said:
     classes: int  # D
 
 
-def said_of(graph: Graph, scores: str, weights: Array, classes: int) -> Said:
+def votes_of(graph: Graph, scores: str, weights: Array, classes: int) -> Votes:
     """What members with these scores (n, M, A) and weights (M,) say.
 
     Scores that are no numbers say no, or the first class.
@@ -33,23 +39,23 @@ def said_of(graph: Graph, scores: str, weights: Array, classes: int) -> Said:
     if classes == 2:
         yes = graph("Squeeze", graph("GreaterOrEqual", wide, np.zeros(1)), np.array([2]))
         share = graph("MatMul", graph.cast(yes, "float64"), weigh)
-        return Said(graph.cast(yes, "int64"), share, classes)
+        return Votes(graph.cast(yes, "int64"), share, classes)
     most = graph("ReduceMax", wide, np.array([2]))
     decisions = _last(graph, graph("GreaterOrEqual", wide, most), classes, 2)
     each = graph("Equal", graph("Unsqueeze", decisions, np.array([1])), np.arange(classes)[:, None])
     shares = graph("MatMul", graph.cast(each, "float64"), weigh)  # (n, D, M) by (M, 1)
-    return Said(decisions, graph("Squeeze", shares, np.array([2])), classes)
+    return Votes(decisions, graph("Squeeze", shares, np.array([2])), classes)
 
 
-def voted(graph: Graph, said: Said, weights: Array) -> tuple[str, str]:
+def voted(graph: Graph, votes: Votes, weights: Array) -> tuple[str, str]:
     """Shares of 0 and 1, and the decision (n, 1), of what members vote for."""
-    if said.classes == 2:
-        yes = graph("GreaterOrEqual", said.shares, np.array([HALF * weights.sum()]))
+    if votes.classes == 2:
+        yes = graph("GreaterOrEqual", votes.shares, np.array([HALF * weights.sum()]))
         return yes, graph.cast(yes, "int64")
-    most = graph("ReduceMax", said.shares, np.array([1]))
-    near = graph("GreaterOrEqual", said.shares, graph("Sub", most, np.array(ROUNDING)))
-    decided = graph("Unsqueeze", _last(graph, near, said.classes, 1), np.array([1]))
-    return graph("Equal", decided, np.arange(said.classes)), decided
+    most = graph("ReduceMax", votes.shares, np.array([1]))
+    near = graph("GreaterOrEqual", votes.shares, graph("Sub", most, np.array(ROUNDING)))
+    decided = graph("Unsqueeze", _last(graph, near, votes.classes, 1), np.array([1]))
+    return graph("Equal", decided, np.arange(votes.classes)), decided
 
 
 def _last(graph: Graph, held: str, classes: int, axis: int) -> str:
@@ -94,3 +100,62 @@ def _shifted(graph: Graph, state: str, bits: int) -> str:
 
 def _signed(value: int) -> Array:
     return np.array([value], dtype=np.uint64).view(np.int64)
+
+
+def group_nodes(graph: Graph, columns: Sequence[str], groups: Sequence[Group]) -> str:
+    """The group of each row, (n,); their number for a row of no known group.
+
+    The columns are inputs of the graph, if they are not yet: of texts where a value is one or a truth
+    value, else of numbers. "" is a missing text and NaN a missing number.
+    """
+    inside = ""
+    for name, values in zip(columns, zip(*groups, strict=True), strict=True):
+        known = list(dict.fromkeys(values))
+        texts = any(isinstance(value, str | bool) for value in known)
+        given, kind = graph.column(name, "string" if texts else "float64")
+        code = _text_code(graph, given, known) if kind == "string" else _number_code(graph, given, known)
+        own = np.array([known.index(value) for value in values])
+        same = graph("Equal", graph("Unsqueeze", code, np.array([1])), own)  # (n, groups)
+        inside = graph("And", inside, same) if inside else same
+    return _first(graph, inside, len(groups))
+
+
+def lookup(graph: Graph, texts: str, codes: dict[str, int], otherwise: int) -> str:
+    """The code (n,) of each text (n,)."""
+    return graph(
+        "LabelEncoder",
+        texts,
+        domain=ML,
+        keys_strings=list(codes),
+        values_int64s=list(codes.values()),
+        default_int64=otherwise,
+    )
+
+
+def _text_code(graph: Graph, given: str, known: list[Value | None]) -> str:
+    return lookup(graph, given, {_text(value): i for i, value in enumerate(known)}, -1)
+
+
+def _number_code(graph: Graph, given: str, known: list[Value | None]) -> str:
+    numbers = np.array([np.nan if value is None else float(value) for value in known])
+    wide = graph("Unsqueeze", given, np.array([1]))
+    same = graph("Equal", wide, numbers)
+    if None in known:
+        both_missing = graph("And", graph("IsNaN", wide), np.isnan(numbers))
+        same = graph("Or", same, both_missing)
+    return _first(graph, same, len(known))
+
+
+def _first(graph: Graph, same: str, count: int) -> str:
+    """Which of `count` columns of truth values (n, count), at most one of them true; else `count`."""
+    place = graph("Mul", graph.cast(same, "int64"), np.arange(count) - count)
+    return graph("Add", graph("ReduceSum", place, np.array([1]), keepdims=0), np.array(count))
+
+
+def _text(value: Value | None) -> str:
+    """A value as a table of texts has it: whole numbers without a fraction, "" for a missing one."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

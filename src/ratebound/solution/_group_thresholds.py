@@ -23,8 +23,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Value, holding, plain_value, value_text
 from ratebound.solution._checking import plain, texts
 from ratebound.solution._choosing import weighted_median
-from ratebound.solution._deciding_graph import Said
-from ratebound.solution._group_graph import group_nodes
+from ratebound.solution._deciding_graph import Votes, group_nodes
 from ratebound.solution.deciders import Decider, Draw, Sizes, Vote
 
 FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
@@ -181,8 +180,8 @@ class GroupThresholds(Decider):
         chosen = graph("GatherElements", wide, graph("Gather", model, group), axis=1)
         return graph("Sub", chosen, graph("Gather", at, group))
 
-    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
-        return self.then.decided_nodes(graph, said, weights, choose)
+    def decided_nodes(self, graph: Graph, votes: Votes, weights: Array, choose: str) -> tuple[str, str]:
+        return self.then.decided_nodes(graph, votes, weights, choose)
 
     def _rule(self, group: int, members: Array, classes: Sequence[Any]) -> str:
         """What is done with a group; the model is named where there are several."""

@@ -28,7 +28,7 @@ from ratebound.solution._choosing import (
     uniform_from_scores,
     voted_scores,
 )
-from ratebound.solution._deciding_graph import Said, chosen_member, hashed_keys, voted
+from ratebound.solution._deciding_graph import Votes, chosen_member, hashed_keys, voted
 
 SHARED = 16  # rows with the same features, from which on one draw is not taken for its expectation
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
@@ -131,8 +131,8 @@ class Decider(ABC):
         return scores
 
     @abstractmethod
-    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
-        """From what the members say to the shares, as `said` has them, and the decision (n, 1)."""
+    def decided_nodes(self, graph: Graph, votes: Votes, weights: Array, choose: str) -> tuple[str, str]:
+        """From what the members say to the shares, as `votes` has them, and the decision (n, 1)."""
 
 
 @dataclass(frozen=True)
@@ -189,11 +189,11 @@ class Draw(Decider):
             scale = FeatureScale(tuple(center.tolist()), tuple(spread.tolist()))
         return cls(salt, scale, flag(description["bare_scores"]))
 
-    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
+    def decided_nodes(self, graph: Graph, votes: Votes, weights: Array, choose: str) -> tuple[str, str]:
         chooser = graph.input(choose, CHOOSERS[choose])
         uniform = chooser if choose == "uniform" else hashed_keys(graph, chooser, self.salt)
         member = chosen_member(graph, weights, uniform)
-        return said.shares, graph("GatherElements", said.decisions, member, axis=1)
+        return votes.shares, graph("GatherElements", votes.decisions, member, axis=1)
 
 
 @dataclass(frozen=True)
@@ -208,5 +208,5 @@ class Vote(Decider):
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return np.ones(1), voted_scores(weights, scores)[None]
 
-    def decided_nodes(self, graph: Graph, said: Said, weights: Array, choose: str) -> tuple[str, str]:
-        return voted(graph, said, weights)
+    def decided_nodes(self, graph: Graph, votes: Votes, weights: Array, choose: str) -> tuple[str, str]:
+        return voted(graph, votes, weights)

@@ -8,19 +8,28 @@ last digits only may fall on the other side.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ratebound.base.extras import versions
+from ratebound.base.extras import import_extra, versions
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.solution._deciding_graph import said_of
-from ratebound.solution._encoding_graph import encoded
-from ratebound.solution._graph import GraphBuilder
+from ratebound.game.scorer import Graph
+from ratebound.solution._deciding_graph import ML, lookup, votes_of
 from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.columns import MISSING, OTHER, Category, Code, Number, Plain, flags_gaps, width_of
+from ratebound.tables.encoding import Encoding
 
+OPSET = 18  # the first with BitwiseXor
+ML_OPSET = 3  # of ai.onnx.ml: the first whose trees compare in double precision
+IR_VERSION = 8  # the one that came with them, so that no runtime which knows the opsets refuses the file
+TRUTHS = {"True": ("true", "TRUE", "1"), "False": ("false", "FALSE", "0")}  # other spellings
+WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+WEEKDAY = 3  # of the first day of 1970, a Thursday; Monday is 0
 OUTPUTS = ("decision", "decision_probability", "probability", "scores")
 RESERVED = frozenset({"features", *CHOOSERS, *OUTPUTS})
 
@@ -70,9 +79,9 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph = GraphBuilder(RESERVED)
     models = mixture.scorer.to_graph(graph, mixture.parameters, _features(graph, mixture))
     scores = mixture.decider.member_nodes(graph, models)
-    said = said_of(graph, scores, mixture.weights, len(mixture.classes))
-    shares, decided = mixture.decider.decided_nodes(graph, said, mixture.weights, choose)
-    each = () if said.classes == 2 else (said.classes,)  # one number for yes, or one for each class
+    votes = votes_of(graph, scores, mixture.weights, len(mixture.classes))
+    shares, decided = mixture.decider.decided_nodes(graph, votes, mixture.weights, choose)
+    each = () if votes.classes == 2 else (votes.classes,)  # one number for yes, or one for each class
     graph.output("decision", _flat(graph, decided), "int64")
     graph.output("decision_probability", shares if each else _flat(graph, shares), "float32", *each)
     if mixture.calibration is not None:
@@ -137,3 +146,203 @@ def _metadata(mixture: Mixture, graph: GraphBuilder) -> dict[str, str]:
         return {**found, "features": "as the models were trained on"}
     kind = "one input for each column" if mixture.encoding.from_frame else "raw columns"
     return {**found, "features": kind, "feature_names": json.dumps(mixture.encoding.names)}
+
+
+# --- an encoding, from raw columns to features ---------------------------------------------------------
+
+
+def encoded(graph: Graph, encoding: Encoding, features: str | None) -> str:
+    """The features (n, d) that a model sees; where there is no table, raw numbers (n, c) are given.
+
+    All numbers are treated at once, as one matrix; each column of texts is looked up in its own
+    dictionary. The features are then put into the order that the model knows.
+    """
+    first, end = {}, 0
+    for place, column in enumerate(encoding.columns):
+        first[place] = end
+        end += width_of(column)
+        if features is None:  # inputs are in the order of the columns
+            graph.column(column.name, "string" if isinstance(column, Category | Code) else "float64")
+    parts, order = [], []  # of the features, and which feature each part's columns are
+    numeric = [i for i, column in enumerate(encoding.columns) if isinstance(column, Number | Plain)]
+    numbers: list[Any] = [encoding.columns[i] for i in numeric]
+    if numbers:
+        raw = _raw(graph, numbers) if features is None else graph.cast(features, "float64")
+        flagged = [i for i, column in enumerate(numbers) if flags_gaps(column)]
+        parts.append(_filled(graph, raw, numbers))
+        order += [first[i] for i in numeric]
+        if flagged:
+            lacking = graph("IsNaN", graph("Gather", raw, np.array(flagged), axis=1))
+            parts.append(graph.cast(lacking, "float64"))
+            order += [first[numeric[i]] + 1 for i in flagged]
+    for place, column in enumerate(encoding.columns):
+        if isinstance(column, Category | Code):
+            parts.append(_looked_up(graph, column))
+            order += range(first[place], first[place] + width_of(column))
+    whole = parts[0] if len(parts) == 1 else graph("Concat", *parts, axis=1)
+    if order != sorted(order):
+        whole = graph("Gather", whole, np.argsort(order), axis=1)
+    single = encoding.from_frame and encoding.style == "scaled"
+    return graph.cast(whole, "float32") if single else whole
+
+
+def _raw(graph: Graph, columns: list[Any]) -> str:
+    """The numbers of these columns of a table as a matrix (n, c), NaN where one is missing."""
+    values = []
+    for column in columns:
+        given, kind = graph.column(column.name, "float64")
+        if kind != "float64":
+            raise ValueError(f"column {column.name!r} is read both as texts and as numbers")
+        values.append(graph("Unsqueeze", _part(graph, given, column.read_as), np.array([1])))
+    return values[0] if len(values) == 1 else graph("Concat", *values, axis=1)
+
+
+def _filled(graph: Graph, raw: str, columns: list[Any]) -> str:
+    """The numbers scaled as in training, with missing ones filled in where the model takes none."""
+    scaled = any(isinstance(column, Number) for column in columns)
+    if scaled:
+        raw = graph("Sub", raw, np.array([column.center for column in columns]))
+        raw = graph("Div", raw, np.array([column.scale for column in columns]))
+        instead = np.zeros(len(columns))
+    else:
+        instead = np.array([np.nan if c.fill is None else c.fill for c in columns], dtype=float)
+    return raw if np.isnan(instead).all() else graph("Where", graph("IsNaN", raw), instead, raw)
+
+
+def _looked_up(graph: Graph, column: Category | Code) -> str:
+    """The features (n, values) of a category, or its code (n, 1)."""
+    given, kind = graph.column(column.name, "string")
+    if kind != "string":
+        raise ValueError(f"column {column.name!r} is read both as texts and as numbers")
+    codes = {value: code for code, value in enumerate(column.values)}
+    floats = {f"{value}.0": code for value, code in codes.items() if WHOLE.fullmatch(value)}
+    spelled = {"": codes.get(MISSING, -1)} | floats | codes  # 3.0 is the category 3 to `predict` too
+    if codes.keys() <= {"True", "False", MISSING}:
+        for value, others in TRUTHS.items():
+            spelled |= dict.fromkeys(others, codes.get(value, -1))
+    code = lookup(graph, given, spelled, codes.get(OTHER, -1))
+    code = graph("Unsqueeze", code, np.array([1]))
+    if isinstance(column, Category):
+        return graph.cast(graph("Equal", code, np.arange(len(column.values))), "float64")
+    known = graph("GreaterOrEqual", code, np.array([0]))
+    return graph("Where", known, graph.cast(code, "float64"), np.array([np.nan]))
+
+
+def _part(graph: Graph, days: str, read_as: str) -> str:
+    """What of a moment, given as days since 1970 (n,), becomes a number; other numbers are as given."""
+    if read_as not in ("month", "weekday", "hour"):
+        return days
+    whole = graph("Floor", days)
+    if read_as == "hour":
+        return graph("Mul", graph("Sub", days, whole), np.array(24.0))
+    if read_as == "weekday":
+        return _rest(graph, graph("Add", whole, np.array(float(WEEKDAY))), 7)
+    return _month(graph, whole)
+
+
+def _month(graph: Graph, day: str) -> str:
+    """The month, 1 to 12, of a day since 1970, by arithmetic on a year that begins in March.
+
+    Then the leap day comes last, and five months in turn have 153 days.
+    """
+    day = _rest(graph, graph("Add", day, np.array(719468.0)), 146097)  # of 400 years
+    leaps = [graph("Floor", graph("Div", day, np.array(each))) for each in (1460.0, 36524.0, 146096.0)]
+    days = graph("Sub", graph("Add", graph("Sub", day, leaps[0]), leaps[1]), leaps[2])
+    year = graph("Floor", graph("Div", days, np.array(365.0)))
+    fours, centuries = (graph("Floor", graph("Div", year, np.array(each))) for each in (4.0, 100.0))
+    before = graph("Sub", graph("Add", graph("Mul", year, np.array(365.0)), fours), centuries)
+    of_year = graph("Sub", day, before)
+    fives = graph("Add", graph("Mul", of_year, np.array(5.0)), np.array(2.0))
+    since_march = graph("Floor", graph("Div", fives, np.array(153.0)))
+    return graph("Add", _rest(graph, graph("Add", since_march, np.array(2.0)), 12), np.array(1.0))
+
+
+def _rest(graph: Graph, value: str, by: int) -> str:
+    """What is left of whole numbers divided by another, from 0 to below it."""
+    divisor: Array = np.array(float(by))
+    return graph("Sub", value, graph("Mul", graph("Floor", graph("Div", value, divisor)), divisor))
+
+
+# --- the graph in the making -------------------------------------------------------------------------
+
+
+class GraphBuilder:
+    """Nodes and constants so far. A value is known by its name; an array given for one is a constant."""
+
+    def __init__(self, reserved: frozenset[str]) -> None:
+        self.onnx = import_extra("onnx", "ONNX", "onnx")
+        self.reserved = reserved  # names that no input for a column may have
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: dict[str, Any] = {}  # type and shape by name
+        self.outputs: dict[str, Any] = {}
+        self.columns: dict[Any, str] = {}  # the inputs that are columns of a table
+
+    def __call__(self, kind: str, *inputs: str | Array, name: str | None = None, **options: Any) -> str:
+        """The name of the output of a new node: `name`, or one made up."""
+        values = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        output = name or f"/{kind}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, values, [output], name=output, **options))
+        return output
+
+    def cast(self, value: str, kind: str, name: str | None = None) -> str:
+        return self("Cast", value, name=name, to=self.type(kind))
+
+    def type(self, kind: str) -> int:
+        if kind == "string":
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+
+    def tensor(self, values: Array) -> Any:
+        """An array as an attribute of a node."""
+        return self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), "values")
+
+    def input(self, name: str, kind: str, *shape: Any) -> str:
+        """An input of n rows, each of that shape."""
+        self.inputs[name] = (kind, "n", *shape)
+        return name
+
+    def column(self, name: Any, kind: str) -> tuple[str, str]:
+        """The input (n,) that is this column of a table, and its type: `kind`, where it is a new one."""
+        if name not in self.columns:
+            free = str(name)
+            while not free or free.startswith("/") or free in self.reserved or free in self.inputs:
+                free = f"column {free}"
+            self.columns[name] = self.input(free, kind)
+        found = self.columns[name]
+        return found, self.inputs[found][0]
+
+    def output(self, name: str, value: str, kind: str, *shape: Any) -> None:
+        """Make a value an output of n rows, each of that shape, of that type."""
+        self.cast(value, kind, name)
+        self.outputs[name] = (kind, "n", *shape)
+
+    def model(self, properties: dict[str, str]) -> Any:
+        """The checked model."""
+        helper = self.onnx.helper
+
+        def values(wanted: dict[str, Any]) -> list[Any]:
+            return [
+                helper.make_tensor_value_info(name, self.type(kind), shape)
+                for name, (kind, *shape) in wanted.items()
+            ]
+
+        graph = helper.make_graph(
+            self.nodes, "mixture", values(self.inputs), values(self.outputs), self.constants
+        )
+        opsets = {"": OPSET} | ({ML: ML_OPSET} if any(n.domain == ML for n in self.nodes) else {})
+        made = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid(*each) for each in opsets.items()],
+            ir_version=IR_VERSION,
+            producer_name="ratebound",
+            producer_version=versions("ratebound").get("ratebound", ""),
+        )
+        helper.set_model_props(made, properties)
+        self.onnx.checker.check_model(made, full_check=True)
+        return made
+
+    def _constant(self, value: Array) -> str:
+        name = f"/constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
