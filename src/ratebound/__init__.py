@@ -62,7 +62,7 @@ _NAMES = {
     "solution.solutions": "average best_iterate last_iterate select shrink",
     "solution.status": "Status",
     "solution.thresholds": "thresholds",
-    "tables.features": "Features",
+    "tables.treatments": "Features",
     "tables.inspecting": "inspect Inspection",
     "tables.parquet": "Parquet",
 }

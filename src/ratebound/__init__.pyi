@@ -107,9 +107,9 @@ from ratebound.solution.solutions import select as select
 from ratebound.solution.solutions import shrink as shrink
 from ratebound.solution.status import Status as Status
 from ratebound.solution.thresholds import thresholds as thresholds
-from ratebound.tables.features import Features as Features
 from ratebound.tables.inspecting import Inspection as Inspection
 from ratebound.tables.inspecting import inspect as inspect
 from ratebound.tables.parquet import Parquet as Parquet
+from ratebound.tables.treatments import Features as Features
 
 __version__: str

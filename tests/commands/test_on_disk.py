@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ratebound.commands import on_disk
-from ratebound.tables import large
+from ratebound.tables import parquet
 from ratebound.tables.table import read_table
 
 from .conftest import PROMISE
@@ -119,12 +119,12 @@ def test_what_is_refused(refused, model, rows):
 
 def test_large_files_stay_on_disk(rows, monkeypatch):
     files = [str(rows / "*.parquet")]
-    assert not large.stays_on_disk(files)
-    monkeypatch.setattr(large, "SMALL", 0)
-    assert not large.stays_on_disk(files)
-    monkeypatch.setattr(large, "ROWS", 399)
-    assert large.stays_on_disk(files)
-    assert large.stays_on_disk([str(rows)])
-    assert not large.stays_on_disk(["nowhere.parquet"])
-    assert not large.stays_on_disk(["-"])
-    assert np.isclose(len(large.files_in(files)), 2)
+    assert not parquet.stays_on_disk(files)
+    monkeypatch.setattr(parquet, "SMALL", 0)
+    assert not parquet.stays_on_disk(files)
+    monkeypatch.setattr(parquet, "ROWS", 399)
+    assert parquet.stays_on_disk(files)
+    assert parquet.stays_on_disk([str(rows)])
+    assert not parquet.stays_on_disk(["nowhere.parquet"])
+    assert not parquet.stays_on_disk(["-"])
+    assert np.isclose(len(parquet.files_in(files)), 2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.problem.holding_out import held_out
+from ratebound.problem.compiling import held_out
 from ratebound.tables.table import read_table
 
 from .conftest import make_people, write_csv

@@ -9,7 +9,7 @@ from scipy.stats import norm
 import ratebound as rb
 from ratebound.estimators import classifier, finishing
 from ratebound.estimators.margins import Errors
-from ratebound.problem.holding_out import parted
+from ratebound.problem.compiling import parted
 
 from ..extras import pd
 

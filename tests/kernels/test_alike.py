@@ -55,7 +55,8 @@ def cubes(random, loops, dtype):
 
 
 def lattices(random, loops, dtype):
-    from ratebound.kernels.lattices import Fixed, means
+    from ratebound.kernels.calibrators import Fixed
+    from ratebound.kernels.lattices import means
 
     def tensor(*shape):
         return torch.tensor(random.random(shape).astype(dtype), requires_grad=True)

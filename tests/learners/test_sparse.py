@@ -6,7 +6,7 @@ from scipy import sparse
 
 import ratebound as rb
 from ratebound.learners.linear import LinearScorer
-from ratebound.problem.matrices import as_csr, as_dense
+from ratebound.problem.frames import as_csr, as_dense
 
 ROWS = 400
 RANDOM = np.random.default_rng(0)

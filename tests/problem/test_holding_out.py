@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ratebound as rb
-from ratebound.problem.compiling import compile_part
-from ratebound.problem.holding_out import held_out, parted
+from ratebound.problem.compiling import compile_part, held_out, parted
 
 
 @given(

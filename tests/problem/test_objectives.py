@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.problem.plain import from_plain, to_plain
+from ratebound.problem.problem import from_plain, to_plain
 from ratebound.rates.kinds import KINDS
 
 PEOPLE = rb.Population(np.arange(8.0)[:, None], [0, 0, 1, 0, 1, 1, 0, 1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.problem.plain import from_plain, to_plain
+from ratebound.problem.problem import from_plain, to_plain
 
 from ..small_tables import people
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 import ratebound as rb
-from ratebound.problem.reductions.limits import start_of
+from ratebound.problem.reductions.goal import start_of
 
 LABELS = np.array([0, 1, 1, 0, 1, 0])
 PEOPLE = rb.Population(np.arange(6.0)[:, None], LABELS, columns={"sex": ["F", "M"] * 3})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
+from ratebound.problem.summaries import FeatureScale, feature_scale_of
 from ratebound.solution._choosing import choose, uniform_from_features, uniform_from_key, weighted_median
 
 from ..extras import pd, pl

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.problem.plain import from_plain, to_plain
+from ratebound.problem.problem import from_plain, to_plain
 
 RANDOM = np.random.default_rng(5)
 SEX = np.array(["F", "M"] * 20)

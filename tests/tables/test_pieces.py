@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
-from ratebound.tables import distinct
+from ratebound.tables import column_statistics
 from ratebound.tables.column_statistics import (
     distinct_numbers,
     distinct_texts,
@@ -112,11 +112,11 @@ def test_numbers_of_any_size_are_joined():
 
 @pytest.mark.parametrize("differing", [5_000, 100_000])
 def test_more_values_than_are_held_are_counted_nearly(differing, monkeypatch):
-    monkeypatch.setattr(distinct, "MOST_HELD", 2**12)
+    monkeypatch.setattr(column_statistics, "MOST_HELD", 2**12)
     random = np.random.default_rng(0)
     drawn = random.integers(0, differing, (20, 10_000))
     found = merged_distinct([distinct_numbers(part.astype(float)) for part in drawn])
-    assert len(found.values) <= distinct.MOST_HELD + distinct.HEAVIEST
+    assert len(found.values) <= column_statistics.MOST_HELD + column_statistics.HEAVIEST
     assert len(found) == pytest.approx(len(np.unique(drawn)), rel=0.1)
     assert not found.all_differ
     assert merged_distinct(
@@ -125,7 +125,7 @@ def test_more_values_than_are_held_are_counted_nearly(differing, monkeypatch):
 
 
 def test_texts_that_occur_often_stay_among_very_many(monkeypatch):
-    monkeypatch.setattr(distinct, "MOST_HELD", 2**12)
+    monkeypatch.setattr(column_statistics, "MOST_HELD", 2**12)
     parts = []
     for part in range(20):
         levels = [f"{part}-{place}" for place in range(1_000)] + ["often"]

@@ -41,13 +41,12 @@ from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
-from ratebound.problem.counts import counting, rows_counted
-from ratebound.problem.digests import digest_of
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared
-from ratebound.problem.spelling_out import spelled_out
+from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
+from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.formulas import formula, sentence

@@ -18,8 +18,7 @@ import numpy as np
 
 from ratebound.auditing.judged import Judged, called
 from ratebound.base.types import Array
-from ratebound.problem.amounts import read_amounts
-from ratebound.problem.masks import masker, reader
+from ratebound.problem.masks import masker, read_amounts, reader
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.values import Comparable
 from ratebound.rates.expressions import Expression, Rate

@@ -25,11 +25,10 @@ from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import NoRows, compile_on
-from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.spelling_out import spelled_out
+from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
 from ratebound.rates.ranges import Parity

@@ -36,8 +36,7 @@ from ratebound.certifying._watching import (
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.labels import Labels, labels_of
-from ratebound.problem.plain import from_plain, to_plain
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.ranges import Parity

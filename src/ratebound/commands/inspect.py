@@ -19,11 +19,11 @@ from ratebound.commands.rows import (
     with_labels,
 )
 from ratebound.commands.runs import Run
-from ratebound.tables.features import Features
 from ratebound.tables.inspecting import Inspection
 from ratebound.tables.inspecting import inspect as inspect_table
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table, read_table
+from ratebound.tables.treatments import Features
 
 
 def inspect(run: Run) -> int:

@@ -20,12 +20,11 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.subsets import column_text, value_text
 from ratebound.tables.cells import MISSING_MARKS
-from ratebound.tables.features import Features
 from ratebound.tables.fitting import column_statistics, planned_columns
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table, read_table
 from ratebound.tables.texts import Kind, Reading
-from ratebound.tables.treatments import summed_up
+from ratebound.tables.treatments import Features, summed_up
 
 FEW = 20  # classes that may have any number of rows; and that an error lists
 EACH = 10  # rows that more of them have on average, or they are numbers

@@ -21,15 +21,14 @@ from ratebound.commands.runs import Run, as_command
 from ratebound.commands.together import dealt_out, joined
 from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import parted
+from ratebound.problem.compiling import compile, parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.ranges import Parity
 from ratebound.solution.known_groups import known_groups
 from ratebound.solution.making import ASIDE
 from ratebound.tables.contents import digest_of, digests_of
-from ratebound.tables.features import Features
+from ratebound.tables.treatments import Features
 
 INTERRUPTED = 130
 EARLY = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}

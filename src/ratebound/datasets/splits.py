@@ -1,6 +1,6 @@
 """A data set ready to train on is three populations that never share a row.
 
-Rows are dealt at random here, as they were for the published tables. `problem/holding_out.py`, which all
+Rows are dealt at random here, as they were for the published tables. `problem/compiling.py`, which all
 else splits by, takes the same share of every cell; but a data set is split before anyone has promised
 anything, so there are no cells yet.
 """

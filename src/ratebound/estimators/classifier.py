@@ -33,9 +33,8 @@ from ratebound.estimators.sampling import some_in_memory
 from ratebound.estimators.search import Search, search
 from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
+from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import unmasked
-from ratebound.problem.holding_out import parted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
@@ -45,7 +44,7 @@ from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.leveling import at_levels
 from ratebound.solution.making import course_of
 from ratebound.solution.mixture import Mixture, member
-from ratebound.tables.features import Features, as_features
+from ratebound.tables.treatments import Features, as_features
 
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 

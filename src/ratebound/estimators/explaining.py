@@ -38,7 +38,7 @@ from ratebound.solution.known_groups import known_names
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
 from ratebound.solution.thresholds import thresholds_on
-from ratebound.tables.features import Features
+from ratebound.tables.treatments import Features
 
 CERTAIN = 1e6  # a score beyond any threshold
 

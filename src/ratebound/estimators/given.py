@@ -31,8 +31,8 @@ from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
-from ratebound.tables.features import Features
 from ratebound.tables.fitting import fit_encoding, fit_to_pieces
+from ratebound.tables.treatments import Features
 
 FEW = 20  # classes that may have any number of rows; and that an error lists
 # What other libraries call the columns that promises are about.

@@ -24,8 +24,7 @@ from ratebound.base.types import Array
 from ratebound.estimators.classifier import RateConstrainedClassifier, fitted, fitted_plainly
 from ratebound.estimators.margins import decided_alike
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import parted
+from ratebound.problem.compiling import compile, parted
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
@@ -35,7 +34,7 @@ from ratebound.solution.determinize import evaluate
 from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import thresholds_on
-from ratebound.tables.features import Features
+from ratebound.tables.treatments import Features
 
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"
 WHAT = {  # from the simplest to deploy to the least simple

@@ -27,8 +27,7 @@ from ratebound.game.moving import Ranked, is_fixed, ranked
 from ratebound.game.pool import Pool, pool_of_candidates
 from ratebound.game.trace import Trace, joined, judged_on
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile_again
-from ratebound.problem.holding_out import parted
+from ratebound.problem.compiling import compile_again, parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.given_scores import GivenScores
 from ratebound.solution.mixture import Mixture

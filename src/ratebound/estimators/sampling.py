@@ -17,7 +17,7 @@ from ratebound.base.processes import rank
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, compile_part
-from ratebound.problem.matrices import stacked_rows
+from ratebound.problem.frames import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all, total_of
 from ratebound.tables.kinds import as_texts, read_cells

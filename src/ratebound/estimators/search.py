@@ -42,8 +42,7 @@ from ratebound.game.rounds import play
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.trace import Trace, beside, judged_on
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
-from ratebound.problem.holding_out import parted
+from ratebound.problem.compiling import compile, parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.named import error_rate

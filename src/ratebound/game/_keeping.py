@@ -21,9 +21,9 @@ from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import FoldModels, Trace, Values, joined, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.counts import rows_counted
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_of
+from ratebound.problem.spelling_out import rows_counted
 from ratebound.rates.kinds import TWO
 
 FEW = 32  # rows on which a fit is compared with its scorer

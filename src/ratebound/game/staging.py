@@ -23,8 +23,7 @@ from ratebound.game.rules import Folds, Stop
 from ratebound.game.trace import Trace, Values, pooled
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import at_point
-from ratebound.problem.reductions.goal import Goal, Point
-from ratebound.problem.reductions.limits import start_of
+from ratebound.problem.reductions.goal import Goal, Point, start_of
 
 STAGES = 6  # games at most
 WORTH = 0.002  # what another game must have gained, of the goal or in the worst violation

@@ -21,10 +21,10 @@ from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
-from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import rows_of
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.summaries import FeatureScale
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import TWO, Classes
 

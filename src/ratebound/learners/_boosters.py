@@ -26,7 +26,7 @@ from ratebound.base import processes
 from ratebound.base.extras import import_extra
 from ratebound.base.types import Array
 from ratebound.learners._trees import BY_CATEGORY, MISSING_LEFT, ZERO_MISSING, Trees
-from ratebound.problem.matrices import as_dense
+from ratebound.problem.frames import as_dense
 
 # --- what an estimator asks for -----------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.learners._architecture import build, chain_nodes, describe, measured
-from ratebound.problem.matrices import as_dense
+from ratebound.problem.frames import as_dense
 
 if TYPE_CHECKING:
     import torch

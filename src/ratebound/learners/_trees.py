@@ -20,7 +20,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
-from ratebound.problem.matrices import is_sparse, rows_between
+from ratebound.problem.frames import is_sparse, rows_between
 
 MISSING_LEFT, ZERO_MISSING, BY_CATEGORY = 1, 2, 4  # flags of a split
 ALMOST_ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a number for 0

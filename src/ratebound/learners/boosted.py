@@ -22,8 +22,7 @@ from ratebound.learners._boosters import LIBRARIES, Booster, Recipe
 from ratebound.learners._trees import ARRAYS, Trees
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
-from ratebound.problem.frames import as_array, frame_columns, numbers
-from ratebound.problem.matrices import is_sparse
+from ratebound.problem.frames import as_array, frame_columns, is_sparse, numbers
 from ratebound.problem.population import Population
 
 

@@ -17,7 +17,7 @@ from ratebound.game.learner import SMALL, Descending, Rows, Stepping
 from ratebound.game.players import Optimizer, checked_rates
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.problem.deciding import score_count
-from ratebound.problem.matrices import is_sparse, rows_between
+from ratebound.problem.frames import is_sparse, rows_between
 from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:

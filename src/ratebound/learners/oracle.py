@@ -29,8 +29,7 @@ from ratebound.learners._members import (
 )
 from ratebound.learners.boosted import BoostedScorer, as_trees, categories_of, library_of
 from ratebound.problem.deciding import score_count
-from ratebound.problem.frames import as_array, frame_columns, rows_of
-from ratebound.problem.matrices import is_sparse
+from ratebound.problem.frames import as_array, frame_columns, is_sparse, rows_of
 
 MOST = 2**16  # classes: a file could declare any number of scores a row in a few words
 

@@ -33,7 +33,7 @@ from ratebound.learners._modules import (
 from ratebound.learners._torch_scorer import TorchScorer, as_tensor, scores_from, unflatten
 from ratebound.learners.linear import Descent
 from ratebound.problem.deciding import score_count
-from ratebound.problem.matrices import as_dense
+from ratebound.problem.frames import as_dense
 from ratebound.problem.stored import StoredRows
 
 if TYPE_CHECKING:

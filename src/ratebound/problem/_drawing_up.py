@@ -19,14 +19,16 @@ import numpy as np
 
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.problem.amounts import amounts_where, check_amounts, read_amounts
 from ratebound.problem.coefficients import bit
 from ratebound.problem.masks import (
     Masker,
+    amounts_where,
+    check_amounts,
     elementary,
     masker,
     nobody,
     patterns,
+    read_amounts,
     spoken_of,
 )
 from ratebound.problem.population import Population

@@ -15,17 +15,15 @@ from ratebound.base import processes
 from ratebound.base.types import Array
 from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._drawing_up import Drawn
-from ratebound.problem._tally import evaluated, given_scores, in_cells, per_decision, stacked_scores
+from ratebound.problem._evaluating import evaluated, given_scores, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
 from ratebound.problem.deciding import is_one_model, lowest_within
-from ratebound.problem.digests import digest_of
-from ratebound.problem.feature_scale import FeatureScale, feature_scale_of
-from ratebound.problem.frames import frame_columns
-from ratebound.problem.matrices import is_sparse, stacked_rows
+from ratebound.problem.frames import frame_columns, is_sparse, stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import Goal
 from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
+from ratebound.problem.summaries import FeatureScale, digest_of, feature_scale_of
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import Classes
 

@@ -29,23 +29,22 @@ from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Asked, Drawn, draw_part, draw_up, membership
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.counts import counting
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions.chain import goal_of
-from ratebound.problem.reductions.goal import Point, linear_at, whole_of
-from ratebound.problem.reductions.limits import least_sum, start_of
+from ratebound.problem.reductions import curves, ratios
+from ratebound.problem.reductions.goal import Goal, Point, least_sum, linear_at, start_of, whole_of
 from ratebound.problem.sharing import check_alike, classes_of, of_all
-from ratebound.problem.spelling_out import spelled_out
+from ratebound.problem.spelling_out import counting, spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
 from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
-from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, value_text
+from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, Value, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
+ROWS_AT_ONCE = 2**22  # rows that are lined up at a time
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
@@ -195,6 +194,17 @@ def _check_said(problem: Problem, classes: Classes) -> None:
                 class_of(metric.rate, classes)
             except ValueError as error:
                 raise ValueError(f"{metric}: {error}") from None
+
+
+def goal_of(problem: Problem, classes: tuple[Value, ...]) -> Goal | None:
+    """The objective as a function of sums of rates; None where it is a sum itself.
+
+    >>> goal_of(Problem(maximize="g_mean()"), (False, True)).pieces
+    (recall(), true_negative_rate())
+    """
+    if ratios.accepts(problem):
+        return ratios.apply(problem)
+    return curves.apply(problem, classes) if curves.accepts(problem) else None
 
 
 def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem], Compiled]) -> Compiled:
@@ -388,3 +398,49 @@ def _stacked_weights(populations: dict[str, Population]) -> Array | None:
 
 def _words(subset: Subset) -> str:
     return str(subset) or "there are rows at all"
+
+
+def parted(
+    compiled: Compiled, share: float, seed: int, groups: Array | None = None
+) -> tuple[Compiled, Compiled]:
+    """The same problem on rows to train on, and on the share of every cell that is held out of them.
+
+    Counts speak of all rows, whichever part they are counted on. Of every one of `groups`, given by
+    their numbers (n,), a row stays to train on.
+
+    >>> from ratebound import Population, Problem, compile, recall
+    >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
+    >>> parts = parted(compile(Problem("error_rate()", [recall(sex="F") >= 0.9]), people), 0.2, seed=0)
+    >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
+    ([80, 20], [40, 10])
+    """
+    aside = held_out(compiled.cells, share, seed)
+    if groups is not None:
+        aside[np.unique(groups, return_index=True)[1]] = False
+    if aside.all() or not aside.any():
+        empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
+        raise ValueError(f"among the 0 {empty} rows nothing can be measured: choose a {other} share")
+    return _on(compiled, ~aside, "training"), _on(compiled, aside, "held-out")
+
+
+def _on(compiled: Compiled, chosen: Array, called: str) -> Compiled:
+    try:
+        return compile_part(compiled, chosen)
+    except ValueError as error:
+        raise ValueError(f"among the {chosen.sum():,} {called} rows: {error}") from None
+
+
+def held_out(cells: Array, share: float, seed: int) -> Array:
+    """Which rows to hold out (n,): the same share of every cell, to rounding, chosen by chance.
+
+    Rows are lined up cell by cell, shuffled within, and taken at even distances; so every group and
+    label has its share, however small the cells. Of very many rows so many are lined up at a time.
+    """
+    random = np.random.default_rng(seed)
+    chosen = np.zeros(len(cells), dtype=bool)
+    for start in range(0, len(cells), ROWS_AT_ONCE):
+        some = cells[start : start + ROWS_AT_ONCE]
+        order = np.lexsort((random.random(len(some)), some))
+        passed = np.floor((np.arange(len(some) + 1) * share) + random.random())
+        chosen[start + order] = np.diff(passed) > 0
+    return chosen

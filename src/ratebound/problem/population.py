@@ -12,14 +12,15 @@ import numpy as np
 from ratebound.base.checks import closest
 from ratebound.base.layout import printable
 from ratebound.base.types import Array
-from ratebound.problem.digests import digest_of
 from ratebound.problem.frames import (
     as_array,
+    as_csr,
     check_order,
     columns_by_name,
     distinct,
     frame_columns,
     is_missing,
+    is_sparse,
     length,
     numbers,
     rows_of,
@@ -27,7 +28,7 @@ from ratebound.problem.frames import (
     unmasked,
 )
 from ratebound.problem.labels import Labels, label_values, labels_of
-from ratebound.problem.matrices import as_csr, is_sparse
+from ratebound.problem.summaries import digest_of
 from ratebound.problem.values import Values, bare, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text

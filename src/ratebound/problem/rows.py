@@ -17,12 +17,11 @@ import numpy as np
 
 from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
-from ratebound.problem.digests import digest_of
-from ratebound.problem.frames import frame_columns, rows_of, stacked
+from ratebound.problem.frames import as_dense, frame_columns, rows_of, stacked
 from ratebound.problem.labels import Labels
-from ratebound.problem.matrices import as_dense
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.stored import WindowedRows
+from ratebound.problem.summaries import digest_of
 from ratebound.rates.kinds import Classes
 from ratebound.rates.subsets import Name
 

@@ -1,11 +1,16 @@
-"""Goals on the values of columns, once there are rows: the constraints that they stand for."""
+"""What a problem says once there are rows: groups for every value of a column, and out of how many rows.
+
+A goal on the values of columns becomes the constraints that it stands for. "At most 1,800 yeses" means
+one thing of 6,000 rows and another of the 600 of them that were held out, so every count says out of how
+many, `predicted_positives(per=6000)`; counted on any other number of rows it is scaled to those.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
 
@@ -17,13 +22,15 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values
-from ratebound.rates.expressions import FIRST, Constraint, Rate
+from ratebound.rates.demands import is_even
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
-from ratebound.rates.kinds import TWO, Classes, counted_over
+from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
 MOST = 100  # groups that the values of a column, or of several, may be without being listed
 NAMED = 10  # groups that an error or a notice names
+Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many rows each rate counts
 
 
 def spelled_out(
@@ -159,9 +166,6 @@ def _too_many(names: tuple[Name, ...], count: int) -> str:
     )
 
 
-Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many rows each rate counts
-
-
 def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -> _Combinations:
     whole = is_whole(population)
     parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
@@ -219,3 +223,57 @@ def _held(read: Values) -> tuple[list[Value | None], Array]:
         values = list(map(int, values))  # tables make fractions of whole numbers with gaps
     gap: list[Any] = [None] if missing.any() else []
     return [*values, *gap], np.where(codes < 0, len(values), codes)
+
+
+def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
+    """`problem` with every count out of this many `rows` of its population, unless it says otherwise.
+
+    Counts of a population that is not in `rows` stay as they are, and so do those of a ratio in which
+    the number of rows cancels.
+
+    >>> problem = Problem("error_rate()", ["predicted_positives() <= 1800"])
+    >>> print(counting(problem, {"train": 6000}))
+    minimize error_rate()
+    subject to
+      predicted_positives(per=6000) <= 1800.0
+    """
+
+    def stated(rate: Rate) -> Rate:
+        is_open = rate.per is None and rate.population in rows and is_count(rate)
+        return counted(rate, rows[rate.population]) if is_open else rate
+
+    def stated_in(metric: Metric) -> Metric:
+        if isinstance(metric, Expression):
+            return metric.with_rates(stated)
+        if isinstance(metric, Ratio) and not is_even(metric):
+            return replace(
+                metric,
+                numerator=metric.numerator.with_rates(stated),
+                denominator=metric.denominator.with_rates(stated),
+            )
+        return metric
+
+    def promise(constraint: Constraint) -> Constraint:
+        right = constraint.right.with_rates(stated)
+        return replace(constraint, left=stated_in(constraint.left), right=right)
+
+    if all(rate.per is not None for rate in _counts_of(problem)):
+        return problem
+    return problem.derived(stated_in(problem.objective), map(promise, problem.constraints))
+
+
+def rows_counted(problem: Problem) -> dict[str, float]:
+    """Out of how many rows of each population the counts of `problem` are, where they agree."""
+    found: dict[str, set[float]] = {}
+    for rate in _counts_of(problem):
+        if rate.per is not None:
+            found.setdefault(rate.population, set()).add(rate.per)
+    return {name: rows.pop() for name, rows in found.items() if len(rows) == 1}
+
+
+def _counts_of(problem: Problem) -> Iterator[Rate]:
+    """Every count that the problem speaks of."""
+    for demand in problem.demands:
+        if not demand.per_row:
+            yield from filter(is_count, demand.expression.rates)
+    yield from filter(is_count, problem.objective.rates)

@@ -18,9 +18,8 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.deciding import decision_shares
-from ratebound.problem.feature_scale import FeatureScale, columns_of, numbers_of
-from ratebound.problem.frames import as_array, frame_columns, is_missing
-from ratebound.problem.matrices import as_csr, is_sparse
+from ratebound.problem.frames import as_array, as_csr, frame_columns, is_missing, is_sparse
+from ratebound.problem.summaries import FeatureScale, columns_of, numbers_of
 
 STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
 FEWEST = 32.0  # the fewest steps for one feature

@@ -9,8 +9,7 @@ from typing import Any
 from ratebound.base.extras import versions
 from ratebound.base.types import Array
 from ratebound.game.pool import Pool
-from ratebound.problem.plain import from_plain, to_plain
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._pricing import all_prices

@@ -12,7 +12,7 @@ from typing import Any
 
 from ratebound.base import document as doc
 from ratebound.base.rendering import Documented
-from ratebound.problem.plain import promise_from_plain, promise_to_plain
+from ratebound.problem.problem import promise_from_plain, promise_to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.ranges import Parity
 

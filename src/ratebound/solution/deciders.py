@@ -17,8 +17,8 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph
 from ratebound.problem.deciding import decided
-from ratebound.problem.feature_scale import FeatureScale
 from ratebound.problem.frames import length
+from ratebound.problem.summaries import FeatureScale
 from ratebound.rates.subsets import Value
 from ratebound.solution._checking import flag, numbers
 from ratebound.solution._choosing import (

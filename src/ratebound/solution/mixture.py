@@ -22,8 +22,7 @@ from ratebound.problem.deciding import (
     mean_score,
     with_axes,
 )
-from ratebound.problem.frames import as_array, frame_columns, some
-from ratebound.problem.matrices import is_sparse
+from ratebound.problem.frames import as_array, frame_columns, is_sparse, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint

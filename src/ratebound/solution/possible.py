@@ -17,7 +17,7 @@ from ratebound.base.linear_program import LeastViolation, best_program, judged, 
 from ratebound.base.solver import Unsolved, Vertex, weights_of
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.reductions.limits import choices
+from ratebound.problem.reductions.goal import choices
 
 
 @dataclass(frozen=True)

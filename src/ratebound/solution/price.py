@@ -11,7 +11,7 @@ import numpy as np
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.layout import aligned
 from ratebound.base.types import Array
-from ratebound.problem.plain import constraint_from_plain, constraint_to_plain
+from ratebound.problem.problem import constraint_from_plain, constraint_to_plain
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import is_count
 from ratebound.solution._checking import flag, numbers

@@ -9,8 +9,8 @@ import numpy as np
 from ratebound.base.checks import nearest
 from ratebound.game.pool import Pool
 from ratebound.game.trace import Trace
-from ratebound.problem.counts import counting, rows_counted
 from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import counting, rows_counted
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.ranges import Range

@@ -17,7 +17,7 @@ from ratebound.game.scorer import Scorer
 from ratebound.game.trace import AT_ONCE, NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
-from ratebound.problem.matrices import rows_between
+from ratebound.problem.frames import rows_between
 from ratebound.solution._group_thresholds import GroupThresholds
 from ratebound.solution.deciders import Draw
 from ratebound.solution.mixture import Mixture

@@ -19,11 +19,11 @@ from ratebound.game.threshold_program import Policy, least_of_policies, threshol
 from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
-from ratebound.problem.feature_scale import feature_scale_of
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
+from ratebound.problem.summaries import feature_scale_of
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Value
 from ratebound.solution._group_thresholds import GroupThresholds

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.matrices import as_csr
+from ratebound.problem.frames import as_csr
 from ratebound.tables.columns import BEYOND, Column, Number, Plain, Style, flags_gaps
 
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.tables.columns import BEYOND, PARTS, ReadAs
-from ratebound.tables.factoring import distinct_of
-from ratebound.tables.kinds import ColumnValues, Holds, as_texts, number_of
+from ratebound.tables.kinds import ColumnValues, Holds, as_texts, distinct_of, number_of
 
 READ_AS: dict[Holds, tuple[ReadAs, ...]] = {
     "numbers": ("number",),

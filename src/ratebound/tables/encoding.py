@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, is_missing, some
-from ratebound.problem.matrices import as_csr, as_dense, is_sparse
+from ratebound.problem.frames import (
+    as_array,
+    as_csr,
+    as_dense,
+    frame_columns,
+    is_missing,
+    is_sparse,
+    some,
+)
 from ratebound.tables._one_row import OneRow
 from ratebound.tables._sparse import transform_matrix
 from ratebound.tables.columns import (

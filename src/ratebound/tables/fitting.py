@@ -15,8 +15,7 @@ import numpy as np
 from ratebound.base.dates import DateOrder
 from ratebound.base.processes import gathered
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns
-from ratebound.problem.matrices import as_csr, as_dense, is_sparse
+from ratebound.problem.frames import as_array, as_csr, as_dense, frame_columns, is_sparse
 from ratebound.tables._sparse import fit_matrix
 from ratebound.tables.column_statistics import (
     MOST_HELD,
@@ -44,12 +43,13 @@ from ratebound.tables.columns import (
     width_of,
 )
 from ratebound.tables.encoding import Encoding
-from ratebound.tables.features import Features, as_features
 from ratebound.tables.kinds import read_cells
 from ratebound.tables.treatments import (
     MOST,
+    Features,
     Planned,
     Treatment,
+    as_features,
     as_it_is,
     notice,
     planned,

@@ -17,12 +17,11 @@ from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population
 from ratebound.tables.column_statistics import ColumnStatistics, statistics_of
 from ratebound.tables.columns import Name
-from ratebound.tables.features import Features, as_features
 from ratebound.tables.fitting import column_statistics
 from ratebound.tables.kinds import ColumnValues, as_texts, read_cells
 from ratebound.tables.parquet import Parquet
 from ratebound.tables.table import Table, read_table
-from ratebound.tables.treatments import Treatment, planned, treatment_to_json
+from ratebound.tables.treatments import Features, Treatment, as_features, planned, treatment_to_json
 
 HOLDS, EXAMPLES, DONE = (doc.Head(each, "words") for each in ("Holds", "Examples", "What is done"))
 HEADS = doc.heads("Column", HOLDS, "Missing", "Distinct", EXAMPLES, DONE)

@@ -1,25 +1,30 @@
 """What a column holds, from whatever library it comes: numbers, texts, truth values, dates, durations.
 
-Texts are read as codes of their distinct values, so that all that follows looks at each value once.
+A table of a million rows has few different texts in a column. So texts are read as codes of their
+distinct values, all that follows looks at each value once, and a library that numbers its values already
+is not asked for texts at all.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import count
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, is_missing
+from ratebound.problem.frames import as_array, is_missing, without_views
 from ratebound.tables.columns import MISSING, ReadAs
-from ratebound.tables.factoring import distinct_of, factored
 
+Factored = tuple[Array, list[str]]  # places among the texts (n,), -1 where one is missing; and the texts
 # "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
@@ -31,6 +36,65 @@ _DURATION = re.compile(
     r"(:(?P<seconds>\d{2}(\.\d{1,9})?))?)?"
 )
 NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np.ndarray, complex)
+
+
+def factored(column: Any) -> Factored | None:
+    """The texts of a column of pandas, polars or PyArrow, in any order; None for any other column.
+
+    >>> import pandas
+    >>> codes, texts = factored(pandas.Series(["b", "a", None, "b"]))
+    >>> codes.tolist(), texts
+    ([0, 1, -1, 0], ['b', 'a'])
+    """
+    library = type(column).__module__.partition(".")[0]
+    return READERS[library](column) if library in READERS else None
+
+
+def _of_pandas(column: Any) -> Factored | None:
+    if column.dtype.kind != "O" or hasattr(column, "cat"):
+        return None
+    try:
+        codes, values = column.factorize()
+    except TypeError:  # lists, say, which cannot be hashed
+        return None
+    return _if_texts(codes, values.tolist())
+
+
+def _of_polars(column: Any) -> Factored | None:
+    polars = sys.modules["polars"]
+    if column.dtype not in (polars.String, polars.Categorical) and column.dtype != polars.Enum:
+        return None
+    texts = column.cast(polars.String)
+    values = texts.drop_nulls().unique()
+    places = list(range(len(values)))
+    codes = texts.replace_strict(values, places, default=-1, return_dtype=polars.Int32)
+    return codes.to_numpy(), values.to_list()
+
+
+def _of_pyarrow(column: Any) -> Factored | None:
+    types, column = sys.modules["pyarrow"].types, without_views(column)
+    if not types.is_dictionary(column.type):
+        if not (types.is_string(column.type) or types.is_large_string(column.type)):
+            return None
+        column = column.dictionary_encode()
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return _if_texts(codes, whole.dictionary.to_pylist())
+
+
+READERS = {"pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_pyarrow}
+
+
+def _if_texts(codes: Array, values: list[Any]) -> Factored | None:
+    """None unless all are texts: to a library 1 and True may be the same value."""
+    return (codes, values) if all(type(value) is str for value in values) else None
+
+
+def distinct_of(values: Iterable[Any]) -> tuple[list[Any], Array]:
+    """The distinct values in the order of their first occurrence, and each value's place there."""
+    places: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(places.__getitem__, values), dtype=np.intp)
+    return list(places), codes
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ratebound.base.dates import read_dates
 from ratebound.base.types import Array
-from ratebound.tables.amounts import CODE, NUMERAL, read_numbers
+from ratebound.tables.cells import CODE, NUMERAL, read_numbers
 from ratebound.tables.columns import MISSING, OTHER, Category, Code, Column, Name, Number, Plain
 from ratebound.tables.kinds import (
     ColumnValues,

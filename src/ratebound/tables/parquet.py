@@ -1,4 +1,7 @@
-"""A population on disk: rows in Parquet files, of which only a part is ever in memory."""
+"""A population on disk: rows in Parquet files, of which only a part is ever in memory.
+
+Its columns have roles: some are features, and one says the labels, another the weights.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.base.checks import check_whole
+from ratebound.base.checks import check_whole, nearest
 from ratebound.base.extras import import_extra
-from ratebound.base.processes import count, rank
+from ratebound.base.processes import count, gathered, rank
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.problem.frames import stacked
-from ratebound.problem.labels import labels_of
-from ratebound.problem.population import Population, assembled
+from ratebound.problem.frames import as_array, some, stacked
+from ratebound.problem.labels import Labels, label_values, labels_of
+from ratebound.problem.population import Population, assembled, read_weights
 from ratebound.problem.rows import Header, Rows
 from ratebound.problem.stored import HELD
 from ratebound.rates.subsets import Name
-from ratebound.tables._roles import chosen, read_label, read_weight
-from ratebound.tables._row_groups import ENDINGS, NEEDS, files_of, open_groups
+from ratebound.tables._row_groups import ENDINGS, NEEDS, RowGroups, files_of, open_groups
 from ratebound.tables.contents import STANDARD_INPUT
 
 NUMBER = 8  # bytes of one, at most
 ROWS, BYTES = 10_000_000, 2**31  # of a table, from which it stays on disk
 SMALL = 2**24  # bytes of files that are never too large
+MOST_LABELS = 100_000  # labels, more than anyone decides between
+CODES = np.int16  # of labels that are more than two
 
 
 class Parquet(Rows):
@@ -192,3 +197,94 @@ def stays_on_disk(paths: Sequence[str]) -> bool:
         return False
     size = sum(group.row_groups[0].total_byte_size for unit in groups.units for group in unit)
     return int(groups.rows.sum()) > ROWS or size > BYTES
+
+
+def chosen(
+    groups: RowGroups,
+    label: str | None,
+    weight: str | None,
+    features: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> tuple[list[str], list[str]]:
+    """The columns that are features, and those that constraints alone speak of."""
+    for role, names in (("features", features), ("columns", columns)):
+        if isinstance(names, str):
+            raise TypeError(f"{role} takes a list of columns, as in [{names!r}]")
+    roles = {"label": [label], "weight": [weight], "features": features or (), "columns": columns or ()}
+    for role, given in roles.items():
+        for name in given:
+            if name is not None and name not in groups.names:
+                raise ValueError(
+                    f"{groups.name} has no column {name!r}, given as {role}"
+                    f"{nearest(str(name), groups.names)} It has {some(groups.names)}"
+                )
+    hidden = {label, weight}
+    for name in features or ():
+        if name in hidden:
+            raise ValueError(f"column {name!r} cannot be a feature, it is the label or the weight")
+    others = [name for name in groups.names if name not in hidden]
+    if features is None:
+        features = [name for name in others if name not in (columns or ())]
+    if columns is None:
+        columns = [name for name in others if name not in features]
+    return list(features), list(columns)
+
+
+def read_label(
+    groups: RowGroups, label: str, positive: Any, classes: Sequence[Any] | None, drop: bool
+) -> tuple[Labels, Array, Array | None]:
+    """Which labels there are, and what they say: whether yes, or of several classes the place.
+
+    And which rows have one, if those without are to be dropped and there are any.
+    """
+    places: dict[Any, int] = {}
+    parts = []
+    with bar(int(groups.rows.sum()), "row") as shown:
+        for unit in range(len(groups.units)):
+            parts.append(_coded(groups.read(unit, [label])[label].combine_chunks(), places))
+            shown.update(len(parts[-1]))
+            if len(places) > MOST_LABELS:
+                break
+    codes = np.concatenate(parts)
+    labelled = codes >= 0
+    if not drop and not labelled.all():
+        raise ValueError(
+            f"label column {label!r} of {groups.name} has missing labels in {int((~labelled).sum()):,} "
+            "rows: leave those out, drop_unlabelled=True, or give them as a population of their own"
+        )
+    if not labelled.any():
+        raise ValueError(f"label column {label!r} of {groups.name} has no value in any row")
+    values = list(dict.fromkeys([value for part in gathered(list(places)) for value in part]))
+    try:
+        different = label_values(values)
+        labels = labels_of(different, positive, classes)
+        meaning = labels.places(different, "y")
+    except ValueError as error:
+        raise ValueError(f"label column {label!r} of {groups.name}: {error}") from None
+    own = meaning[[values.index(value) for value in places]]
+    own = own if own.dtype == bool else own.astype(CODES)
+    return (labels, own[codes], None) if labelled.all() else (labels, own[codes[labelled]], labelled)
+
+
+def _coded(column: Any, places: dict[Any, int]) -> Array:
+    """The places (n,) of a column's values among all, which grow with it; -1 where there is none."""
+    coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    own = [
+        -1 if value is None or value != value else places.setdefault(value, len(places))
+        for value in coded.dictionary.to_pylist()
+    ]
+    kind = np.result_type(np.int8, np.min_scalar_type(-len(places) - 1))
+    found: Array = np.array([*own, -1], dtype=kind)[
+        coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    ]
+    return found
+
+
+def read_weight(groups: RowGroups, weight: str, mask: Array | None) -> Array:
+    """The weights of the rows that count, or of all."""
+    parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
+    found = np.concatenate(parts)
+    try:
+        return read_weights(found if mask is None else found[mask])
+    except ValueError as error:
+        raise ValueError(f"weight column {weight!r} of {groups.name}: {error}") from None

@@ -18,8 +18,7 @@ import numpy as np
 
 from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
-from ratebound.tables.amounts import BARE, amount_unit, decimal_mark, read_numbers
-from ratebound.tables.cells import Numbers, RawCells
+from ratebound.tables.cells import BARE, Numbers, RawCells, amount_unit, decimal_mark, read_numbers
 from ratebound.tables.texts import Kind, Text
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ratebound.base.dates import DateOrder, date_orders, read_dates
-from ratebound.tables.amounts import CODE, are_alike, are_amounts, read_numbers
+from ratebound.base.layout import printable
+from ratebound.base.parameters import Adjustable
+from ratebound.tables.cells import CODE, are_alike, are_amounts, read_numbers
 from ratebound.tables.column_statistics import ColumnStatistics, read_again_as
 from ratebound.tables.columns import BEYOND, Name, name_from_json
 from ratebound.tables.kinds import read_durations
@@ -33,13 +35,90 @@ NAMED_AS_WEIGHT = re.compile(
 NAMED_AS_CODE = re.compile(
     r"(?i:(.*[\W_])?([a-z]*codes?|zip\d?|plz|postal|fips|naics|sic|isco|icd\d*|msa|occupation|industry))"
 )
-
 FROM_TEXTS: dict[DateOrder, str] = {
     "ymd": "read from texts: ",
     "dmy": "read from texts, day first: ",
     "mdy": "read from texts, month first: ",
 }
 Action = Literal["number", "category", "date", "duration", "left out", "refused", "as it is"]
+
+
+@dataclass(frozen=True)
+class Features(Adjustable):
+    """What a model may see of a table.
+
+    Parameters
+    ----------
+    only : sequence of str or int, default=None
+        The columns it may see. One that is named here is used even where it looks like an id or never
+        varies. By default all columns, less those that look so.
+    exclude : sequence of str or int, default=()
+        Columns it may not see; promises may still speak of them. By default none.
+    categorical : sequence of str or int, default=()
+        Columns that hold categories, also where these are numbers, such as postcodes. By default numbers
+        are numbers and texts are categories.
+
+    Examples
+    --------
+    >>> import pandas, ratebound as rb
+    >>> people = pandas.DataFrame({"age": [20, 40, 30], "postcode": [101, 202, 101]})
+    >>> print(rb.inspect(people, features=rb.Features(categorical=["postcode"])))
+    the table: 3 rows
+    <BLANKLINE>
+    Column    Holds    Missing  Distinct  Examples    What is done
+    ──────────────────────────────────────────────────────────────
+    age       numbers        0         3  20, 40, 30  a number
+    postcode  numbers        0         2  101, 202    categories
+    """
+
+    only: Sequence[Name] | None = None
+    exclude: Sequence[Name] = ()
+    categorical: Sequence[Name] = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given = getattr(self, field.name)
+            if isinstance(given, str) or not isinstance(given or (), Iterable):
+                raise TypeError(f"{field.name} takes a list of columns, as in ['age'], got {given!r}")
+
+    def chosen(self, columns: Sequence[Name]) -> list[Name]:
+        """Those of a table's columns that the model may see.
+
+        Parameters
+        ----------
+        columns : sequence of str or int
+            The table's columns.
+
+        Returns
+        -------
+        list
+            Some of them, in order.
+
+        Raises
+        ------
+        ValueError
+            If a column is named that is not there, or both to be seen and not to be.
+        """
+        for name in (*(self.only or ()), *self.exclude, *self.categorical):
+            if name not in columns:
+                there = printable(", ".join(map(str, columns)), "")
+                raise ValueError(f"features: there is no column {name!r}; there are {there}")
+        excluded = list(self.exclude)
+        both = [name for name in self.only or () if name in excluded]
+        if both:
+            raise ValueError(f"features: column {both[0]!r} is both in only= and in exclude=")
+        return [name for name in (columns if self.only is None else self.only) if name not in excluded]
+
+
+def as_features(given: Any) -> Features:
+    """What a parameter `features` means: `Features`, a list of columns, or None for all."""
+    if isinstance(given, Features):
+        return given
+    if isinstance(given, str) or not isinstance(given or (), Iterable):
+        raise TypeError(
+            f"features takes a list of columns, as in ['age'], or rb.Features(...), got {given!r}"
+        )
+    return Features(only=given)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,13 @@
-"""How large the features usually are, so that they can be rounded alike whatever their units."""
+"""What is kept of rows in place of them: a digest, and how large their features usually are.
+
+By the digest a file says which rows a model was trained on. By the scale of the features they are
+rounded alike, whatever their units.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -9,10 +15,43 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.problem.frames import as_array, frame_columns, is_missing
-from ratebound.problem.matrices import is_sparse
+from ratebound.problem.frames import as_array, as_csr, frame_columns, is_missing, is_sparse
 
+CHUNK = 2**14  # rows copied at a time, where they have to be
 ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
+
+
+def digest_of(parts: Iterable[Any]) -> str:
+    """A digest of arrays and tables, the same for the same values in the same order; None is skipped.
+
+    >>> digest_of([np.arange(3), None]) == digest_of([np.arange(3)])
+    True
+    >>> digest_of([np.arange(3)]) == digest_of([np.arange(3.0)])
+    False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        if part is None:
+            continue
+        for column in _arrays(part):
+            digest.update(f"{column.dtype.kind} {column.shape} ".encode())
+            for start in range(0, len(column), CHUNK):
+                digest.update(_bytes(column[start : start + CHUNK]))
+    return digest.hexdigest()
+
+
+def _arrays(part: Any) -> list[Array]:
+    """What a table, a sparse matrix or an array consists of."""
+    if is_sparse(part):
+        matrix = as_csr(part)
+        return [np.array(matrix.shape), matrix.data, matrix.indices, matrix.indptr]
+    return columns_of(part) if frame_columns(part) else [as_array(part)]
+
+
+def _bytes(rows: Array) -> Any:
+    if rows.dtype.kind in "buifmM":
+        return np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+    return "".join(f"{value}\0" for value in rows.ravel().tolist()).encode()
 
 
 @dataclass(frozen=True)
