@@ -108,7 +108,8 @@ def test_models_without_a_graph_say_so(trace, tmp_path):
 
 
 def test_ours_are_registered():
-    read = read_scorer(Saved({"kind": "linear", "dtype": "float64"}, {}, np.ones((1, 3))))
+    described = {"kind": "linear", "dtype": "float64", "decisions": 2}
+    read = read_scorer(Saved(described, {}, np.ones((1, 3))))
     assert read == LinearScorer("float64")
 
 

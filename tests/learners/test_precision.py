@@ -69,7 +69,7 @@ def test_scores_and_steps_are_those_of_autocast(module, settings):
     fit = learner.start(PEOPLE, settings, 0)
     torch.manual_seed(0)
     alone = MODULES[module]()
-    found = fit.scores(np.arange(50))
+    scores = fit.scores(np.arange(50))
     with torch.autocast("cpu", torch.bfloat16):
         expected = alone(torch.from_numpy(X[:50])).reshape(-1).float()
     gradient = torch.linspace(-1, 1, 50) / 50
@@ -77,9 +77,9 @@ def test_scores_and_steps_are_those_of_autocast(module, settings):
     torch.optim.SGD(alone.parameters(), 0.1).step()
     fit.descend(gradient.expand(settings, 1, -1))
     after = torch.cat([p.detach().reshape(-1) for p in alone.parameters()]).numpy()
-    assert found.dtype == fit.flat.dtype == fit.flat.grad.dtype == torch.float32
+    assert scores.dtype == fit.flat.dtype == fit.flat.grad.dtype == torch.float32
     digits = 0 if settings == 1 else 2**-6  # stacked, products and biases are rounded one by one
-    np.testing.assert_allclose(found, expected.detach().expand(settings, -1), rtol=digits, atol=digits)
+    np.testing.assert_allclose(scores, expected.detach().expand(settings, 1, -1), rtol=digits, atol=digits)
     np.testing.assert_allclose(
         fit.parameters(), np.tile(after, (settings, 1)), rtol=1e-6, atol=digits / 10 + 1e-8
     )

@@ -79,7 +79,7 @@ def test_linear_models_read_themselves_back_and_refuse_what_cannot_be():
     described, _ = scorer.describe()
     saved = Saved({"kind": "linear", **described}, {}, np.ones((2, D * (WIDTH + 1))))
     assert read_scorer(saved) == scorer
-    assert LinearScorer().describe()[0] == {"dtype": "float32"}  # two classes need no more words
+    assert LinearScorer().describe()[0] == {"dtype": "float32", "decisions": 2}
     for wrong in (3, 1, 0, -4, True, "4", 10**9):
         crafted = Saved({**saved.description, "decisions": wrong}, {}, np.ones((2, 16)))
         with pytest.raises(ValueError, match="its linear models"):

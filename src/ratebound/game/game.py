@@ -214,9 +214,10 @@ class Game:
         models = len(with_axes(first, compiled.decisions))
         if first.shape[-1] != len(compiled.cells) or models not in (1, self.settings):
             sizes = ", ".join(f"{name} {len(p):,}" for name, p in compiled.populations.items())
+            shape = self.settings, score_count(compiled.decisions), len(compiled.cells)
             raise ValueError(
-                f"start takes a score for each of the {len(compiled.cells):,} rows ({sizes}), got shape "
-                f"{first.shape}"
+                f"start takes scores of shape {shape}, by setting, class (of two, the yes) and row "
+                f"({sizes}), got {first.shape}"
             )
         first = self._shaped(first, models)
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))

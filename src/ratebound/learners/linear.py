@@ -142,7 +142,7 @@ class LinearScorer(Scorer):
 
     @classmethod
     def read(cls, saved: Saved) -> LinearScorer:
-        dtype, decisions = saved.description["dtype"], saved.description.get("decisions", 2)
+        dtype, decisions = saved.description["dtype"], saved.description["decisions"]
         shape = saved.parameters.shape
         if dtype not in ("float32", "float64") or type(decisions) is not int or decisions < 2:
             raise ValueError(f"its linear models are of {dtype!r} with {decisions!r} decisions")

@@ -223,6 +223,11 @@ class Population:
             part.y = places[self.y.astype(np.intp)]
         return part
 
+    @property
+    def inputs(self) -> Any:
+        """`X` as it was given, for models that read tables."""
+        return self.X
+
     @cached_property
     def features(self) -> Any:
         """`X` as an array of numbers, or a sparse matrix, for learners that need one."""
