@@ -192,6 +192,37 @@ def test_what_cannot_be_measured_here_is_said_and_the_rest_is_measured():
         )
 
 
+def test_a_comparison_is_measured_beside_a_constraint_that_cannot_be():
+    people = draw()
+    y = np.where(people.columns["sex"] == "M", 0, people.y)
+    promises = [rb.precision() >= 0.5 * rb.precision(sex="F"), rb.recall(sex="M") >= 0.5]
+    problem = rb.Problem(rb.error_rate(), promises)
+    report = audit(problem, mixture([1.0]), rb.Population(people.X, y, columns=people.columns))
+    assert [p.verdict == "not measured" for p in report.promises] == [False, True]
+
+
+@pytest.mark.parametrize("promise", ['recall(sx == "F") >= 0.5', "positive_rate(sex > 3) <= 0.5"])
+def test_a_wrong_column_is_blamed_on_its_constraint(promise):
+    rate, _, _ = promise.rsplit(" ", 2)
+    problem, people = rb.Problem(rb.error_rate(), [promise]), draw()
+    asked = {
+        "audited": lambda: audit(problem, mixture([1.0]), people),
+        "certified": lambda: rb.certify(problem, mixture([1.0]), people),
+        "train": lambda: rb.rows_needed(problem, people),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=r"'sx', did you mean 'sex'|'sex' holds text") as error:
+            ask()
+        assert str(error.value).startswith(f"{rate}: population {name!r}: ")
+        assert str(error.value).endswith(f" (in the constraint {promise})")
+
+
+def test_a_wrong_value_is_told_with_all_that_the_column_holds():
+    problem = rb.Problem(rb.error_rate(), [rb.recall(sex="N") >= 0.5])
+    with pytest.raises(ValueError, match=r"no row has sex == \"N\"; the column holds 'F', 'M'"):
+        audit(problem, Always(), rb.Population([[0.0]] * 4, [1] * 4, columns={"sex": list("FMFM")}))
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3e-5, 2e-5), (0.12, 0.1201), (-1e6, 3)])
 def test_ticks_are_few_and_inside(low, high):
     found = ticks(low, high)

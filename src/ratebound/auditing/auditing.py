@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from ratebound.auditing.tally import (
     scale,
     total,
 )
-from ratebound.auditing.tallying import tallied
+from ratebound.auditing.tallying import places_of, tallied
 from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
@@ -126,29 +125,25 @@ def audit(
     both = 2 * confidence - 1  # that neither end of an interval is wrong
     people = among_trained(model, {FIRST: population, **others})
     asked = spelled_out(problem, people, called(FIRST))
-    problem = asked.at_levels(dict.fromkeys(asked.leveled))  # without comparisons of two ratios
-    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
-    if isinstance(trained_for, Problem):
-        problem = counting(problem, rows_counted(trained_for))
-    known = trained_for.constraints if isinstance(trained_for, Problem) else ()
+    problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates))
-    tally = tallied(counts, people, (*asked.rates, *problem.rates), clusters)
-    compiled, missing = _measurable(asked, problem, tally.populations, known)
+    tally = tallied(counts, people, places_of(problem), clusters)
+    compiled, missing = measurable(problem, tally, known, called(FIRST))
+    if compiled is None:
+        constraints = (each for each in problem.subject_to if isinstance(each, Constraint))
+        rest = [each for each in constraints if each not in missing]
+        compiled = compile_on(problem.promising(rest), tally.populations, called(FIRST))
     objective, promises = measured(compiled, tally, both)
     left, places = iter(promises), spoken_of(asked, tally)
-    compared = partial(measured_parity, tally=tally, confidence=both)
+
+    def reported(promise: Constraint | Parity) -> Promise:
+        if why := missing.get(promise):
+            return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
+        return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)
+
     return Audit(
         objective=objective,
-        promises=tuple(
-            _told(
-                missing.get(promise)
-                or (compared(promise) if isinstance(promise, Parity) else next(left)),
-                promise,
-                tally,
-                both,
-            )
-            for promise in _counted(asked, problem)
-        ),
+        promises=tuple(_told(reported(promise), promise, tally, both) for promise in problem.subject_to),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
         populations={called(name): lines.size for name, lines in tally.lines.items()},
@@ -161,13 +156,6 @@ def audit(
         provenance=provenance(_digest(people, tally), tally.weighted),
         card=card_of(model, asked, population),
     )
-
-
-def _counted(asked: Problem, problem: Problem) -> Iterator[Constraint | Parity]:
-    """What was asked for in its order, with constraints as they are counted in `problem`."""
-    constraints = iter(problem.constraints)
-    for promise in asked.subject_to:
-        yield promise if isinstance(promise, Parity) else next(constraints)
 
 
 def _told(found: Promise, promise: Constraint | Parity, tally: Tally, confidence: float) -> Promise:
@@ -213,52 +201,49 @@ def _named(population: Population) -> Any:
     return None if yes == 1 else yes
 
 
-def _measurable(
-    asked: Problem, problem: Problem, people: dict[str, Population], known: Sequence[Constraint]
-) -> tuple[Compiled, dict[Constraint | Parity, Promise]]:
-    """The problem compiled, without the promises that cannot be measured on these rows; and those.
-
-    Comparisons of two ratios are `asked` for and not compiled, so each is tried at some level.
-    """
-    reasons: dict[Constraint | Parity, str] = {}
-    for promise in asked.subject_to:
-        if isinstance(promise, Parity):
-            ends = promise.at(0.5)
-            trained = ends if any(each.keeps == promise for each in known) else []
-            found = unmeasurable(problem.promising(ends), people, trained, called(FIRST))
-            if found:
-                reasons[promise] = next(iter(found.values()))
-    compiled = None
-    with suppress(NoRows, NoSuchValue):
-        compiled = compile_on(problem, people, called(FIRST))
-    if compiled is None:
-        for each, why in unmeasurable(problem, people, known, called(FIRST)).items():
-            reasons[each] = why
-        others = [promise for promise in problem.constraints if promise not in reasons]
-        compiled = compile_on(problem.promising(others), people, called(FIRST))
-    return compiled, {
-        promise: Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
-        for promise, why in reasons.items()
-    }
+def counted_as_trained(problem: Problem, model: Any) -> tuple[Problem, tuple[Constraint, ...]]:
+    """The problem with counts out of as many rows as `model` was trained on, and what that promised."""
+    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
+    if not isinstance(trained_for, Problem):
+        return problem, ()
+    plain = problem.at_levels(dict.fromkeys(problem.leveled))  # without comparisons of two ratios
+    counted = counting(plain, rows_counted(trained_for))
+    constraints = iter(counted.constraints)
+    promises = [each if isinstance(each, Parity) else next(constraints) for each in problem.subject_to]
+    return counted.promising(promises), trained_for.constraints
 
 
-def unmeasurable(
-    problem: Problem, people: dict[str, Population], known: Sequence[Constraint], first: str
-) -> dict[Constraint, str]:
-    """The promises that cannot be measured on these rows, and why.
+def measurable(
+    problem: Problem, tally: Tally, known: Sequence[Constraint], first: str
+) -> tuple[Compiled | None, dict[Constraint | Parity, str]]:
+    """The problem compiled, if tallied rows can tell each of its constraints; and why some they cannot.
 
     A value that no row has is a slip, unless the model was trained for the promise (`known`). Errors
     call the population that others are told from `first`.
     """
-    missing: dict[Constraint, str] = {}
-    for promise in problem.constraints:
+    missing: dict[Constraint | Parity, str] = {}
+    for parity in problem.subject_to:
+        if isinstance(parity, Parity):  # at some level: whether there are rows does not depend on it
+            ends = parity.at(0.5)
+            trained = ends if any(each.keeps == parity for each in known) else ()
+            _, reasons = measurable(problem.promising(ends), tally, trained, first)
+            if reasons:
+                missing[parity] = next(iter(reasons.values()))
+    plain = problem.at_levels(dict.fromkeys(problem.leveled))
+    with suppress(NoRows, NoSuchValue):
+        return compile_on(plain, tally.populations, first), missing
+    for promise in plain.constraints:
+        alone = plain.promising([promise])
         try:
-            compile_on(problem.promising([promise]), people, first)
-        except (NoRows, NoSuchValue) as error:
-            if isinstance(error, NoSuchValue) and promise not in known:
+            compile_on(alone, tally.populations, first)
+        except NoRows as error:
+            missing[promise] = str(error)
+        except NoSuchValue as error:
+            if promise not in known:  # the rows themselves tell which values there are
+                compile_on(alone, {name: lines.source for name, lines in tally.lines.items()}, first)
                 raise
             missing[promise] = str(error)
-    return missing
+    return None, missing
 
 
 def measured(

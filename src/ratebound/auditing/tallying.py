@@ -20,6 +20,7 @@ from ratebound.base.types import Array
 from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
+from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import Values, read_values
 from ratebound.rates.costs import cost_columns
@@ -42,7 +43,7 @@ class Asked:
     amounts: tuple[Name, ...]  # columns of costs
     thresholds: tuple[float | str, ...]  # at which decisions are taken
     areas: bool  # whether scores are compared with each other
-    rates: dict[Name, Rate]  # the first rate that speaks of each column
+    rates: dict[Name, tuple[Rate, str]]  # the first rate that speaks of each column, and where
     words: str = ""  # what errors call the population
     clusters: Name | None = None  # the column of clusters, whose values are told apart
 
@@ -54,32 +55,53 @@ class Asked:
         return tuple(dict.fromkeys([*conditions, *self.amounts, *clusters]))
 
     def blamed(self, column: Name, error: ValueError) -> ValueError:
-        """An error about a column, with the rate that speaks of it and the population."""
-        said = f"{self.rates[column]}: " if column in self.rates else ""
-        said = f"clusters={column!r}: " if column == self.clusters else said
-        return ValueError(f"{said}population {self.words!r}: {error}" if self.words else str(error))
+        """An error about a column, with the population, the rate that speaks of it and where."""
+        rate, place = self.rates.get(column, ("", ""))
+        rate = f"clusters={column!r}" if column == self.clusters else rate
+        words = f"{rate}: " * bool(rate) + f"population {self.words!r}: " * bool(self.words)
+        return ValueError(f"{words}{error}{place}")
 
 
-def asked_of(rates: Iterable[Rate], name: str, classes: Classes) -> Asked:
-    """What `rates` ask of the population `name`.
+def places_of(*problems: Problem) -> dict[Rate, str]:
+    """The rates of problems, and where each is first said, as errors end.
+
+    >>> from ratebound import recall
+    >>> places_of(Problem("error_rate()", [recall() >= 0.9]))
+    {error_rate(): ' (in the objective error_rate())', recall(): ' (in the constraint recall() >= 0.9)'}
+    """
+    places: dict[Rate, str] = {}
+    for problem in problems:
+        for rate in problem.objective.rates:
+            places.setdefault(rate, f" (in the objective {problem.objective})")
+        for promise in problem.subject_to:
+            for rate in promise.rates:
+                places.setdefault(rate, f" (in the constraint {promise})")
+    return places
+
+
+def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Classes) -> Asked:
+    """What `rates` ask of the population `name`; a mapping says where each is said.
 
     >>> from ratebound import recall
     >>> asked_of(recall(sex="Female", at=0.5).rates, "train", (False, True)).columns
     ('sex',)
     """
-    own = [part for rate in rates if rate.population == name for part in _parts(rate)]
+    places = rates if isinstance(rates, Mapping) else dict.fromkeys(rates, "")
+    own = {
+        part: place for rate, place in places.items() if rate.population == name for part in _parts(rate)
+    }
     conditions: dict[Subset, None] = {}
-    speaks: dict[Name, Rate] = {}
-    for rate in own:
+    speaks: dict[Name, tuple[Rate, str]] = {}
+    for rate, place in own.items():
         try:
             counts = atoms(rate, classes) if KINDS[rate.kind].counts is not None else ()
             subsets = [rate.subset, *counted_over(rate, classes), *(atom.given for atom in counts)]
         except ValueError as error:
-            raise ValueError(f"{rate}: {error}") from None
+            raise ValueError(f"{rate}: {error}{place}") from None
         simple = [each for subset in subsets for each in _simple(subset)]
         conditions |= dict.fromkeys(simple)
         for column in (*cost_columns(rate), *(name for each in simple for name in _columns(each))):
-            speaks.setdefault(column, rate)
+            speaks.setdefault(column, (rate, place))
     return Asked(
         conditions=tuple(each for each in conditions if not isinstance(each, Label)),
         amounts=tuple(dict.fromkeys(name for rate in own for name in cost_columns(rate))),
@@ -113,13 +135,14 @@ def _columns(condition: Subset) -> list[Name]:
 def tallied(
     model: Judged,
     populations: Mapping[str, Population],
-    rates: Iterable[Rate],
+    rates: Iterable[Rate] | Mapping[Rate, str],
     clusters: Name | None = None,
     first: str = "audited",
 ) -> Tally:
     """The tally of a model's decisions on populations, as far as `rates` tell rows apart.
 
-    Errors call the population that others are told from `first`.
+    Errors call the population that others are told from `first`, and quote where a rate is said if
+    `rates` maps it to that.
 
     >>> from ratebound import recall
     >>> from ratebound.auditing.judged import scored
@@ -129,7 +152,7 @@ def tallied(
     >>> lines.rows, lines.people.y, lines.chance(0.0, None)
     (array([2, 1, 1]), array([ True,  True, False]), array([1., 0., 1.]))
     """
-    spoken_of = tuple(rates)
+    spoken_of = rates if isinstance(rates, Mapping) else tuple(rates)
     known = (population.classes for population in populations.values())
     classes = next((each for each in known if each is not None), TWO)
     lines = {}

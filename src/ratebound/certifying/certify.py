@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.auditing import check_given, unmeasurable
+from ratebound.auditing.auditing import check_given, counted_as_trained, measurable
 from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
 from ratebound.auditing.tally import (
     Tally,
@@ -19,16 +19,15 @@ from ratebound.auditing.tally import (
     smallest_behind,
     total,
 )
-from ratebound.auditing.tallying import tallied
+from ratebound.auditing.tallying import places_of, tallied
 from ratebound.base.checks import check_number
 from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
-from ratebound.problem.compiling import NoRows, compile_on
-from ratebound.problem.masks import NoSuchValue
+from ratebound.problem.compiling import compile_on
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
+from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
 from ratebound.rates.ranges import Parity
@@ -99,19 +98,14 @@ def certify(
     check_given("certify", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
-    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     problem = spelled_out(problem, people, CERTIFIED)
     levels = problem.constraints if not problem.leveled else ()
-    problem = problem.asked
-    known: tuple[Constraint, ...] = ()
-    if isinstance(trained_for, Problem):
-        known = trained_for.constraints
-        levels = (*levels, *known)  # two ratios may be compared at the levels that the model keeps
-        problem = _counted_as(problem, trained_for)
+    problem, known = counted_as_trained(problem.asked, model)
+    levels = (*levels, *known)  # two ratios may be compared at the levels that the model keeps
     all_counted = _check_unseen(problem, model, people)
     certified = model if in_expectation else as_deployed(model)
-    tally = tallied(judged(certified), people, problem.rates, first=CERTIFIED)
-    missing = {} if all_counted else missing_here(problem, tally, known)
+    tally = tallied(judged(certified), people, places_of(problem), first=CERTIFIED)
+    missing = {} if all_counted else measurable(problem, tally, known, CERTIFIED)[1]
     promises = list(_testable(problem, tally, levels, missing))
     aim = Aim(1.0 - confidence, len(promises))
     found = [
@@ -125,15 +119,6 @@ def certify(
             CERTIFIED if name == FIRST else name: lines.size for name, lines in tally.lines.items()
         },
         promises=_judged(found, aim.delta),
-    )
-
-
-def _counted_as(problem: Problem, trained_for: Problem) -> Problem:
-    """The problem with counts out of as many rows as the model was trained with."""
-    plain = problem.at_levels(dict.fromkeys(problem.leveled))  # without comparisons of two ratios
-    counted = iter(counting(plain, rows_counted(trained_for)).constraints)
-    return problem.promising(
-        [each if isinstance(each, Parity) else next(counted) for each in problem.subject_to]
     )
 
 
@@ -204,26 +189,6 @@ def room_of(constraint: Constraint) -> Expression:
     """What a promise leaves to its bound: kept where it is at least 0. A ratio is cross-multiplied."""
     (demand,) = demands(constraint)
     return -demand.expression
-
-
-def missing_here(
-    problem: Problem, tally: Tally, known: Sequence[Constraint]
-) -> dict[Constraint | Parity, str]:
-    """The promises that these rows cannot speak of, and why; those `known` may name absent values."""
-    found: dict[Constraint | Parity, str] = {}
-    for parity in problem.subject_to:
-        if isinstance(parity, Parity):  # at some level, of which it does not depend if there are rows
-            ends = parity.at(0.5)
-            trained = ends if any(each.keeps == parity for each in known) else ()
-            untold = missing_here(problem.promising(ends), tally, trained)
-            if untold:
-                found[parity] = next(iter(untold.values()))
-    plain = problem.at_levels(dict.fromkeys(problem.leveled))
-    try:
-        compile_on(plain, tally.populations, CERTIFIED)
-    except (NoRows, NoSuchValue):
-        found |= dict(unmeasurable(plain, tally.populations, known, CERTIFIED).items())
-    return found
 
 
 def _certified(promise: Constraint | Parity, tally: Tally, aim: Aim) -> Certified:

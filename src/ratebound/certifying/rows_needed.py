@@ -6,16 +6,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ratebound.auditing.auditing import measurable
 from ratebound.auditing.report import plain
 from ratebound.auditing.tally import Tally, rows_behind, scale
-from ratebound.auditing.tallying import NOBODY, tallied
+from ratebound.auditing.tallying import NOBODY, places_of, tallied
 from ratebound.base.checks import check_number
 from ratebound.base.document import Cell, Document, Paragraph, ReportTable, count, heads
 from ratebound.base.rendering import Documented
 from ratebound.certifying._bounds import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._tests import arranged, fixed, threshold, without_constants
-from ratebound.certifying.certify import missing_here, nobody_counted, room_of
+from ratebound.certifying.certify import nobody_counted, room_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -147,8 +148,8 @@ def rows_needed(
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
     people = {FIRST: population, **others}
     problem = spelled_out(problem, people)
-    undecided = tallied(NOBODY, people, problem.rates, first=FIRST)
-    missing = missing_here(problem, undecided, ())
+    undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
+    _, missing = measurable(problem, undecided, (), FIRST)
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     found = []
     for constraint in problem.constraints:
