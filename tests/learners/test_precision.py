@@ -79,7 +79,9 @@ def test_scores_and_steps_are_those_of_autocast(module, settings):
     after = torch.cat([p.detach().reshape(-1) for p in alone.parameters()]).numpy()
     assert scores.dtype == fit.flat.dtype == fit.flat.grad.dtype == torch.float32
     digits = 0 if settings == 1 else 2**-6  # stacked, products and biases are rounded one by one
-    np.testing.assert_allclose(scores, expected.detach().expand(settings, 1, -1), rtol=digits, atol=digits)
+    np.testing.assert_allclose(
+        scores, expected.detach().expand(settings, 1, -1), rtol=digits, atol=digits
+    )
     np.testing.assert_allclose(
         fit.parameters(), np.tile(after, (settings, 1)), rtol=1e-6, atol=digits / 10 + 1e-8
     )

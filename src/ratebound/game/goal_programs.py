@@ -56,7 +56,7 @@ def best_goal_mixture(
     except Unsolved as error:
         least = replace(least, unsolved=str(error))
         return _best_alone(goal, pieces, H), least, _unsolved(goal, pieces.mean(axis=0), H.shape[1])
-    return solved.found, least, solved
+    return solved.mixture, least, solved
 
 
 def _weights(lowest: Lowest, H: Array, least: LeastViolation, groups: Array) -> Array:
@@ -124,5 +124,5 @@ def best_of_thresholds(rankings: Sequence[Candidates], goal: Goal | None) -> Pol
     except Unsolved as error:
         unsolved = replace(least, unsolved=str(error))
         return Policy(columns.only(used), weights[used], unsolved, np.inf, _unsolved(goal, start, m))
-    found: Policy = solved.found
+    found: Policy = solved.mixture
     return replace(found, solved=solved, gap=gaps[-1])

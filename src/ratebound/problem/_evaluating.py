@@ -35,7 +35,7 @@ def evaluated(
                 decided = decided_at(scores, _threshold(block.at, thresholds, scores.dtype))
                 own = in_cells(problem, decided, block, rows)
                 counts[i, j] = counts[i, j] + own if (i, j) in counts else own
-    found = []
+    rates = []
     for i, problem in enumerate(problems):
         if start != len(problem.cells):
             raise ValueError(f"scores of {start:,} rows: expected {len(problem.cells):,}")
@@ -43,8 +43,8 @@ def evaluated(
         for j, block in enumerate(problem.blocks):
             weight = per_decision(problem, as_numpy(counts[i, j]), models)
             values += (block.net @ weight.T).T
-        found.append(values)
-    return found
+        rates.append(values)
+    return rates
 
 
 def in_cells(problem: Compiled, decided: Any, block: Block, rows: slice) -> Any:
@@ -95,12 +95,12 @@ def stacked_scores(problem: Compiled, scores: Any) -> Array:
     if stacked.dtype.kind not in "buif":
         raise ValueError(f"scores must be numbers, got {stacked.dtype}")
     wanted = score_count(problem.decisions), len(problem.cells)
-    found = with_axes(stacked, problem.decisions)
-    if found.shape[1:] != wanted:
+    whole = with_axes(stacked, problem.decisions)
+    if whole.shape[1:] != wanted:
         sizes = ", ".join(f"{name} {len(p):,}" for name, p in problem.populations.items())
         turned = ": pass scores.T" * (wanted[0] > 1 and stacked.T.shape == wanted)
         each = f"one per class and row, {wanted}" if wanted[0] > 1 else f"one per row, {wanted[1]:,}"
         raise ValueError(f"scores of shape {stacked.shape}: expected {each} ({sizes}){turned}")
-    if not np.isfinite(found).all():
+    if not np.isfinite(whole).all():
         raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
-    return found
+    return whole

@@ -79,7 +79,7 @@ class Split:
 
 
 @dataclass
-class _Found:
+class _Collected:
     """Targets and slices, as they turn up."""
 
     slice_count: int  # before any new ones
@@ -93,13 +93,13 @@ def _split(given: Coefficients) -> Split:
 
     decisions, slice_count, membership = given.decisions, given.slice_count, given.membership
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
-    found = _Found(slice_count, two)
-    entries = [_split_rows(block.net, membership, decisions - 1, found) for block in given.blocks]
-    if not found.targets:  # nothing costs anything, which is a cost of 0 for missing any target
-        found.targets[(True, *[False] * (decisions - 1))] = 0
-    if found.masks:
-        membership = _widened(membership, slice_count, list(found.masks))
-    total, blocks = slice_count + len(found.masks), []
+    collected = _Collected(slice_count, two)
+    entries = [_split_rows(block.net, membership, decisions - 1, collected) for block in given.blocks]
+    if not collected.targets:  # nothing costs anything, which is a cost of 0 for missing any target
+        collected.targets[(True, *[False] * (decisions - 1))] = 0
+    if collected.masks:
+        membership = _widened(membership, slice_count, list(collected.masks))
+    total, blocks = slice_count + len(collected.masks), []
     for block in given.blocks:
         entered, shape = block.net.tocoo(), (block.net.shape[0], (decisions - 1) * total)
         moved = entered.col // slice_count * total + entered.col % slice_count
@@ -110,12 +110,12 @@ def _split(given: Coefficients) -> Split:
         membership=membership,
         slice_count=total,
         blocks=tuple(blocks),
-        costs=tuple(_matrix(each, rows, len(found.targets), total) for each in entries),
-        targets=np.array(list(found.targets), dtype=bool).reshape(-1, decisions),
+        costs=tuple(_matrix(each, rows, len(collected.targets), total) for each in entries),
+        targets=np.array(list(collected.targets), dtype=bool).reshape(-1, decisions),
     )
 
 
-def _split_rows(net: Any, membership: Array, others: int, known: _Found) -> list[Entry]:
+def _split_rows(net: Any, membership: Array, others: int, known: _Collected) -> list[Entry]:
     entries: list[Entry] = []
     slices = known.slice_count
     for row in range(net.shape[0]):
@@ -128,19 +128,19 @@ def _split_rows(net: Any, membership: Array, others: int, known: _Found) -> list
         coefficients[place, 1 + decision] = net.data[own]
         inside = [bit(membership, column) for column in columns]
         example, which = patterns(inside[::-1], len(membership))
-        found = np.column_stack([mask[example] for mask in inside]).astype(float)  # (p, k)
-        values = found @ coefficients  # (p, D)
+        member = np.column_stack([mask[example] for mask in inside]).astype(float)  # (p, k)
+        values = member @ coefficients  # (p, D)
         rounding = 1e-13 * np.abs(coefficients).max()
         for target, wanted in _steps(values, rounding).items():
             t = known.targets.setdefault(target, len(known.targets))
-            solved = np.linalg.lstsq(found, wanted, rcond=None)[0]
-            if not np.allclose(found @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
-                several = found.sum(axis=1) > 1
-                solved = wanted[~several] @ found[~several]
+            solved = np.linalg.lstsq(member, wanted, rcond=None)[0]
+            if not np.allclose(member @ solved, wanted, rtol=1e-12, atol=1e-14 * np.abs(values).max()):
+                several = member.sum(axis=1) > 1
+                solved = wanted[~several] @ member[~several]
                 for pattern in np.flatnonzero(several):
                     mask = np.packbits(which == pattern).tobytes()
                     new = known.masks.setdefault(mask, slices + len(known.masks))
-                    entries.append((row, t, new, float(wanted[pattern] - found[pattern] @ solved)))
+                    entries.append((row, t, new, float(wanted[pattern] - member[pattern] @ solved)))
             entries += [(row, t, int(c), float(x)) for c, x in zip(columns, solved, strict=True)]
     return entries
 
@@ -150,7 +150,7 @@ def _steps(values: Array, rounding: float) -> dict[Target, Array]:
     order = np.argsort(values, axis=1, kind="stable")
     ranked, rows = np.take_along_axis(values, order, axis=1), np.arange(len(values))
     cheaper = np.zeros(values.shape, dtype=bool)
-    found: dict[Target, Array] = {}
+    rises: dict[Target, Array] = {}
     for place in range(1, values.shape[1]):
         cheaper[rows, order[:, place - 1]] = True
         rise = ranked[:, place] - ranked[:, place - 1]
@@ -158,8 +158,8 @@ def _steps(values: Array, rounding: float) -> dict[Target, Array]:
         targets, which = np.unique(cheaper[steps], axis=0, return_inverse=True)
         for index, target in enumerate(map(tuple, targets.tolist())):
             own = steps[which.reshape(-1) == index]
-            found.setdefault(target, np.zeros(len(values)))[own] = rise[own]
-    return found
+            rises.setdefault(target, np.zeros(len(values)))[own] = rise[own]
+    return rises
 
 
 def _widened(membership: Array, slice_count: int, masks: list[bytes]) -> Array:

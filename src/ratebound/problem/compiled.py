@@ -134,11 +134,11 @@ class Compiled:
     def labels(self) -> tuple[str, ...]:
         """The words (m,) of every row, told apart where two say the same: "... (2)" the second time."""
         said = Counter[str]()
-        found = []
+        labels = []
         for words in map(str, self.constraints):
             said[words] += 1
-            found.append(words if said[words] == 1 else f"{words} ({said[words]})")
-        return tuple(found)
+            labels.append(words if said[words] == 1 else f"{words} ({said[words]})")
+        return tuple(labels)
 
     @property
     def first(self) -> Population:
@@ -371,8 +371,8 @@ class Compiled:
         from scipy import sparse
 
         chunks = range(0, self.cell_count, CHUNK)
-        found = [sparse.csr_array(self.unpacked(slice(at, at + CHUNK)), dtype=float) for at in chunks]
-        return sparse.vstack(found, format="csr")
+        parts = [sparse.csr_array(self.unpacked(slice(at, at + CHUNK)), dtype=float) for at in chunks]
+        return sparse.vstack(parts, format="csr")
 
     @cached_property
     def bits(self) -> Bits:
@@ -410,8 +410,8 @@ class Compiled:
             For each cell, the sum over the slices it lies in.
         """
         if self.lists is not None:
-            found = (self.lists @ per_slice.T).T
-            return found.toarray() if is_sparse(found) else found
+            per_cell = (self.lists @ per_slice.T).T
+            return per_cell.toarray() if is_sparse(per_cell) else per_cell
         return self.bits.spread(per_slice.toarray() if is_sparse(per_slice) else per_slice)
 
     def spread_each(self, coefficients: Any) -> Array:
@@ -450,8 +450,8 @@ class Compiled:
         """
         problems = [self] if self.whole is None else [self.whole, *([self] * (self.goal is None))]
         pieces, known = self._given(scores, thresholds)
-        found = evaluated(problems, pieces, known)
-        values, of_whole = found[-1], found[0][:, 1:]
+        rates = evaluated(problems, pieces, known)
+        values, of_whole = rates[-1], rates[0][:, 1:]
         if self.whole is None:
             return values[:, 0], values[:, 1:], None
         if self.goal is None:  # a linear problem on the way to a goal
@@ -560,17 +560,19 @@ class Compiled:
         dict of str to array of shape (K, 1)
             The thresholds by name.
         """
-        found = {name: np.empty((len(scores), 1)) for name in sorted(names)}
-        for index in {self.budgets[name][0] for name in found}:
+        thresholds = {name: np.empty((len(scores), 1)) for name in sorted(names)}
+        for index in {self.budgets[name][0] for name in thresholds}:
             inside = bit(self.membership, index)[self.cells].astype(bool)
             own = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
             weights = rows_of_all(self.populations, own)
-            shares = {name: self.budgets[name][1] for name in found if self.budgets[name][0] == index}
+            shares = {
+                name: self.budgets[name][1] for name in thresholds if self.budgets[name][0] == index
+            }
             allowed = np.array(list(shares.values())) * weights.sum() * (1 + 1e-12)
             for k, row in enumerate(rows_of_all(self.populations, scores[:, 0, inside]).astype(float)):
                 for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
-                    found[name][k] = at
-        return found
+                    thresholds[name][k] = at
+        return thresholds
 
 
 def _narrowed(counts: Array) -> Array:

@@ -355,17 +355,17 @@ class _Book:
 
     def net(self) -> dict[Key, sparse.csr_array]:
         """Coefficients of decisions per slice, (1+m, (D - 1) * slices) for each key."""
-        shape, found = (len(self.offset), (len(self.classes) - 1) * len(self.slices)), {}
+        shape, matrices = (len(self.offset), (len(self.classes) - 1) * len(self.slices)), {}
         for key, entries in self.entries.items():
             if entries or key == PLAIN:
                 row, decision, index = np.array(list(entries), dtype=np.int64).reshape(-1, 3).T
                 column = (decision - 1) * len(self.slices) + index
                 matrix = sparse.csr_array((list(entries.values()), (row, column)), shape=shape)
                 matrix.eliminate_zeros()
-                found[key] = matrix
-        if len(found) > 1 and not found[PLAIN].nnz:
-            del found[PLAIN]
-        return found
+                matrices[key] = matrix
+        if len(matrices) > 1 and not matrices[PLAIN].nnz:
+            del matrices[PLAIN]
+        return matrices
 
     def cells(self) -> tuple[Array, Array]:
         """Each row's cell (n,), and the packed membership of cells in slices, of which there is one."""
@@ -383,11 +383,11 @@ class _Book:
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
     """For each threshold of an area: the slice of negatives it is measured on, and its budget."""
-    found: dict[str, tuple[int, float]] = {}
+    budgets: dict[str, tuple[int, float]] = {}
     for metric in (c.left for c in problem.constraints if isinstance(c.left, Area)):
         negatives = book.slices[metric.rate.population, metric.rate.subset & ~Label()]
-        found |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
-    return found
+        budgets |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
+    return budgets
 
 
 def _stacked_weights(populations: dict[str, Population]) -> Array | None:

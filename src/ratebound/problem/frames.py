@@ -41,16 +41,16 @@ def as_csr(matrix: Any) -> Any:
         raise ValueError(f"X needs rows and features, got a sparse matrix of shape {matrix.shape}")
     if matrix.dtype.kind not in "buif":
         raise ValueError(f"X must hold numbers, got a sparse matrix of {matrix.dtype}")
-    found = matrix if isinstance(matrix, sparse.csr_array) else sparse.csr_array(matrix)
-    if not found.has_canonical_format or not found.data.all():
-        found = found.copy()
-        found.sum_duplicates()
-        found.eliminate_zeros()
-    small = max(found.nnz, found.shape[1]) < 2**31
-    if small and found.indices.dtype != np.int32:
-        parts = (found.data, found.indices.astype(np.int32), found.indptr.astype(np.int32))
-        found = sparse.csr_array(parts, shape=found.shape)
-    return found
+    csr = matrix if isinstance(matrix, sparse.csr_array) else sparse.csr_array(matrix)
+    if not csr.has_canonical_format or not csr.data.all():
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    small = max(csr.nnz, csr.shape[1]) < 2**31
+    if small and csr.indices.dtype != np.int32:
+        parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
+        csr = sparse.csr_array(parts, shape=csr.shape)
+    return csr
 
 
 def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
@@ -73,8 +73,8 @@ def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
             f"features would fill {size / 1e9:,.0f} GB as an array: use model='linear', or leave "
             "features out"
         )
-    found: Array = rows.astype(kind).toarray()
-    return found
+    dense: Array = rows.astype(kind).toarray()
+    return dense
 
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
@@ -154,8 +154,8 @@ def _arrow_array(values: Any) -> Array:
         return np.column_stack([_arrow_array(column) for column in values.columns])
     if hasattr(values.type, "index_type"):  # a dictionary, whose gaps are lost unless it is decoded
         values = values.cast(values.type.value_type)
-    found: Array = values.to_numpy(zero_copy_only=False)
-    return found
+    array: Array = values.to_numpy(zero_copy_only=False)
+    return array
 
 
 def unmasked(values: Any) -> Any:
@@ -262,8 +262,8 @@ def distinct(values: Array, most: int | None = 11) -> list[Any]:
             return list(dict.fromkeys(values.tolist()))[:most]
         except TypeError:  # lists, say, which cannot be hashed
             return values[:most].tolist()
-    found: list[Any] = np.unique(values)[:most].tolist()
-    return found
+    different: list[Any] = np.unique(values)[:most].tolist()
+    return different
 
 
 def some(values: Sequence[Any]) -> str:

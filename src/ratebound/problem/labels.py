@@ -42,11 +42,11 @@ class Labels:
     def places(self, values: Array, what: str) -> Array:
         """The place (n,) of each label among the classes; of two, whether it is yes."""
         classes = self.classes or TWO
-        found = places_among(values, classes)
-        if (found < 0).any():
-            strange = some(distinct(values[found < 0]))
+        places = places_among(values, classes)
+        if (places < 0).any():
+            strange = some(distinct(values[places < 0]))
             raise ValueError(f"{what} holds {strange}, which is none of the classes {some(classes)}")
-        return found == 1 if len(classes) == 2 else found
+        return places == 1 if len(classes) == 2 else places
 
     def decided(self, values: Array, what: str) -> Array:
         """The same of decisions; of two, yes may also be True or 1, and no False, 0 or -1.
@@ -56,22 +56,22 @@ class Labels:
         """
         if len(self.classes or TWO) > 2:
             return self.places(values, what)
-        found = distinct(values, None)
-        if type(self.yes) in (int, float) and all(isinstance(value, bool) for value in found):
+        held = distinct(values, None)
+        if type(self.yes) in (int, float) and all(isinstance(value, bool) for value in held):
             return values.astype(bool)
         if self.classes is not None:
             named = places_among(values, self.classes)
             if (named >= 0).all():
                 return named == 1
-        numbers = any(set(found) <= set(pair) for pair in PAIRS[:3])
+        numbers = any(set(held) <= set(pair) for pair in PAIRS[:3])
         if not self.named_no and not (numbers and isinstance(self.yes, str)):
-            if len(found) - (self.yes in found) <= 1:
+            if len(held) - (self.yes in held) <= 1:
                 return np.asarray(values == self.yes, dtype=bool)
         elif numbers and (self.classes or TWO)[0] != 1:
             return np.asarray(values == 1, dtype=bool)
         labels = f"the classes {some(self.classes)}" if self.classes else "labels, named by positive="
         raise ValueError(
-            f"{what} holds {some(found)}, and yes or no is needed: 1 or 0, True or False, or {labels}. "
+            f"{what} holds {some(held)}, and yes or no is needed: 1 or 0, True or False, or {labels}. "
             "Instead of probabilities, pass the decisions"
         )
 
@@ -132,14 +132,14 @@ def labels_of(
     """
     if classes is not None:
         return Labels(_given(classes, positive))
-    found = [] if values is None else distinct(values)
+    held = [] if values is None else distinct(values)
     if positive is None:
-        return Labels(None if values is None else _pair(found) or _all_classes(values, found))
+        return Labels(None if values is None else _pair(held) or _all_classes(values, held))
     positive = plain_value(positive)
-    others = [value for value in found if value != positive]
+    others = [value for value in held if value != positive]
     if len(others) > 1:
-        raise ValueError(f"y needs two values, one of them {positive!r}; it holds {some(found)}")
-    pair = _pair([*found, positive]) or (others[0] if others else f"not {positive}", positive)
+        raise ValueError(f"y needs two values, one of them {positive!r}; it holds {some(held)}")
+    pair = _pair([*held, positive]) or (others[0] if others else f"not {positive}", positive)
     no, yes = pair if positive == pair[1] else pair[::-1]
     return Labels((plain_value(no), yes), named_no=bool(others))
 
@@ -149,37 +149,37 @@ def _given(classes: Sequence[Any], positive: Any) -> Classes:
         raise ValueError(
             "classes takes all labels in order, as in ['bird', 'cat', 'dog'], and without positive="
         )
-    found = tuple(plain_value(each) for each in classes)
-    if len(set(found)) < max(len(found), 2):
-        raise ValueError(f"classes takes two or more different labels, got {some(found)}")
-    return found
+    labels = tuple(plain_value(each) for each in classes)
+    if len(set(labels)) < max(len(labels), 2):
+        raise ValueError(f"classes takes two or more different labels, got {some(labels)}")
+    return labels
 
 
-def _pair(found: Sequence[Any]) -> Classes | None:
+def _pair(labels: Sequence[Any]) -> Classes | None:
     """The pair that these labels are of, if they are of one."""
-    truths = isinstance(found[0], bool)
+    truths = isinstance(labels[0], bool)
     kinds = (pair for pair in PAIRS if isinstance(pair[0], bool) == truths)
-    return next((pair for pair in kinds if all(value in pair for value in found)), None)
+    return next((pair for pair in kinds if all(value in pair for value in labels)), None)
 
 
-def _all_classes(values: Array, found: list[Any]) -> Classes:
+def _all_classes(values: Array, held: list[Any]) -> Classes:
     """All labels that occur, in order."""
-    if any(isinstance(value, float) and not value.is_integer() for value in found):
-        raise ValueError(f"y holds {some(found)}, which are numbers and no classes: make it yes or no")
+    if any(isinstance(value, float) and not value.is_integer() for value in held):
+        raise ValueError(f"y holds {some(held)}, which are numbers and no classes: make it yes or no")
     try:
         classes: list[Any] = np.unique(values).tolist()
     except TypeError:
         raise ValueError(
-            f"y mixes labels of different kinds, {some(found)}: make all of them texts, or all of them "
+            f"y mixes labels of different kinds, {some(held)}: make all of them texts, or all of them "
             "numbers, or give classes= in order"
         ) from None
     if len(classes) > MOST:
         raise ValueError(
-            f"y holds {len(classes):,} different labels, {some(found)}: that many are no classes "
+            f"y holds {len(classes):,} different labels, {some(held)}: that many are no classes "
             f"(at most {MOST:,}); put them into bands, or make it yes or no"
         )
     if len(classes) == 1:
         raise ValueError(
-            f"y holds {some(found)} alone, and two classes are needed: give both by classes=[no, yes]"
+            f"y holds {some(held)} alone, and two classes are needed: give both by classes=[no, yes]"
         )
     return tuple(plain_value(each) for each in classes)

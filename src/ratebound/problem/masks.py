@@ -43,8 +43,8 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
     leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column, absent))
 
     def mask(subset: Subset) -> Array:
-        found: Array = holds(subset, leaf)
-        return np.ones(len(population), dtype=bool) if subset == EVERYONE else found
+        inside: Array = holds(subset, leaf)
+        return np.ones(len(population), dtype=bool) if subset == EVERYONE else inside
 
     return mask
 
@@ -64,8 +64,8 @@ def reader(population: Population) -> Callable[[Name, Value, bool], Comparable]:
 
 def spoken_of(subset: Subset) -> list[Name]:
     """The columns that a subset speaks of, those of existing models' decisions too."""
-    found = ((getattr(leaf, "column", None), getattr(leaf, "versus", None)) for leaf in leaves(subset))
-    return [name for pair in found for name in pair if name is not None]
+    pairs = ((getattr(leaf, "column", None), getattr(leaf, "versus", None)) for leaf in leaves(subset))
+    return [name for pair in pairs for name in pair if name is not None]
 
 
 def elementary(subset: Subset) -> Iterator[Subset]:
@@ -127,18 +127,18 @@ def _leaf(
     assert isinstance(subset, Compare | In | Missing), subset
     name, values = subset.column, column(subset.column)
     if isinstance(subset, Missing):
-        found = values.missing
-        if not found.any() and not absent:
+        inside = values.missing
+        if not inside.any() and not absent:
             raise nobody(subset, values)
-        return found
+        return inside
     if isinstance(subset, In):
-        found = np.zeros(len(population), dtype=bool)
+        inside = np.zeros(len(population), dtype=bool)
         for value in subset.values:
-            found |= _equals(name, values, value, absent)
-        return found
+            inside |= _equals(name, values, value, absent)
+        return inside
     if subset.relation in ("==", "!="):
-        found = _equals(name, values, subset.value, absent)
-        return found if subset.relation == "==" else ~found
+        inside = _equals(name, values, subset.value, absent)
+        return inside if subset.relation == "==" else ~inside
     values, value = dated(name, values, subset.value, in_order=True)
     _check_kind(name, values, value, absent, alone=True)
     return values.ordered(subset.relation, value)
@@ -162,10 +162,10 @@ def nobody(subset: Subset, column: Values) -> NoSuchValue:
 def _equals(name: Name, column: Values, given: Value, absent: bool) -> Array:
     column, value = dated(name, column, given)
     _check_kind(name, column, value, absent, alone=False)
-    found = column.equal(value)
-    if not found.any() and not absent:
+    equal = column.equal(value)
+    if not equal.any() and not absent:
         raise nobody(Compare(name, "==", given), column)
-    return found
+    return equal
 
 
 def _check_kind(name: Name, column: Values, value: Comparable, absent: bool, *, alone: bool) -> None:
@@ -223,11 +223,11 @@ def check_amounts(name: Name, positive: bool) -> None:
 
 def amounts_where(amounts: Array, inside: Array, name: Name) -> Array:
     """The amounts of the rows `inside` (n,), and 0 of all others; raises where one of them has none."""
-    found = np.where(inside, amounts, 0.0)
-    if lacking := int(np.isnan(found).sum()):
+    own = np.where(inside, amounts, 0.0)
+    if lacking := int(np.isnan(own).sum()):
         raise ValueError(
             f"column {name!r} has no value in {lacking:,} of the {int(inside.sum()):,} rows whose "
             "errors it prices: fill it in, or leave such rows out by a condition, as in "
             f"cost(not missing({column_text(name)}), ...)"
         )
-    return found
+    return own

@@ -337,12 +337,12 @@ class Population:
         [25.0, None]
         """
         values = self.column(name)
-        found: list[Any] = values.tolist()
+        column: list[Any] = values.tolist()
         if values.dtype.kind in "OU":
-            found = list(map(bare, found))
+            column = list(map(bare, column))
         for row in np.flatnonzero(is_missing(values)).tolist():
-            found[row] = None
-        return found
+            column[row] = None
+        return column
 
     def _is_feature(self, name: Name) -> bool:
         """Whether this is the number of a feature of an array."""

@@ -211,9 +211,9 @@ class Problem:
         Problem
             The new problem.
         """
-        found = self.promising(self.subject_to)
-        object.__setattr__(found, "left_out", tuple(dict.fromkeys([*self.left_out, *groups])))
-        return found
+        problem = self.promising(self.subject_to)
+        object.__setattr__(problem, "left_out", tuple(dict.fromkeys([*self.left_out, *groups])))
+        return problem
 
     def derived(
         self, objective: Metric, subject_to: Promises = (), sense: Sense | None = None
@@ -235,10 +235,10 @@ class Problem:
         Problem
             The other problem.
         """
-        found = Problem.__new__(Problem)
-        found._state(self.sense if sense is None else sense, objective, subject_to)
-        object.__setattr__(found, "left_out", self.left_out)
-        return found
+        problem = Problem.__new__(Problem)
+        problem._state(self.sense if sense is None else sense, objective, subject_to)
+        object.__setattr__(problem, "left_out", self.left_out)
+        return problem
 
     @staticmethod
     def stated(objective: Metric | str | Problem, subject_to: Promises = ()) -> Problem:
@@ -286,8 +286,8 @@ class Problem:
     @property
     def rates(self) -> tuple[Rate, ...]:
         """Every rate it speaks of, once."""
-        found = [rate for promise in self.subject_to for rate in promise.rates]
-        return tuple(dict.fromkeys([*self.objective.rates, *found]))
+        of_promises = [rate for promise in self.subject_to for rate in promise.rates]
+        return tuple(dict.fromkeys([*self.objective.rates, *of_promises]))
 
     @property
     def columns(self) -> tuple[Name, ...]:
@@ -338,13 +338,13 @@ class Problem:
         Problem
             Each such promise has become two, of a ratio and a number.
         """
-        found: list[Promise] = []
+        promises: list[Promise] = []
         for promise in self.subject_to:
             if not isinstance(promise, Parity):
-                found.append(promise)
+                promises.append(promise)
             elif (level := levels[promise.right]) is not None:
-                found += [each for each in promise.at(level) if each not in found]
-        return self.promising(found)
+                promises += [each for each in promise.at(level) if each not in promises]
+        return self.promising(promises)
 
     @property
     def asked(self) -> Problem:
@@ -357,12 +357,12 @@ class Problem:
         >>> fair.at_levels({fair.leveled[0]: 0.5}).asked == fair
         True
         """
-        found: list[Promise] = []
+        promises: list[Promise] = []
         for promise in self.subject_to:
             asked = promise.keeps if isinstance(promise, Constraint) else None
-            if asked is None or asked not in found:  # it has become several promises
-                found.append(promise if asked is None else asked)
-        return self.promising(found)
+            if asked is None or asked not in promises:  # it has become several promises
+                promises.append(promise if asked is None else asked)
+        return self.promising(promises)
 
     @cached_property
     def demands(self) -> tuple[Demand, ...]:
@@ -416,9 +416,9 @@ def to_plain(problem: Problem) -> dict[str, Any]:
         for each in (problem.subject_to if problem.leveled else problem.constraints)
         if isinstance(each, Constraint | Parity)
     ]
-    found = {problem.sense: _side(problem.objective), "subject_to": promises}
+    plain = {problem.sense: _side(problem.objective), "subject_to": promises}
     left_out = [vars(group) for group in problem.left_out]
-    return found | ({"left_out": left_out} if left_out else {})
+    return plain | ({"left_out": left_out} if left_out else {})
 
 
 def from_plain(data: dict[str, Any]) -> Problem:

@@ -86,17 +86,19 @@ def rows_of_all(people: People, own: Array) -> Array:
 def classes_of(populations: dict[str, Population], first: str) -> Classes:
     """The classes there are to decide between: those of the first population that knows any."""
     known = [_known(population) for population in populations.values()]
-    found = next((classes for classes in known if classes is not None), TWO)
+    first_known = next((classes for classes in known if classes is not None), TWO)
     for name, classes in zip(populations, known, strict=True):
-        several = max(len(found), len(classes or ())) > 2  # two may be called yes and no by any name
-        strange = [each for each in classes or () if several and each not in found]
+        several = (
+            max(len(first_known), len(classes or ())) > 2
+        )  # two may be called yes and no by any name
+        strange = [each for each in classes or () if several and each not in first_known]
         if strange:
             raise ValueError(
                 f"population {first if name == FIRST else name!r} has the label {strange[0]!r}, which "
-                f"is not among the classes {some(list(found))}: give the classes of all by "
+                f"is not among the classes {some(list(first_known))}: give the classes of all by "
                 "rb.Population(..., classes=[...])"
             )
-    return found
+    return first_known
 
 
 def _known(population: Population) -> Classes | None:

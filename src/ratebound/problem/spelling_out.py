@@ -58,12 +58,12 @@ def spelled_out(
     each_class = [each for p in problem.subject_to for each in _each_class(p, classes)]
     if tuple(each_class) == problem.subject_to and not any(isinstance(p, Goal) for p in each_class):
         return problem
-    found: list[Promise] = []
+    promises: list[Promise] = []
     notices: list[str] = []
     left_out: list[LeftOut] = []
     for promise in each_class:
         if not isinstance(promise, Goal):
-            found.append(promise)
+            promises.append(promise)
             continue
         name = promise.population
         if name not in populations:
@@ -74,14 +74,16 @@ def spelled_out(
             )
         try:
             values, small, told = _values(promise, populations[name], countable)
-            found += [each for c in promise.constraints(values) for each in of_every_class(c, classes)]
+            promises += [
+                each for c in promise.constraints(values) for each in of_every_class(c, classes)
+            ]
         except (TypeError, ValueError) as error:
             raise ValueError(f"{promise}: population {promise.on or first!r}: {error}") from None
         notices += [f"{promise}: {notice}" for notice in told]
         left_out += [LeftOut(str(promise), group, rows) for group, rows in small]
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
-    return problem.promising(found).leaving_out(left_out)
+    return problem.promising(promises).leaving_out(left_out)
 
 
 def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
@@ -112,8 +114,8 @@ class _Combinations:
         return self._listed(values for values in product(*self.of_each) if values not in present)
 
     def _listed(self, groups: Iterable[tuple[Value | None, ...]]) -> str:
-        found = [str(group_of(self.names, values)) for values in islice(groups, NAMED + 1)]
-        return ", ".join(found[:NAMED]) + (", ..." if len(found) > NAMED else "")
+        words = [str(group_of(self.names, values)) for values in islice(groups, NAMED + 1)]
+        return ", ".join(words[:NAMED]) + (", ..." if len(words) > NAMED else "")
 
 
 def _values(
@@ -125,8 +127,8 @@ def _values(
     """
     values, too_small, notices = {}, list[tuple[str, int]](), []
     for names in goal.crossed:
-        found = _combinations(goal, population, names)
-        sizes = found.sizes
+        combinations = _combinations(goal, population, names)
+        sizes = combinations.sizes
         kept = np.flatnonzero(sizes >= (goal.min_rows or 0))
         if not len(kept):
             raise ValueError(
@@ -138,17 +140,17 @@ def _values(
         if countable and goal.min_rows is None and len(empty):
             rates = " and ".join(map(str, goal.rates))
             raise ValueError(
-                f"no row to count {rates} on where {found.words(empty)}: min_rows=1 leaves such groups "
-                "out, and a larger number small ones too"
+                f"no row to count {rates} on where {combinations.words(empty)}: min_rows=1 leaves such "
+                "groups out, and a larger number small ones too"
             )
         if small := sorted(set(range(len(sizes))) - set(kept.tolist())):
-            too_small += [(str(group_of(names, found.values[i])), int(sizes[i])) for i in small]
+            too_small += [(str(group_of(names, combinations.values[i])), int(sizes[i])) for i in small]
             few = f"fewer than {goal.min_rows:,} rows to count on"
-            notices.append(f"{len(small):,} groups with {few} are left out: {found.words(small)}")
-        if absent := found.possible - len(sizes):
-            share = f"{absent:,} of {found.possible:,} combinations"
-            notices.append(f"{share} have no row and are left out: {found.absent_words()}")
-        values[names] = [found.values[index] for index in kept]
+            notices.append(f"{len(small):,} groups with {few} are left out: {combinations.words(small)}")
+        if absent := combinations.possible - len(sizes):
+            share = f"{absent:,} of {combinations.possible:,} combinations"
+            notices.append(f"{share} have no row and are left out: {combinations.absent_words()}")
+        values[names] = [combinations.values[index] for index in kept]
     return values, too_small, notices
 
 
@@ -169,11 +171,11 @@ def _too_many(names: tuple[Name, ...], count: int) -> str:
 def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -> _Combinations:
     whole = is_whole(population)
     parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
-    found = _added(of_all(population, _added(list(parts))))
-    of_each = [sorted({values[place] for values in found}, key=in_order) for place in range(len(names))]
+    counts = _added(of_all(population, _added(list(parts))))
+    of_each = [sorted({values[place] for values in counts}, key=in_order) for place in range(len(names))]
     places = [{value: place for place, value in enumerate(values)} for values in of_each]
-    order = sorted(found, key=lambda values: [own[v] for own, v in zip(places, values, strict=True)])
-    return _Combinations(names, of_each, order, np.array([found[each].min() for each in order]))
+    order = sorted(counts, key=lambda values: [own[v] for own, v in zip(places, values, strict=True)])
+    return _Combinations(names, of_each, order, np.array([counts[each].min() for each in order]))
 
 
 def _asked(goal: Goal, names: tuple[Name, ...]) -> list[Name]:
@@ -264,11 +266,11 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
 
 def rows_counted(problem: Problem) -> dict[str, float]:
     """Out of how many rows of each population the counts of `problem` are, where they agree."""
-    found: dict[str, set[float]] = {}
+    stated: dict[str, set[float]] = {}
     for rate in _counts_of(problem):
         if rate.per is not None:
-            found.setdefault(rate.population, set()).add(rate.per)
-    return {name: rows.pop() for name, rows in found.items() if len(rows) == 1}
+            stated.setdefault(rate.population, set()).add(rate.per)
+    return {name: rows.pop() for name, rows in stated.items() if len(rows) == 1}
 
 
 def _counts_of(problem: Problem) -> Iterator[Rate]:

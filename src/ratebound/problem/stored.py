@@ -66,12 +66,12 @@ class Stacked(StoredRows):
 
     def take(self, rows: Array) -> Array:
         where = np.searchsorted(self.starts, rows, side="right") - 1
-        found = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
+        taken = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
         for place in np.unique(where).tolist():
             own, part = where == place, self.parts[place]
             numbers = rows[own] - self.starts[place]
-            found[own] = part.take(numbers) if isinstance(part, StoredRows) else part[numbers]
-        return found
+            taken[own] = part.take(numbers) if isinstance(part, StoredRows) else part[numbers]
+        return taken
 
 
 # --- some pieces at a time ------------------------------------------------------------------------
@@ -165,15 +165,15 @@ class WindowedRows(StoredRows):
             places = window.find(rows)
             if (places >= 0).all():
                 return window.rows.take(places, axis=0)
-        found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         left = np.ones(len(rows), dtype=bool)
         for window in self.latest:
             places = window.find(rows)
             here = left & (places >= 0)
-            found[here] = window.rows[places[here]]
+            taken[here] = window.rows[places[here]]
             left &= ~here
         unit = np.searchsorted(self.starts, rows, side="right") - 1
         for each in np.unique(unit[left]).tolist():
             own = left & (unit == each)
-            found[own] = self.read(each)[rows[own] - self.starts[each]]
-        return found
+            taken[own] = self.read(each)[rows[own] - self.starts[each]]
+        return taken

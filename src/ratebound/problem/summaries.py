@@ -72,8 +72,8 @@ def feature_scale_of(features: Any) -> FeatureScale:
         rows = features.tocsr()[:: max(1, features.shape[0] // ENOUGH)]  # not all forms can be sliced
         return _scale_of_matrix(rows.tocsc())
     columns = (column[:: max(1, len(column) // ENOUGH)] for column in columns_of(features))
-    found = [_usual(numbers_of(column)) for column in columns]
-    return FeatureScale(tuple(center for center, _ in found), tuple(scale for _, scale in found))
+    scales = [_usual(numbers_of(column)) for column in columns]
+    return FeatureScale(tuple(center for center, _ in scales), tuple(scale for _, scale in scales))
 
 
 def columns_of(features: Any) -> list[Array]:
@@ -94,9 +94,9 @@ def numbers_of(column: Array) -> Array:
         return column.astype(float)
     missing = is_missing(column)
     is_number = np.array([isinstance(value, Number | np.bool_) for value in column], bool) & ~missing
-    found = np.full(len(column), np.nan)
-    found[is_number] = column[is_number].astype(float)
-    return found
+    numbers = np.full(len(column), np.nan)
+    numbers[is_number] = column[is_number].astype(float)
+    return numbers
 
 
 def _scale_of_matrix(matrix: Any) -> FeatureScale:

@@ -46,8 +46,8 @@ class Values:
         return np.zeros(len(self.codes), dtype=bool) if place is None else self.codes == place
 
     def ordered(self, relation: str, value: Comparable) -> Array:
-        found = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
-        return found if self.codes is None else np.append(found, False)[self.codes]
+        met = np.asarray(ORDERS[relation](self.values, value), dtype=bool)
+        return met if self.codes is None else np.append(met, False)[self.codes]
 
     @property
     def missing(self) -> Array:
@@ -76,9 +76,9 @@ def read_values(values: Array) -> Values:
 def _coded(codes: Array, given: list[Any]) -> Values:
     """Values by their distinct ones, of which some are the same but for blanks, or are missing."""
     lacking = is_missing(np.fromiter(given, dtype=object, count=len(given)))
-    found = [None if gone else bare(value) for value, gone in zip(given, lacking, strict=True)]
+    values = [None if gone else bare(value) for value, gone in zip(given, lacking, strict=True)]
     place: dict[Value, int] = {}
-    own = [-1 if value is None else place.setdefault(value, len(place)) for value in found]
+    own = [-1 if value is None else place.setdefault(value, len(place)) for value in values]
     held = np.fromiter(place, dtype=object, count=len(place))
     kinds = frozenset(map(_kind, {type(value) for value in place}))
     return Values(held, np.array([*own, -1], dtype=np.int32)[codes], place, kinds)
@@ -139,8 +139,8 @@ def dated(
                 f"column {name!r} holds dates and is compared with {value!r}: write a date as in "
                 '"2024-01-31", or "2024-01-31 08:30"'
             )
-        found = column.values if column.codes is None else _moments(column.values)
-        return _by_row(found.astype("M8[us]"), column), moment
+        moments = column.values if column.codes is None else _moments(column.values)
+        return _by_row(moments.astype("M8[us]"), column), moment
     if not in_order or column.kinds != {"text"}:
         return column, value
     texts = column.values.tolist()
@@ -166,10 +166,10 @@ def _by_row(moments: Array, column: Values) -> Values:
 
 def _moments(dates: Array) -> Array:
     """Dates of any type, in UTC where they have a zone."""
-    found = [
+    moments = [
         each.astimezone(datetime.UTC).replace(tzinfo=None)
         if isinstance(each, datetime.datetime) and each.tzinfo
         else each
         for each in dates.tolist()
     ]
-    return np.array(found, dtype="M8[us]")
+    return np.array(moments, dtype="M8[us]")

@@ -116,10 +116,10 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
 def _stamp(path: str) -> tuple[int, int] | None:
     """A file's size and the time it was written; None where it is gone."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def files_of(given: str | Path) -> list[str]:
@@ -128,9 +128,9 @@ def files_of(given: str | Path) -> list[str]:
     if not str(given):
         raise ValueError("a path is empty: name a file, a pattern or a folder")
     if path.is_dir():
-        found = (each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
+        files = (each for each in path.rglob("*") if each.suffix in ENDINGS and each.is_file())
         return sorted(
-            str(each) for each in found if not any(map(_is_aside, each.relative_to(path).parts))
+            str(each) for each in files if not any(map(_is_aside, each.relative_to(path).parts))
         )
     if path.exists():
         return [str(path)]
@@ -175,8 +175,8 @@ def _as_plain_texts(arrow: Any, schema: Any) -> Any:
 def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Raise unless all files have the columns of the first."""
     (first, names), *others = named
-    for other, found in others:
-        odd = sorted(set(names) ^ set(found))
+    for other, others_names in others:
+        odd = sorted(set(names) ^ set(others_names))
         if odd:
             which, has = (other, first) if odd[0] in names else (first, other)
             raise ValueError(f"{which} has no column {odd[0]!r}, which {has} has: write both alike")

@@ -274,17 +274,17 @@ def _coded(column: Any, places: dict[Any, int]) -> Array:
         for value in coded.dictionary.to_pylist()
     ]
     kind = np.result_type(np.int8, np.min_scalar_type(-len(places) - 1))
-    found: Array = np.array([*own, -1], dtype=kind)[
+    codes: Array = np.array([*own, -1], dtype=kind)[
         coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     ]
-    return found
+    return codes
 
 
 def read_weight(groups: RowGroups, weight: str, mask: Array | None) -> Array:
     """The weights of the rows that count, or of all."""
     parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
-    found = np.concatenate(parts)
+    weights = np.concatenate(parts)
     try:
-        return read_weights(found if mask is None else found[mask])
+        return read_weights(weights if mask is None else weights[mask])
     except ValueError as error:
         raise ValueError(f"weight column {weight!r} of {groups.name}: {error}") from None

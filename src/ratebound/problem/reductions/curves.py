@@ -74,7 +74,7 @@ class Convex(Goal):
     def solved(self, program: Program, start: Array) -> Solved:
         first = program(start[None], np.zeros(1))
         best = Solved(
-            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.found
+            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.mixture
         )
         slopes, constants, point = np.empty((0, len(start))), np.empty(0), first.pieces
         for _ in range(STEPS):
@@ -85,7 +85,7 @@ class Convex(Goal):
             answer = program(slopes, constants)
             point, value = answer.pieces, float(self.value(answer.pieces))
             if value < best.value:
-                best = replace(best, pieces=point, value=value, found=answer.found)
+                best = replace(best, pieces=point, value=value, mixture=answer.mixture)
             best = replace(
                 best,
                 bound=max(best.bound, answer.least),
@@ -148,14 +148,14 @@ class Divergence(Convex):
     def value(self, pieces: Array) -> Array:
         decided, aimed = self._both(pieces)
         ratio = np.where(aimed > 0, aimed, 1.0) / np.maximum(decided, EDGE**2)
-        found: Array = (aimed * np.log(np.where(aimed > 0, ratio, 1.0))).sum(axis=-1)
-        return found
+        divergence: Array = (aimed * np.log(np.where(aimed > 0, ratio, 1.0))).sum(axis=-1)
+        return divergence
 
     def slope(self, pieces: Array) -> Array:
         decided, aimed = self._both(pieces)
-        found = -aimed / decided
+        of_decided = -aimed / decided
         # What is aimed at is the same for every model, so its own slope makes no difference.
-        return np.concatenate([found, np.zeros(len(pieces) - self.decided)])
+        return np.concatenate([of_decided, np.zeros(len(pieces) - self.decided)])
 
     def inside(self, pieces: Array) -> Array:
         return np.append(np.maximum(pieces[: self.decided], EDGE), pieces[self.decided :])

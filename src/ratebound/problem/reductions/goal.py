@@ -39,7 +39,7 @@ class Answer:
     least: float  # the largest of the functions there: none goes below
     shares: Array  # (J,) the functions' prices, summing to 1: at the minimum it is their mean
     prices: Array  # (m,) of the promises, in units of the functions
-    found: Any  # the mixture, as whoever solves the programs has it
+    mixture: Any  # as whoever solves the programs has it
 
 
 # Minimises the largest of J functions, slopes (J, q) @ pieces + constants (J,), under the promises.
@@ -55,7 +55,7 @@ class Solved:
     bound: float  # that no mixture of these goes below
     weights: Array  # (q,) of the pieces in the linear problem there
     prices: Array  # (m,) what the objective would fall by, per unit each promise is relaxed
-    found: Any
+    mixture: Any
 
     @property
     def gap(self) -> float:
@@ -193,7 +193,7 @@ def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> fl
         least: LeastViolation = judged(
             least_program(H, none, every, most, groups), H, none, every, groups
         )
-        found = weights_of(best_program(costs, H, least, groups), groups) @ costs
+        lowest_kept = weights_of(best_program(costs, H, least, groups), groups) @ costs
     except Unsolved:  # then nothing is known but that
         return free
-    return float(found + constant)
+    return float(lowest_kept + constant)

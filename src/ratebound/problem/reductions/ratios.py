@@ -102,8 +102,8 @@ class LargestRatio(Goal):
     def value(self, pieces: Array) -> Array:
         above, below = self.sides(np.asarray(pieces))
         some = below > NOTHING
-        found: Array = np.where(some, above / np.where(some, below, 1.0), self.worst).max(axis=-1)
-        return found
+        largest: Array = np.where(some, above / np.where(some, below, 1.0), self.worst).max(axis=-1)
+        return largest
 
     def _tangents(self, value: float, scale: Array) -> tuple[Array, Array]:
         """Slopes (J, q) and constants (J,) of (N_i - v D_i) / d_i."""
@@ -133,7 +133,7 @@ class LargestRatio(Goal):
     def solved(self, program: Program, start: Array) -> Solved:
         first = program(start[None], np.zeros(1))
         best = Solved(
-            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.found
+            first.pieces, float(self.value(first.pieces)), -np.inf, start, first.prices, first.mixture
         )
         for _ in range(STEPS):
             _, below = self.sides(best.pieces)
@@ -150,7 +150,7 @@ class LargestRatio(Goal):
                 prices=answer.prices,
             )
             if better < best.value:
-                best = replace(best, pieces=answer.pieces, value=better, found=answer.found)
+                best = replace(best, pieces=answer.pieces, value=better, mixture=answer.mixture)
             if gain <= EXACT or better >= best.value + EXACT:
                 break
         return best
