@@ -249,7 +249,7 @@ def many_table(most):
             fit = rb.RateConstrainedClassifier(promises, model=model, random_state=0)
             started = time.process_time()
             fit.fit(splits.train.X, y, columns=columns)
-            error, worst = fit.solution_.objectives["train"], max(fit.constraints_.values())
+            error, worst = fit.solution_.objectives["train"], max(fit.violations_.values())
             found += [f"{error:.4f} / {worst:+.4f}", f"{time.process_time() - started:.1f}"]
         compiled = rb.compile(rb.Problem(rb.error_rate(), promises),
                               rb.Population(splits.train.X, y, columns=columns))  # fmt: skip

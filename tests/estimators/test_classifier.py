@@ -65,7 +65,7 @@ def test_promises_are_kept_on_every_row_given(rows, options):
     model = rb.RateConstrainedClassifier(PROMISE, **options).fit(X, y)
     assert worst(model, X, y) <= 1e-9
     assert model.status_.feasible
-    assert model.constraints_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
+    assert model.violations_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
     assert model.multipliers_[PROMISE] >= 0
     assert 1 <= len(model.solution_) <= 2
 
@@ -93,7 +93,7 @@ def test_decisions_spelled_as_the_labels_are(brief, no, yes):
     model.fit(X, labels, columns={"live": live})
     chance = model.decision_proba(X)[:, list(model.classes_).index(yes)]
     churn = np.where(live == yes, 1 - chance, chance).mean()
-    assert model.constraints_[promise] == pytest.approx(churn - 0.25, abs=1e-9)
+    assert model.violations_[promise] == pytest.approx(churn - 0.25, abs=1e-9)
     report = model.audit(X, labels, columns={"live": live})
     assert report.promises[0].value == pytest.approx(churn, abs=1e-9)
 

@@ -36,7 +36,8 @@ def test_training_is_the_same_in_counts_and_in_rates(weighted):
             for model in (count, rate)
         )
         np.testing.assert_allclose(of_count, total * of_rate, atol=1e-6)
-    assert [*count.constraints_] == [f"predicted_positives(per={total:g}) <= {0.3 * total}"]
+    assert [*map(str, count.constraints_)] == [*count.violations_]
+    assert [*count.violations_] == [f"predicted_positives(per={total:g}) <= {0.3 * total}"]
 
 
 def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():

@@ -38,7 +38,7 @@ def test_status_and_audit_are_about_what_predict_does(promise, confidence):
         (found,) = model.audit(X, y).promises
         assert found.kept == (violation <= 1e-9)
         assert found.violation == pytest.approx(violation, abs=1e-12)
-        assert model.constraints_[promise] == pytest.approx(violation, abs=1e-12)
+        assert model.violations_[promise] == pytest.approx(violation, abs=1e-12)
         assert confidence or model.status_.feasible  # one member keeps a single rate alone
 
 

@@ -122,7 +122,7 @@ def test_two_ratios_are_audited_as_they_were_asked_for(tmp_path):
     fair = ['precision(group == "a") >= 0.9 * precision()', "recall() >= 0.4"]
     quick = {"training": rb.Training(epochs=3), "random_state": 0}
     model = rb.RateConstrainedClassifier(fair, **quick).fit(X, Y, columns={"group": GROUP})
-    assert len(model.constraints_) == 3  # two of them at a level
+    assert len(model.violations_) == 3  # two of them at a level
     report = model.audit(X, Y, columns={"group": GROUP})
     assert [promise.words for promise in report.promises] == fair
     yes = model.decision_proba(X)[:, 1]
@@ -169,7 +169,7 @@ def test_promises_of_an_objective_that_is_a_problem_count():
     quick = {"training": rb.Training(epochs=2), "random_state": 0}
     for constraints in ((), problem.subject_to):
         model = rb.RateConstrainedClassifier(constraints, objective=problem, **quick).fit(X, Y)
-        assert list(model.constraints_) == ["recall() >= 0.9"]
+        assert list(model.violations_) == ["recall() >= 0.9"]
 
 
 def test_the_worst_group_gains_where_errors_may_be_no_more_than_the_plain_models():

@@ -78,7 +78,7 @@ def test_promises_are_kept_by_any_model(kind):
     )
     assert model.status_.feasible
     assert worst(model, X, y) <= 1e-9
-    assert model.constraints_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
+    assert model.violations_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
     assert (model.predict(X) != y).mean() < 0.3
     assert str(given) == str(before)  # never changed
     assert not hasattr(given, "classes_")
@@ -289,7 +289,7 @@ def test_what_only_looks_like_an_estimator_will_do():
     fitted = rb.RateConstrainedClassifier(
         PROMISE, model=Own(), features=VISIBLE, training=rb.Training(epochs=3)
     ).fit(X, y)
-    assert worst(fitted, X, y) == pytest.approx(fitted.constraints_[PROMISE])
+    assert worst(fitted, X, y) == pytest.approx(fitted.violations_[PROMISE])
 
 
 def test_scikit_learn_agrees():

@@ -95,7 +95,7 @@ def test_every_kind_of_promise_and_solution_has_room_to_spare(options):
     assert 0.5 < model.status_.confidence <= 1.0
     assert "On new rows like these all hold together" in str(model.status_)
     assert model.status_.feasible
-    assert max(model.constraints_.values()) < 0
+    assert max(model.violations_.values()) < 0
 
 
 def test_without_promises_there_is_nothing_to_be_sure_of():

@@ -63,7 +63,7 @@ def classifier(**options):
 def is_exact(model, rows):
     """Whether what is said of all rows is what an evaluation in memory counts."""
     there = evaluate(model.solution_, compile(model.solution_.problem, rows.in_memory()))
-    np.testing.assert_allclose(list(model.constraints_.values()), there.violations, atol=1e-6)
+    np.testing.assert_allclose(list(model.violations_.values()), there.violations, atol=1e-6)
     assert model.solution_.record.objectives["train"] == pytest.approx(there.objective, abs=1e-6)
 
 
@@ -136,7 +136,7 @@ def test_margins_for_new_rows_and_certificates(folder):
     model = classifier(constraints=["positive_rate() <= 0.4"], confidence=0.9).fit(rows)
     is_exact(model, rows)
     assert model.status_.confidence >= 0.8
-    assert -0.05 < model.constraints_["positive_rate() <= 0.4"] < -0.001
+    assert -0.05 < model.violations_["positive_rate() <= 0.4"] < -0.001
     model = classifier(constraints=["positive_rate() <= 0.4"], certify=0.3).fit(rows)
     assert model.certificate_.holds
     assert model.certificate_.promises[0].rows == pytest.approx(0.3 * ROWS, abs=2)
@@ -150,7 +150,7 @@ def test_other_populations_may_be_on_disk_or_in_memory(folder):
         model = classifier(constraints=[promise]).fit(rows, pool=other)
         assert model.status_.feasible
         value = np.mean(model.solution_.decision_proba(other)[:, 1])
-        assert model.constraints_[promise] == pytest.approx(value - 0.3, abs=1e-6)
+        assert model.violations_[promise] == pytest.approx(value - 0.3, abs=1e-6)
 
 
 def test_what_cannot_be(folder):

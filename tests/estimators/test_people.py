@@ -134,7 +134,7 @@ def test_further_populations_are_encoded_as_the_training_rows(frame, tmp_path):
         "steering": rb.Population(part, LABELS[some], beside, positive="Y"),
     }
     fitted = [classifier(promises).fit(people, LABELS, **others) for others in (raw, made)]
-    assert fitted[0].constraints_ == fitted[1].constraints_
+    assert fitted[0].violations_ == fitted[1].violations_
     audits = [model.audit(people, LABELS, **raw) for model in fitted]
     assert [p.value for p in audits[0].promises] == [p.value for p in audits[1].promises]
     decided = fitted[0].predict(part) == "Y"
@@ -198,7 +198,7 @@ def test_features_by_their_number(frame):
     model = rb.RateConstrainedClassifier(
         "positive_rate(column(1) > 0) >= 0.9", training=rb.Training(epochs=2), random_state=0
     ).fit(frame(X), YES)
-    assert model.constraints_["positive_rate(column(1) > 0) >= 0.9"] <= 1e-9
+    assert model.violations_["positive_rate(column(1) > 0) >= 0.9"] <= 1e-9
     found = model.audit(frame(X), YES).promises[0]
     assert found.rows == (X[:, 1] > 0).sum()
 
@@ -208,8 +208,8 @@ def test_gaps_in_a_column_that_promises_speak_of_are_a_group():
     group[::4] = None
     people = pd.DataFrame({**TABLE, "group": group})
     model = classifier("minimum_recall(group, at_least=0.7)").fit(people, YES)
-    assert list(model.constraints_)[2] == "recall(missing(group)) >= 0.7"
-    assert max(model.constraints_.values()) <= 1e-9
+    assert list(model.violations_)[2] == "recall(missing(group)) >= 0.7"
+    assert max(model.violations_.values()) <= 1e-9
 
 
 def test_few_rows_for_folds_are_said_in_the_estimators_words():

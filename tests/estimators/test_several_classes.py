@@ -63,10 +63,10 @@ def test_floors_are_kept_that_the_plain_model_breaks(people, model):
     assert min(recalls(model, X, y, "cat").values()) >= 0.6 - 1e-6
     assert model.status_.feasible
     assert (model.predict(X) == y).mean() > 0.5
-    for words, value in model.constraints_.items():
+    for words, value in model.violations_.items():
         group = "a" if '"a"' in words else "b"
         assert value == pytest.approx(0.6 - recalls(model, X, y, "cat")[group], abs=1e-6)
-    assert model.prices_.keys() == model.constraints_.keys()
+    assert model.prices_.keys() == model.violations_.keys()
 
 
 def test_answers_have_a_column_for_each_class(people, model):

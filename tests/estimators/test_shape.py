@@ -107,8 +107,8 @@ def test_other_populations_are_keywords(model, rows):
     assert fitted.status_.feasible
     decided = fitted.solution_.decision_proba(wide[:60] + 0.5)[:, 1]
     right = np.where(wide[:60, 1] > 0, decided, 1 - decided)[::2].mean()
-    found = next(iter(fitted.constraints_.values()))
-    assert found == pytest.approx(0.6 - right, abs=1e-9)
+    violation = next(iter(fitted.violations_.values()))
+    assert violation == pytest.approx(0.6 - right, abs=1e-9)
     with pytest.raises(ValueError, match=r"population 'experts'.*Pass it"):
         estimator.fit(wide, y)
 
@@ -118,8 +118,9 @@ def test_a_promise_said_twice_is_told_apart():
         [PROMISE, PROMISE], training=rb.Training(epochs=5), random_state=0
     )
     model.fit(X, Y, columns={"group": GROUP})
-    for found in (model.constraints_, model.prices_, model.multipliers_):
-        assert list(found) == [PROMISE, f"{PROMISE} (2)"]
+    assert model.constraints_ == (rb.parse(PROMISE), rb.parse(PROMISE))
+    for by_words in (model.violations_, model.prices_, model.multipliers_):
+        assert list(by_words) == [PROMISE, f"{PROMISE} (2)"]
 
 
 def test_parts_that_are_only_named_can_be_searched_too():
@@ -252,4 +253,4 @@ def test_pipelines_read_tables_of_several_populations(library):
     model = rb.RateConstrainedClassifier("recall(on='branch') >= 0.8", model=pipeline, random_state=0)
     assert model.fit(table, Y, branch=branch).status_.feasible
     recall = model.solution_.decision_proba(branch.X)[Y[:80], 1].mean()
-    assert next(iter(model.constraints_.values())) == pytest.approx(0.8 - recall, abs=1e-9)
+    assert next(iter(model.violations_.values())) == pytest.approx(0.8 - recall, abs=1e-9)

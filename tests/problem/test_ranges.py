@@ -43,7 +43,7 @@ def test_a_trained_model_keeps_both_ends():
     model = rb.RateConstrainedClassifier(
         [BETWEEN, CLOSE], training=rb.Training(epochs=5), random_state=0
     ).fit(PEOPLE.X, PEOPLE.y, columns=PEOPLE.columns)
-    assert max(model.constraints_.values()) <= 1e-9
+    assert max(model.violations_.values()) <= 1e-9
 
 
 def test_columns_are_those_of_conditions_and_goals():

@@ -110,7 +110,7 @@ def test_the_estimators_prices_are_what_its_own_iterates_gain(rows):
     )
     model.fit(X, y, columns={"group": group})
     count = next(iter(model.prices_))  # with the number of rows it is out of
-    assert list(model.prices_) == list(model.multipliers_) == list(model.constraints_)
+    assert list(model.prices_) == list(model.multipliers_) == list(model.violations_)
     own = model.trace_.of_setting(model.solution_.setting)
     step = np.array([0.01, 1e-6])
     expected = gained(own.objectives, own.violations, step)

@@ -133,8 +133,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     status_ : Status
         Whether the solution keeps the constraints, and if not which are at odds; print it.
         ``status_.confidence`` is how likely all hold on new rows, if that was asked for.
-    constraints_ : dict of str to float
-        Each constraint with its violation on the training rows, feasible where <= 0.
+    constraints_ : tuple of Constraint
+        The constraints as they were compiled on the training rows, in order: one for each group, and
+        counts with the rows they are out of.
+    violations_ : dict of str to float
+        The violation of each constraint on the training rows, by its words; it is kept if that is <= 0.
     prices_ : dict of str to float
         For each constraint, how much the objective on the training rows would fall per unit of
         relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
@@ -174,7 +177,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     feasible: every constraint is kept on the training rows
     >>> model.predict(pandas.DataFrame({"income": [1.0, 5.0]}))
     array([False,  True])
-    >>> model.constraints_[promise] <= 1e-9
+    >>> model.constraints_
+    (recall(sex == "f") >= 0.95 * recall(),)
+    >>> model.violations_[promise] <= 1e-9
     True
 
     What a little more, or less, would cost on these rows:
@@ -312,7 +317,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         pool = result.pool(margins)
         self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace
-        self.constraints_, self.prices_ = (
+        self.constraints_ = compiled.constraints
+        self.violations_, self.prices_ = (
             dict(zip(compiled.labels, values.tolist(), strict=True))
             for values in (self.solution_.violations["train"], pool.paid())
         )

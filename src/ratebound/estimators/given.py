@@ -31,7 +31,7 @@ from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
-from ratebound.tables.fitting import fit_encoding, fit_to_pieces
+from ratebound.tables.fitting import fit_encoding, fit_to_arrays, fit_to_pieces
 from ratebound.tables.treatments import Features
 
 FEW = 20  # classes that may have any number of rows; and that an error lists
@@ -312,12 +312,14 @@ def encoding_for(
     population: Population, learner: Learner, features: Features | Sequence[Name] | None
 ) -> Encoding:
     """The encoding of these rows for a learner; rows on disk are gone through once."""
-    options = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
     if not population.stored:
-        return fit_encoding(population.X, population.weights, features, learner.style, **options)
+        takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
+        return fit_encoding(population.X, population.weights, features, learner.style, **takes)
     pieces = ((piece.X, piece.weights) for piece in population.pieces(inputs=True))
-    options["takes_sparse"] = False  # batches on disk are arrays
-    return fit_to_pieces(pieces, features, learner.style, **options, coded=True)
+    missing = learner.takes_missing  # a sparse matrix is not taken, since batches on disk are arrays
+    if not frame_columns(population.X):
+        return fit_to_arrays(pieces, features, learner.style, takes_missing=missing)
+    return fit_to_pieces(pieces, features, learner.style, takes_missing=missing, coded=True)
 
 
 def check_on_disk(model: Any, learner: Learner, people: Mapping[str, Population]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ratebound.problem.frames import as_array, as_csr, as_dense, frame_columns, 
 from ratebound.tables._sparse import fit_matrix
 from ratebound.tables.column_statistics import (
     MOST_HELD,
+    NOTHING,
     ColumnStatistics,
     Spread,
     merged,
@@ -61,6 +63,7 @@ LARGE = 2**26  # numbers of an array from which it is so for any number of featu
 TOGETHER = 16  # pieces whose statistics are merged at a time
 
 Piece = tuple[Any, Array | None]  # some rows of a table, and their weights (n,)
+FeatureSpreads = list[tuple[Spread, bool]]  # of an array, and whether some values are missing
 
 
 def fit_encoding(
@@ -83,14 +86,11 @@ def fit_encoding(
     takes = {"takes_sparse": takes_sparse, "takes_missing": takes_missing}
     if frame_columns(X):
         return fit_to_pieces([(X, weights)], features, style, **takes)
-    if features is not None:
-        raise ValueError("features= names columns, so X must be a DataFrame")
+    if not is_sparse(X) or not takes_sparse:
+        return fit_to_arrays([(X, weights)], features, style, takes_missing=takes_missing)
+    _check_unnamed(features)
     counted, fills = _counted(weights), _fills(style, takes_missing)
     weights = None if weights is None else weights[counted]
-    if not is_sparse(X):
-        return _fit_array(as_array(X), counted, weights, style, fills)
-    if not takes_sparse:
-        return _fit_array(as_dense(X, "this model"), counted, weights, style, fills)
     return Encoding(fit_matrix(as_csr(X)[counted], weights, style, not fills), False, style, True)
 
 
@@ -128,6 +128,31 @@ def fit_to_pieces(
         warnings.warn(told, UserWarning, stacklevel=3)
     thin = takes_sparse and style == "scaled" and _mostly_zeros(columns, rows)
     return Encoding(tuple(columns), True, style, thin, tuple(treatments))
+
+
+def fit_to_arrays(
+    pieces: Iterable[Piece],
+    features: Features | Sequence[Name] | None = None,
+    style: Style = "scaled",
+    *,
+    takes_missing: bool = False,
+) -> Encoding:
+    """`fit_encoding` of an array that comes in pieces, each with its weights; each is looked at once.
+
+    >>> X = np.array([[20.0], [40.0], [60.0]])
+    >>> fit_to_arrays([(X[:1], None), (X[1:], None)]).transform(X).round(3).tolist()
+    [[-1.225], [0.0], [1.225]]
+    """
+    _check_unnamed(features)
+    fills = _fills(style, takes_missing)
+    read = ((as_dense(as_array(X), "this model"), weights) for X, weights in pieces)
+    own = reduce(_together, (_array_spreads(X, weights, fills) for X, weights in read))
+    whole = reduce(_together, gathered(own))
+    columns = [
+        _number(place, spread if fills else None, style, gaps)
+        for place, (spread, gaps) in enumerate(whole)
+    ]
+    return Encoding(tuple(columns), False, style)
 
 
 def planned_columns(known: Mapping[Name, ColumnStatistics], wanted: Features) -> list[Planned]:
@@ -243,23 +268,34 @@ def _number(
     return Plain(name, gaps, None if spread is None else center, read_as, dates)
 
 
-def _fit_array(given: Array, counted: Any, weights: Array | None, style: Style, fills: bool) -> Encoding:
+def _check_unnamed(features: Features | Sequence[Name] | None) -> None:
+    if features is not None:
+        raise ValueError("features= names columns, so X must be a DataFrame")
+
+
+def _together(one: FeatureSpreads, other: FeatureSpreads) -> FeatureSpreads:
+    """What is known of the features of two pieces together."""
+    pairs = zip(one, other, strict=True)
+    return [(merged_spread((a, b)), missing or lacking) for (a, missing), (b, lacking) in pairs]
+
+
+def _array_spreads(given: Array, weights: Array | None, fills: bool) -> FeatureSpreads:
+    """The spread of each feature of an array, if gaps are filled, and whether values are missing."""
     if given.ndim != 2:
         raise ValueError(f"X needs rows and features, got an array of shape {given.shape}")
     if not fills:
-        gaps = [given.dtype.kind == "f" and bool(np.isnan(column).any()) for column in given.T]
-        return Encoding(tuple(Plain(i, gap) for i, gap in enumerate(gaps)), False, style)
+        return [(NOTHING, given.dtype.kind == "f" and bool(np.isnan(c).any())) for c in given.T]
+    counted = _counted(weights)
     values = given[counted].astype(float)
+    weights = None if weights is None else weights[counted]
     unsound = np.flatnonzero((np.abs(values) > BEYOND).any(axis=0))
     if len(unsound):
         raise ValueError(
             f"feature {unsound[0]} holds infinite values or some beyond {BEYOND:g}: cap them first"
         )
-    columns = []
-    for place, column in enumerate(values.T):
+    known = []
+    for column in values.T:
         present = ~np.isnan(column)
-        own = spread_of(column[present], None if weights is None else weights[present])
-        shares = gathered((own, not present.all()))
-        lacking = any(some for _, some in shares)
-        columns.append(_number(place, merged_spread(share for share, _ in shares), style, lacking))
-    return Encoding(tuple(columns), False, style)
+        spread = spread_of(column[present], None if weights is None else weights[present])
+        known.append((spread, not present.all()))
+    return known

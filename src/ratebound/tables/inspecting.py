@@ -5,7 +5,7 @@ The treatments are those that fitting follows; here they stand beside a few valu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ratebound.base.layout import printable
 from ratebound.base.rendering import Documented
 from ratebound.problem.frames import as_array, frame_columns
 from ratebound.problem.population import Population
+from ratebound.problem.rows import Rows
 from ratebound.tables.column_statistics import ColumnStatistics, statistics_of
 from ratebound.tables.columns import Name
 from ratebound.tables.fitting import column_statistics
@@ -98,7 +99,7 @@ def inspect(
     ----------
     X : DataFrame, array, Population, str or Path
         A table, or a file with one. Of a population, such as `Parquet`, it shows the columns that a
-        model or constraints see; if that is on disk, it goes through all rows once.
+        model or constraints see; `Rows` of any source are gone through once, piece by piece.
     features : Features or sequence, default=None
         What the model may see, as `RateConstrainedClassifier` takes it. By default all columns.
     label : str or int, default=None
@@ -128,10 +129,8 @@ def inspect(
     country  texts          0         1  NO            left out: it never varies
     """
     wanted = as_features(features)
-    if isinstance(X, Parquet):
-        wanted = _less(wanted, X.columns_read, X.features_read)
-        label = None if label not in X.column_names and label in X.groups.names else label  # it knows
-        return _inspected(*_seen_on_disk(X, wanted), wanted, label, X.groups.name)
+    if isinstance(X, Rows):
+        return _inspected_in_pieces(X, wanted, label)
     table, name = X, "the table"
     others: dict[Name, Any] = {}
     notices: tuple[str, ...] = ()
@@ -141,9 +140,7 @@ def inspect(
     elif isinstance(X, Population):
         table, others, name = X.X, X.columns, "the population"
     own = {} if table is None else _columns(table)
-    if not frame_columns(table) and wanted.only is None:  # of an array, all features are used
-        wanted = replace(wanted, only=list(own))
-    wanted, columns = _less(wanted, others, own), own | others
+    wanted, columns = _less(wanted, others, own, table), own | others
     known, examples = {}, {}
     for each, values in columns.items():
         cells = read_cells(values)
@@ -153,10 +150,14 @@ def inspect(
     return replace(shown, notices=notices)
 
 
-def _less(wanted: Features, others: Iterable[Name], own: Container[Name]) -> Features:
+def _less(wanted: Features, others: Iterable[Name], own: Collection[Name], table: Any) -> Features:
     """The same without columns that only constraints speak of, unless it names what it wants."""
+    if wanted.only is not None:
+        return wanted
+    if not frame_columns(table):  # of an array, all features are used
+        return replace(wanted, only=list(own))
     hidden = [name for name in others if name not in own and name not in wanted.exclude]
-    return wanted if wanted.only is not None else replace(wanted, exclude=[*wanted.exclude, *hidden])
+    return replace(wanted, exclude=[*wanted.exclude, *hidden])
 
 
 def _inspected(
@@ -182,22 +183,29 @@ def _inspected(
     return Inspection(name, rows, tuple(treatments), tuple(examples.values()))
 
 
-def _seen_on_disk(
-    population: Parquet, wanted: Features
-) -> tuple[dict[Name, ColumnStatistics], dict[Name, tuple[str, ...]], int]:
-    """What is known of all columns in files, a few values of each, and the number of rows."""
-    names = list(map(str, population.column_names))  # without the label and the weight
+def _inspected_in_pieces(rows: Rows, wanted: Features, label: Name | None) -> Inspection:
+    """The same of rows that are read in pieces, in one pass."""
+    name = "the population"
+    if isinstance(rows, Parquet):
+        name = rows.groups.name
+        if label not in rows.column_names and label in rows.groups.names:
+            label = None  # it knows its own
+    table = rows.X
+    own: list[Any] = [] if table is None else frame_columns(table) or list(range(table.shape[1]))
+    others = [each for each in rows.column_names if each not in own]
+    wanted = _less(wanted, others, own, table)
     examples: dict[Name, tuple[str, ...]] = {}
 
     def pieces() -> Iterator[tuple[Any, None]]:
-        for piece in population.pieces(names):
+        for piece in rows.pieces(others, inputs=bool(own)):
+            columns = (_columns(piece.X) if own else {}) | {each: piece.columns[each] for each in others}
             if not examples:
-                examples.update({name: _examples(read_cells(piece.columns[name])) for name in names})
-            yield Table({name: piece.columns[name] for name in names}), None
+                examples.update({each: _examples(read_cells(columns[each])) for each in columns})
+            yield Table(columns), None
 
-    categorical = [name for name in wanted.categorical if name in names]
-    known, rows = column_statistics(pieces(), Features(categorical=categorical), coded=True)
-    return known, examples, rows
+    categorical = [each for each in wanted.categorical if each in (*own, *others)]
+    known, size = column_statistics(pieces(), Features(categorical=categorical), coded=True)
+    return _inspected(known, examples, size, wanted, label, name)
 
 
 def _columns(table: Any) -> dict[Name, Any]:

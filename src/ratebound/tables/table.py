@@ -33,7 +33,7 @@ class Table:
     """
 
     def __init__(
-        self, values: Mapping[str, Array], name: str = "the table", notices: Sequence[str] = ()
+        self, values: Mapping[Any, Array], name: str = "the table", notices: Sequence[str] = ()
     ) -> None:
         self.values = dict(values)
         self.name = name  # of the file, for errors
@@ -45,14 +45,14 @@ class Table:
         return self.shape[0]
 
     @overload
-    def __getitem__(self, chosen: str) -> Array: ...
+    def __getitem__(self, chosen: str | float | tuple[Any, ...]) -> Array: ...
 
     @overload
     def __getitem__(self, chosen: Array) -> Table: ...
 
-    def __getitem__(self, chosen: str | Array) -> Array | Table:
+    def __getitem__(self, chosen: str | float | tuple[Any, ...] | Array) -> Array | Table:
         """A column by its name, or the table of some rows, given by index or truth value."""
-        if isinstance(chosen, str):
+        if isinstance(chosen, str | int | float | tuple):
             return self.values[chosen]
         return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
 
