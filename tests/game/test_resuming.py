@@ -150,7 +150,7 @@ def test_the_rows_the_problem_and_every_setting_name_the_file(compiled, others, 
 
 
 def test_what_stops_a_game_remembers_what_it_saw(compiled, tmp_path):
-    from ratebound.solution.stalling import Stalled
+    from ratebound.solution.solutions import Stalled
 
     class Once(Stalled):
         def __call__(self, trace):
@@ -349,7 +349,7 @@ def test_what_cannot_be_told_apart_is_refused(compiled, tmp_path):
 
 
 def test_a_game_that_something_else_ended_is_played_on(compiled, tmp_path):
-    from ratebound.solution.stalling import Stalled
+    from ratebound.solution.solutions import Stalled
 
     how = {"rounds": 60, "batch_size": 100}
     keep, model = rb.Keep(every=2, folder=tmp_path), rb.Linear(0.1)

@@ -10,7 +10,7 @@ import ratebound as rb
 from ratebound.base import extras
 from ratebound.learners._trees import Trees
 from ratebound.learners.boosted import BoostedScorer
-from ratebound.solution.stalling import Stalled
+from ratebound.solution.solutions import Stalled
 
 rng = np.random.default_rng(5)
 N = 1200

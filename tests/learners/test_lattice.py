@@ -15,7 +15,7 @@ from ratebound.learners.lattice import (
     place_keypoints,
     random_subsets,
 )
-from ratebound.solution._group_thresholds import GroupThresholds
+from ratebound.solution.deciders import GroupThresholds
 from ratebound.solution.mixture import Members, member
 from ratebound.solution.onnx import to_onnx
 from ratebound.tables.fitting import fit_encoding

@@ -161,7 +161,7 @@ def test_tables_have_digests_too():
 
 @pytest.mark.parametrize("name", ["setting", "seed", "data", "date"])
 def test_a_record_that_is_none_is_refused(name, tmp_path):
-    from ratebound.solution._record import Record
+    from ratebound.solution.record import Record
 
     plain = json.loads(json.dumps(mixture_on().record.to_json()))
     assert Record.from_json(plain).setting == 0

@@ -15,7 +15,6 @@ from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
 from ratebound.base import writing
-from ratebound.solution import _documents as documents
 from ratebound.solution import files
 from ratebound.solution.deciders import Vote
 from ratebound.tables.fitting import fit_encoding
@@ -376,7 +375,7 @@ def test_a_later_version_or_an_unknown_model_is_refused(small, tmp_path):
     path = small.save(tmp_path / "model.safetensors")
     rewrite(path, lambda document: None)
     assert_same(rb.load(path), small)
-    rewrite(path, lambda document: document.update(version=documents.VERSION + 1))
+    rewrite(path, lambda document: document.update(version=files.VERSION + 1))
     with pytest.raises(ValueError, match=r"format version 2, this ratebound reads up to 1: update"):
         rb.load(path)
     rewrite(path, lambda document: document.update(version=1, scorer={"kind": "forest"}))

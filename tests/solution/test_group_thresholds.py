@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.solution._group_thresholds import GroupThresholds
-from ratebound.solution._record import Record
-from ratebound.solution.deciders import Draw, Vote
+from ratebound.solution.deciders import Draw, GroupThresholds, Vote
 from ratebound.solution.given_scores import GivenScores
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.onnx import to_onnx
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 from ..extras import pd, pl

@@ -7,9 +7,9 @@ import pytest
 
 import ratebound as rb
 from ratebound.learners.linear import LinearScorer
-from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members, Mixture, member
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 from ratebound.tables.fitting import fit_encoding
 

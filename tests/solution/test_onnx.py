@@ -12,10 +12,10 @@ import ratebound as rb
 from ratebound.learners._architecture import ACTIVATIONS
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution._choosing import uniform_from_key
-from ratebound.solution._record import Record
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members
 from ratebound.solution.onnx import to_onnx
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 from ratebound.tables.fitting import fit_encoding
 

@@ -9,11 +9,10 @@ from scipy.special import softmax
 
 import ratebound as rb
 from ratebound.game.scorer import Scorer, register_scorer
-from ratebound.solution._group_thresholds import GroupThresholds
-from ratebound.solution._record import Record
 from ratebound.solution.calibration import Calibration
-from ratebound.solution.deciders import Draw, Vote
+from ratebound.solution.deciders import Draw, GroupThresholds, Vote
 from ratebound.solution.mixture import Members, Mixture, member
+from ratebound.solution.record import Record
 from ratebound.solution.status import Status
 
 rng = np.random.default_rng(5)

@@ -6,7 +6,7 @@ import pytest
 import ratebound as rb
 from ratebound.game.trace import Trace, Values
 from ratebound.learners.linear import LinearScorer
-from ratebound.solution.stalling import Stalled
+from ratebound.solution.solutions import Stalled
 
 
 def trace_of(objectives, violations, scale=1.0, **watched):

@@ -13,8 +13,8 @@ from ratebound.auditing.wording import percent
 from ratebound.base import document as doc
 from ratebound.base.types import Array
 from ratebound.solution.certificate import Certificate, Certified
-from ratebound.solution.making import Course
 from ratebound.solution.price import Price
+from ratebound.solution.record import Course
 
 if TYPE_CHECKING:  # the report is read from these functions
     from ratebound.auditing.report import Audit

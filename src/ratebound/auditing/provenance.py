@@ -19,9 +19,9 @@ from ratebound.game.trace import worst_of
 from ratebound.problem.frames import frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.solution.making import Course
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
+from ratebound.solution.record import Course
 
 Use = Literal["seen", "known", "left out", "promises only", "beside", "not seen"]
 LIBRARIES = ("ratebound", "numpy", "scipy", "scikit-learn")

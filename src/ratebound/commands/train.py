@@ -25,8 +25,8 @@ from ratebound.problem.compiling import compile, parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.ranges import Parity
-from ratebound.solution.known_groups import known_groups
-from ratebound.solution.making import ASIDE
+from ratebound.solution.record import ASIDE
+from ratebound.solution.thresholds import known_groups
 from ratebound.tables.contents import digest_of, digests_of
 from ratebound.tables.treatments import Features
 

@@ -40,10 +40,10 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
-from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.leveling import at_levels
-from ratebound.solution.making import course_of
 from ratebound.solution.mixture import Mixture, member
+from ratebound.solution.record import course_of
+from ratebound.solution.thresholds import known_groups, known_names
 from ratebound.tables.treatments import Features, as_features
 
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for

@@ -32,12 +32,11 @@ from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import counted_over
 from ratebound.rates.subsets import value_text
-from ratebound.solution.advice import remedy
 from ratebound.solution.determinize import evaluate
-from ratebound.solution.known_groups import known_names
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
-from ratebound.solution.thresholds import thresholds_on
+from ratebound.solution.status import remedy
+from ratebound.solution.thresholds import known_names, thresholds_on
 from ratebound.tables.treatments import Features
 
 CERTAIN = 1e6  # a score beyond any threshold

@@ -14,7 +14,7 @@ from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.subsets import Value
-from ratebound.solution.advice import broken_by
+from ratebound.solution.status import broken_by
 
 NOTHING = 1e-6  # smaller prices are rounding errors
 FEW = 100  # with fewer rows, the text says how much one row matters

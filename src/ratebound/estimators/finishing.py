@@ -40,8 +40,8 @@ from ratebound.rates.expressions import FIRST
 from ratebound.solution.calibration import Calibration
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
-from ratebound.solution.making import ASIDE, Making
 from ratebound.solution.mixture import Mixture, member
+from ratebound.solution.record import ASIDE, Making
 from ratebound.solution.status import KEPT, Status, status_there
 
 if TYPE_CHECKING:

@@ -31,9 +31,8 @@ from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import FIRST
 from ratebound.solution.determinize import evaluate
-from ratebound.solution.known_groups import known_groups, known_names
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.thresholds import thresholds_on
+from ratebound.solution.thresholds import known_groups, known_names, thresholds_on
 from ratebound.tables.treatments import Features
 
 AS_IT_IS, THRESHOLDS, TRAINING, HYBRID = "as it is", "thresholds", "training", "hybrid"

@@ -31,9 +31,14 @@ from ratebound.problem.compiling import compile_again, parted
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.given_scores import GivenScores
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.rules import Rules, numbered, rules_of_candidates, rules_of_mixtures
 from ratebound.solution.solutions import shrink
 from ratebound.solution.status import KEPT, status_there
+from ratebound.solution.threshold_rules import (
+    ThresholdRules,
+    numbered,
+    rules_of_candidates,
+    rules_of_mixtures,
+)
 from ratebound.solution.thresholds import pool_on, thresholds_on
 
 RARE = 0.01  # share of the rows that a member decides, below which it is hardly worth its chance
@@ -213,7 +218,7 @@ class ProposalsOnDisk(Proposals):
     """Candidates with their exact values on rows on disk, found on a sample of them."""
 
     sample: Proposals
-    by_group: Rules | None = None  # what candidates are, where thresholds are by known group
+    by_group: ThresholdRules | None = None  # what candidates are, where thresholds are by known group
 
     @property
     def few(self) -> Compiled:
@@ -287,7 +292,7 @@ def _moved_ones(trace: Trace) -> Array:
     return np.flatnonzero(trace.at.any(axis=1))
 
 
-def _measured(trace: Trace, rules: Rules, compiled: Compiled) -> Trace:
+def _measured(trace: Trace, rules: ThresholdRules, compiled: Compiled) -> Trace:
     """The candidates with their exact values on all rows, in one pass over these."""
     objectives, violations, pieces = compiled.measure(rules.scores(compiled), trace.thresholds)
     return replace(

@@ -46,10 +46,9 @@ from ratebound.problem.compiling import compile, parted
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.named import error_rate
-from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Mixture, mixture
-from ratebound.solution.solutions import best_iterate, select, shrink
-from ratebound.solution.stalling import Stalled
+from ratebound.solution.solutions import Stalled, best_iterate, select, shrink
+from ratebound.solution.thresholds import known_groups
 
 PLAIN_TIME = 0.25  # share of the time that may go into a model without promises
 KEPT = 60  # iterates kept of each setting

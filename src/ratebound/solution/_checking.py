@@ -12,9 +12,11 @@ from ratebound.base.types import Array
 
 def plain(value: Any) -> Any:
     """A text, a number or a truth value, of Python's own types."""
-    found = value.item() if hasattr(value, "item") else value
-    if isinstance(found, str | bool | int) or (isinstance(found, float) and math.isfinite(found)):
-        return found
+    own_type = value.item() if hasattr(value, "item") else value
+    if isinstance(own_type, str | bool | int) or (
+        isinstance(own_type, float) and math.isfinite(own_type)
+    ):
+        return own_type
     raise ValueError(f"labels must be texts, numbers or truth values to be saved, got {value!r}")
 
 
@@ -36,9 +38,9 @@ def texts(values: Any, what: str) -> list[str]:
 
 def numbers(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """Finite numbers of that shape."""
-    found = np.asarray(values)
-    if found.shape == shape and not found.size:
-        return found.astype(float)
-    if found.shape != shape or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
-        raise ValueError(f"its {what} are {found.dtype} of shape {found.shape}, not {shape} numbers")
-    return found.astype(float, copy=False)
+    array = np.asarray(values)
+    if array.shape == shape and not array.size:
+        return array.astype(float)
+    if array.shape != shape or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        raise ValueError(f"its {what} are {array.dtype} of shape {array.shape}, not {shape} numbers")
+    return array.astype(float, copy=False)

@@ -22,13 +22,11 @@ from ratebound.problem.frames import as_array, as_csr, frame_columns, is_missing
 from ratebound.problem.summaries import FeatureScale, columns_of, numbers_of
 
 STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
-FEWEST = 32.0  # the fewest steps for one feature
-TINY = (
-    1e-150  # the scale of features of which nothing is known: these are rounded relative to their size
-)
-NOWHERE = 2.0**62  # where NaN is put
-MOSTLY = 3  # where not one number in so many differs from 0, only those are looked at
-AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
+FEWEST_STEPS = 32.0  # the fewest steps for one feature
+UNKNOWN_SCALE = 1e-150  # of features of which nothing is known: rounded relative to their size
+PLACE_OF_NAN = 2.0**62  # where NaN is put
+SPARSE_FROM = 3  # where not one number in so many differs from 0, only those are looked at
+NUMBERS_AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
 ROUNDING = 1e-12  # shares of the weight that differ by no more are a tie
 HALF = 0.5 - ROUNDING  # of the weight decides a vote: yes wins a tie, to rounding
 
@@ -70,7 +68,7 @@ def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale 
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _RoundingGrid:
     """Where the values of each feature are rounded to."""
 
     center: Array  # (d,)
@@ -94,57 +92,60 @@ class _Grid:
             places = np.arcsinh((values - self.center[of]) / self.scale[of])
         places *= self.steps
         np.rint(places, out=places)
-        np.clip(places, -NOWHERE, NOWHERE, out=places)
-        np.copyto(places, -NOWHERE, where=np.isnan(places))
+        np.clip(places, -PLACE_OF_NAN, PLACE_OF_NAN, out=places)
+        np.copyto(places, -PLACE_OF_NAN, where=np.isnan(places))
         return places.astype(np.int64).view(np.uint64)
 
 
 @lru_cache(maxsize=8)  # a model that decides one row after the other has the same one
-def _grid(width: int, known: FeatureScale | None) -> _Grid:
-    center, scale = np.zeros(width), np.full(width, TINY)
+def _grid(width: int, known: FeatureScale | None) -> _RoundingGrid:
+    center, scale = np.zeros(width), np.full(width, UNKNOWN_SCALE)
     if known is not None:
         center, scale = np.array(known.center), np.array(known.scale)
     if len(center) != width:
         raise ValueError(f"expected rows of {len(center)} features, got {width}")
-    keys, steps = _mixed(np.arange(1, width + 1, dtype=np.uint64)), max(STEPS / max(width, 1), FEWEST)
+    keys, steps = (
+        _mixed(np.arange(1, width + 1, dtype=np.uint64)),
+        max(STEPS / max(width, 1), FEWEST_STEPS),
+    )
     every, nothing = slice(None), np.zeros(width, np.uint64)
-    grid = _Grid(center, scale, steps, keys, nothing, nothing)
+    grid = _RoundingGrid(center, scale, steps, keys, nothing, nothing)
     grid = replace(grid, zeros=grid.places(np.zeros(width), every))
     return replace(grid, ones=grid.added(grid.places(np.ones(width), every), every))
 
 
-def _added_by_numbers(features: Array, grid: _Grid) -> Array:
+def _added_by_numbers(features: Array, grid: _RoundingGrid) -> Array:
     """What the features of each row add up to, (n,): of an array, some rows at a time."""
     width = len(grid.keys)
     rows, every = features.reshape(len(features), width), slice(None)
-    found = np.empty(len(rows), np.uint64)
-    many = max(1, AT_ONCE // max(width, 1))
+    totals = np.empty(len(rows), np.uint64)
+    many = max(1, NUMBERS_AT_ONCE // max(width, 1))
     for start in range(0, len(rows), many):
         some = np.ascontiguousarray(rows[start : start + many])
         held = some != 0
-        if MOSTLY * np.count_nonzero(held) < some.size:
+        if SPARSE_FROM * np.count_nonzero(held) < some.size:
             places = np.flatnonzero(held)
             ends = np.append(0, np.cumsum(np.count_nonzero(held, axis=1)))
             added = _added_by_each(some.reshape(-1)[places], places % width, ends, grid)
         else:
             added = grid.added(grid.places(some.astype(float), every), every).sum(1, dtype=np.uint64)
-        found[start : start + many] = added
-    return found
+        totals[start : start + many] = added
+    return totals
 
 
-def _added_by_entries(matrix: Any, grid: _Grid) -> Array:
+def _added_by_entries(matrix: Any, grid: _RoundingGrid) -> Array:
     """The same of a sparse matrix, of which only what is stored is looked at."""
-    found = np.empty(matrix.shape[0], np.uint64)
-    many = max(1, AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
-    for start in range(0, len(found), many):
+    totals = np.empty(matrix.shape[0], np.uint64)
+    many = max(1, NUMBERS_AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
+    for start in range(0, len(totals), many):
         ends = matrix.indptr[start : start + many + 1]
         entries = slice(ends[0], ends[-1])
         values, of = matrix.data[entries], matrix.indices[entries]
-        found[start : start + many] = _added_by_each(values, of, ends - ends[0], grid)
-    return found
+        totals[start : start + many] = _added_by_each(values, of, ends - ends[0], grid)
+    return totals
 
 
-def _added_by_each(values: Array, of: Array, ends: Array, grid: _Grid) -> Array:
+def _added_by_each(values: Array, of: Array, ends: Array, grid: _RoundingGrid) -> Array:
     """What values, each of some feature, add up to between the `ends` of rows; most of them are 1."""
     added = grid.ones[of]
     others = np.flatnonzero(values != 1)
@@ -154,17 +155,17 @@ def _added_by_each(values: Array, of: Array, ends: Array, grid: _Grid) -> Array:
     return np.diff(up_to[ends])
 
 
-def _added_by_columns(columns: list[Array], grid: _Grid) -> Array:
+def _added_by_columns(columns: list[Array], grid: _RoundingGrid) -> Array:
     """The same of a table; texts and everything else that is not a number are hashed."""
-    found = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    totals = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for i, column in enumerate(columns):
         values = numbers_of(column)
         places = grid.places(values, i)
         if column.dtype.kind in "OUS":
             others = np.isnan(values) & ~is_missing(column)
             places[others] = _hashed_texts(column[others], 0)
-        found += grid.added(places, i)
-    return found
+        totals += grid.added(places, i)
+    return totals
 
 
 def uniform_from_scores(scores: Array, salt: int) -> Array:

@@ -18,7 +18,7 @@ from ratebound.base.types import Array
 from ratebound.problem.deciding import score_count
 
 FLATTEST = 1e-6  # most that log odds differ where scores say nothing of labels, or the opposite
-STEPS = 100  # of Newton's method; ten are usual
+NEWTON_STEPS = 100  # of Newton's method; ten are usual
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _newton(
 ) -> Array:
     """Where a convex loss is least, by Newton's method, with steps halved that overshoot."""
     at, here = start, loss(start)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         gradient, hessian = derivatives(at)
         # Constant scores, or intercepts that all move alike, leave a direction in which none is best.
         hessian += 1e-12 * rows * np.eye(len(at))

@@ -49,8 +49,8 @@ class Determined:
     >>> people = rb.Population(scores, [0, 0, 1, 1])
     >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
     >>> drawn = rb.thresholds(problem, scores[:, 0], people, known=[])
-    >>> found = rb.determinize(drawn, rb.compile(problem, people))
-    >>> round(found.before.objective, 4), round(found.after.objective, 4)
+    >>> determined = rb.determinize(drawn, rb.compile(problem, people))
+    >>> round(determined.before.objective, 4), round(determined.after.objective, 4)
     (0.125, 0.5)
     """
 

@@ -27,16 +27,16 @@ class DualityGap:
 
     def __repr__(self) -> str:
         if self.feasible:
-            found = f"The best mixture keeps the constraints with an objective of {self.upper:.6g}"
+            best = f"The best mixture keeps the constraints with an objective of {self.upper:.6g}"
             others = f"none that keeps them goes below {self.lower:.6g}"
         else:
             cost = f"objective + {self.radius:.4g} · worst violation"
-            found = (
+            best = (
                 f"No mixture of the iterates keeps the constraints. {cost} is {self.upper:.6g} at best"
             )
             others = f"no other mixture brings it below {self.lower:.6g}"
         return (
-            f"duality gap {self.gap:.3g}. {found}; {others}, provided that the estimator's answers are "
+            f"duality gap {self.gap:.3g}. {best}; {others}, provided that the estimator's answers are "
             "the best there are: a proof for exact oracles, an estimate for others."
         )
 
@@ -77,8 +77,8 @@ def duality_gap(trace: Trace) -> DualityGap:
     >>> people = rb.Population([[0], [1]] * 2, [0, 1, 1, 1], columns={"side": [0, 1] * 2})
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.6])
     >>> trace = rb.play(rb.compile(problem, people), rb.Oracle(DecisionTreeClassifier()))
-    >>> found = rb.duality_gap(trace)
-    >>> round(found.upper, 6), round(found.gap, 6)
+    >>> gap = rb.duality_gap(trace)
+    >>> round(gap.upper, 6), round(gap.gap, 6)
     (0.25, 0.0)
     """
     check_trace("duality_gap", trace)

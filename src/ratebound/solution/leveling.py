@@ -91,10 +91,10 @@ def at_levels(
 def _reached(compiled: Compiled, rankings: Sequence[Candidates]) -> Tried:
     """What the best thresholds make of a problem, without a model of them."""
     policy = best_of_thresholds(rankings, compiled.goal)
-    found = policy.weights @ policy.columns.values
-    violations, pieces = np.split(found[1:], [len(compiled.constraints)])
+    expected = policy.weights @ policy.columns.values
+    violations, pieces = np.split(expected[1:], [len(compiled.constraints)])
     worst = float(worst_violation(violations, compiled.scale[1:]))
-    objective = found[0] if compiled.goal is None else compiled.goal.value(pieces)
+    objective = expected[0] if compiled.goal is None else compiled.goal.value(pieces)
     return 0.0 if worst <= TOLERANCE else worst, float(objective)
 
 

@@ -28,13 +28,11 @@ from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import error_rate
 from ratebound.solution._choosing import choose, warn_of_shared_keys
-from ratebound.solution._group_thresholds import GroupThresholds
-from ratebound.solution._record import Record
 from ratebound.solution.calibration import Calibration, fit_calibration
 from ratebound.solution.certificate import Certificate
-from ratebound.solution.deciders import Decider, Draw
-from ratebound.solution.making import course_of
+from ratebound.solution.deciders import Decider, Draw, GroupThresholds
 from ratebound.solution.price import Price
+from ratebound.solution.record import Record, course_of
 from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
 
@@ -173,11 +171,11 @@ class Mixture:
     @property
     def model_weights(self) -> Array:
         """How often each model is used, (B,), summing to 1; all groups count the same."""
-        found = np.zeros(len(self.parameters))
+        weights = np.zeros(len(self.parameters))
         for member, weight in enumerate(self.weights):
             _, models = self.decider.alone(member)
-            found[models] += weight / len(models)
-        return found
+            weights[models] += weight / len(models)
+        return weights
 
     @property
     def rule(self) -> str:

@@ -126,7 +126,7 @@ def _flat(graph: GraphBuilder, column: str) -> str:
 
 def _metadata(mixture: Mixture, graph: GraphBuilder) -> dict[str, str]:
     classes = [value.item() if hasattr(value, "item") else value for value in mixture.classes]
-    found = {
+    metadata = {
         "problem": str(mixture.problem),
         "status": str(mixture.status),
         "classes": json.dumps(classes, default=str),
@@ -135,17 +135,17 @@ def _metadata(mixture: Mixture, graph: GraphBuilder) -> dict[str, str]:
         "ratebound": versions("ratebound").get("ratebound", ""),
     }
     if mixture.decider.draw is not None:
-        found["salt"] = str(mixture.decider.draw.salt)
+        metadata["salt"] = str(mixture.decider.draw.salt)
     if graph.columns:
         columns = [
             {"input": given, "column": name, "type": graph.inputs[given][0]}
             for name, given in graph.columns.items()
         ]
-        found["columns"] = json.dumps(columns, default=str)
+        metadata["columns"] = json.dumps(columns, default=str)
     if mixture.encoding is None:
-        return {**found, "features": "as the models were trained on"}
+        return {**metadata, "features": "as the models were trained on"}
     kind = "one input for each column" if mixture.encoding.from_frame else "raw columns"
-    return {**found, "features": kind, "feature_names": json.dumps(mixture.encoding.names)}
+    return {**metadata, "features": kind, "feature_names": json.dumps(mixture.encoding.names)}
 
 
 # --- an encoding, from raw columns to features ---------------------------------------------------------
@@ -309,8 +309,8 @@ class GraphBuilder:
             while not free or free.startswith("/") or free in self.reserved or free in self.inputs:
                 free = f"column {free}"
             self.columns[name] = self.input(free, kind)
-        found = self.columns[name]
-        return found, self.inputs[found][0]
+        given = self.columns[name]
+        return given, self.inputs[given][0]
 
     def output(self, name: str, value: str, kind: str, *shape: Any) -> None:
         """Make a value an output of n rows, each of that shape, of that type."""

@@ -60,8 +60,8 @@ class AnyClassifier:
         >>> from ratebound import Population, Problem, compile, error_rate, positive_rate
         >>> problem = Problem(error_rate(), [positive_rate() <= 0.25])
         >>> everything = AnyClassifier.on(compile(problem, Population(None, [0, 1, 1, 1])))
-        >>> found = everything.price(everything.least(np.zeros(1), np.ones(1)))
-        >>> round(found.objective, 6), found.free, np.round(found.prices, 6).tolist()
+        >>> least = everything.price(everything.least(np.zeros(1), np.ones(1)))
+        >>> round(least.objective, 6), least.free, np.round(least.prices, 6).tolist()
         (0.5, 0.0, [1.0])
         """
 

@@ -1,8 +1,12 @@
-"""The price of a promise: the objective by its bound, in numbers and in a sentence."""
+"""The price of a promise: the objective by its bound, in numbers and in a sentence.
+
+It comes from a pool of candidates: a parametric linear program for each promise, in its own units.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +14,17 @@ import numpy as np
 
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.layout import aligned
+from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.parametric import curve
 from ratebound.base.types import Array
-from ratebound.problem.problem import constraint_from_plain, constraint_to_plain
-from ratebound.rates.expressions import Constraint
+from ratebound.game.pool import Pool
+from ratebound.problem.problem import Problem, constraint_from_plain, constraint_to_plain
+from ratebound.rates.expressions import Constraint, Ratio
 from ratebound.rates.kinds import is_count
 from ratebound.solution._checking import flag, numbers
 
+PROGRAMS = 12  # solved for each price of a model: enough to draw it, and to save many of them
+MOST_PRICES = 24  # promises whose prices a model keeps: of more, those with the highest
 STEP = 0.01  # of a rate: how far a bound is moved to say what that costs
 TABLE = (-5, -2, -1, 0, 1, 2, 5)  # steps from the present bound at which the table has rows
 NO_PRICE = 1e-9  # what is no more is nothing
@@ -296,3 +305,64 @@ def _amount(value: float) -> str:
 
 def _bound(value: float) -> str:
     return f"{value + 0.0:.4f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+# --- from a pool ------------------------------------------------------------------------------------
+
+
+def price_in(
+    pool: Pool, problem: Problem, promises: Sequence[int], programs: int = PROGRAMS, said: str = ""
+) -> Price:
+    """The price of one of a problem's promises, or of several that are `said` at once.
+
+    They are counted from 0. At most so many `programs` are solved.
+    """
+    for constraint in (problem.constraints[promise] for promise in promises):
+        if not isinstance(constraint.left, Ratio):
+            continue
+        raise ValueError(
+            f"{constraint}: the price of a ratio is not known. It is kept by cross-multiplying, and how "
+            "much a candidate has below the line was not kept, so other bounds cannot be computed: "
+            "train with each bound, or bound a rate instead"
+        )
+    rows = [_row(problem, promise) for promise in promises]
+    scale = np.broadcast_to(np.asarray(pool.scale, dtype=float), pool.violations.shape[1])
+    by_room = curve(pool.objectives, pool.violations / scale, pool.groups, rows, programs)
+    unit = float(scale[rows[0]])
+    paid = by_room.price / unit if pool.prices is None else float(pool.prices[rows].sum())
+    constraint = problem.constraints[promises[0]]
+    rises = not said and constraint.relation == ">="
+    order = slice(None, None, -1) if rises else slice(None)
+    bound = 0.0  # of several promises: how much all are loosened
+    if not said:
+        margin = float(np.broadcast_to(pool.margins, pool.violations.shape[1])[rows[0]])
+        bound = constraint.right.constant + (margin if rises else -margin)
+    objective = math.inf
+    if len(by_room.rooms) and by_room.rooms[0] <= TOLERANCE:
+        objective = float(np.interp(0.0, by_room.rooms, by_room.objectives))
+    weights = by_room.weights[order]
+    return Price(
+        constraint=constraint,
+        objective=str(problem.cost),
+        bounds=bound + (-unit if rises else unit) * by_room.rooms[order],
+        objectives=by_room.objectives[order],
+        here=(bound, objective),
+        slope=float(paid if rises else -paid),
+        judged={name: weights @ values for name, values in pool.watched.items()},
+        exact=by_room.exact,
+        said=said,
+    )
+
+
+def all_prices(pool: Pool, problem: Problem) -> tuple[Price, ...]:
+    """The prices of a problem's promises, but for ratios, in their order."""
+    sums = [i for i, each in enumerate(problem.constraints) if not isinstance(each.left, Ratio)]
+    if len(sums) > MOST_PRICES and pool.prices is not None:
+        highest = np.nan_to_num(pool.prices[[_row(problem, i) for i in sums]])
+        sums = sorted(sums[i] for i in np.argsort(-highest, kind="stable")[:MOST_PRICES])
+    return tuple(price_in(pool, problem, [promise]) for promise in sums[:MOST_PRICES])
+
+
+def _row(problem: Problem, promise: int) -> int:
+    """The row of a compiled problem with this promise's bound; an area has others for its budgets."""
+    return next(row for row, demand in enumerate(problem.demands) if demand.promise == promise)

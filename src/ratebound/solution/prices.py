@@ -16,9 +16,8 @@ from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.ranges import Range
 from ratebound.rates.subsets import Compare, Missing, Name, Value, leaves
 from ratebound.rates.text import parse
-from ratebound.solution._pricing import price_in
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.price import Price
+from ratebound.solution.price import Price, price_in
 from ratebound.solution.solutions import values_on
 
 EXACT = 500  # programs for the price of a trace, more than a curve ever took
@@ -58,21 +57,21 @@ def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -
     >>> people = rb.Population(X, X[:, 0] > 0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=100, batch_size=None)
-    >>> found = rb.price(trace, "positive_rate() <= 0.3")
-    >>> print(found.sentence)
+    >>> price = rb.price(trace, "positive_rate() <= 0.3")
+    >>> print(price.sentence)
     Lowering the bound from 0.3 to 0.29 would cost 0.0100 of error_rate(); 0.31 would gain 0.0100.
-    >>> round(found.price, 6), round(found.at(0.4), 6)
+    >>> round(price.price, 6), round(price.at(0.4), 6)
     (1.0, 0.1)
     """
     if isinstance(model, Trace):
         (promises, said), own = find(model.problem, constraint), values_on(model, on)
-        elsewhere = {name: values_on(model, name) for name in ("train", *model.watched) if name != on}
+        on_others = {name: values_on(model, name) for name in ("train", *model.watched) if name != on}
         pool = Pool(
             own.objectives,
             own.violations,
             np.zeros(len(model), dtype=int),
             own.scale,
-            watched={name: values.objectives for name, values in elsewhere.items()},
+            watched={name: values.objectives for name, values in on_others.items()},
         )
         return price_in(pool, model.problem, promises, EXACT, said)
     mixture = getattr(model, "solution_", model)
@@ -87,9 +86,9 @@ def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -
         each = "".join(f"\n  {mixture.problem.constraints[promise]}" for promise in promises)
         raise ValueError(f"a saved model holds prices one by one, so ask for one of {said}:{each}")
     wanted = mixture.problem.constraints[promises[0]]
-    for found in mixture.record.prices:
-        if found.constraint == wanted:
-            return found
+    for kept in mixture.record.prices:
+        if kept.constraint == wanted:
+            return kept
     raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
 
 
@@ -118,9 +117,9 @@ def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int]
     except (ValueError, TypeError):
         asked, wanted = None, []
     for forms in (wanted, [_counted(each, problem) for each in wanted]):
-        found = [promises.index(each) for each in forms if each in promises]
-        if found and len(found) == len(forms):
-            return found, str(asked) if len(found) > 1 else ""
+        places = [promises.index(each) for each in forms if each in promises]
+        if places and len(places) == len(forms):
+            return places, str(asked) if len(places) > 1 else ""
     words = {str(promise) for promise in promises}
     known = "".join(f"\n  {each}" for each in sorted(words))
     raise ValueError(
@@ -140,10 +139,10 @@ def _spelled_out(asked: Promise | Range, problem: Problem) -> list[Constraint]:
                 values[leaf.column] = None
             elif isinstance(leaf, Compare) and leaf.relation == "==":
                 values[leaf.column] = leaf.value
-        for names, found in held.items():
+        for names, combinations in held.items():
             if all(name in values for name in names):
-                found[tuple(values[name] for name in names)] = None
-    return asked.constraints({names: list(found) for names, found in held.items()})
+                combinations[tuple(values[name] for name in names)] = None
+    return asked.constraints({names: list(combinations) for names, combinations in held.items()})
 
 
 def _counted(constraint: Constraint, problem: Problem) -> Constraint:

@@ -1,13 +1,17 @@
-"""The four solutions of a trace: the last iterate, the best, the average, and the shrunk mixture."""
+"""The four solutions of a trace: the last iterate, the best, the average, and the shrunk mixture.
+
+`Stalled` ends a game once the last of them no longer improves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from ratebound.base.linear_program import TOLERANCE, best_mixture
+from ratebound.base.linear_program import TOLERANCE, best_mixture, shrink_weights, worst_violation
 from ratebound.base.types import Array
 from ratebound.game.goal_programs import best_goal_mixture
 from ratebound.game.trace import Trace, Values, check_trace, worst_of
@@ -210,15 +214,15 @@ def select(
     """
     check_trace("select", trace)
     scale = values_on(trace, on).scale
-    found = [solution(trace.of_setting(setting)) for setting in trace.settings]
-    objectives = np.array([one.record.objectives[on] for one in found])
-    worst = worst_of(np.stack([one.violations[on] for one in found]), scale)
+    solutions = [solution(trace.of_setting(setting)) for setting in trace.settings]
+    objectives = np.array([one.record.objectives[on] for one in solutions])
+    worst = worst_of(np.stack([one.violations[on] for one in solutions]), scale)
     if ranking == "clipped":
-        trained = np.array([one.status.feasible for one in found])
+        trained = np.array([one.status.feasible for one in solutions])
         tier = np.where(worst <= TOLERANCE, 0, 2) + ~trained
         first = np.flatnonzero(tier == tier.min())
-        return found[first[best_by_rank(objectives[first], worst[first])]]
-    return found[best_by_rank(objectives, worst, ranking)]
+        return solutions[first[best_by_rank(objectives[first], worst[first])]]
+    return solutions[best_by_rank(objectives, worst, ranking)]
 
 
 def values_on(trace: Trace, on: str) -> Trace | Values:
@@ -261,3 +265,38 @@ def _one_setting(trace: Trace, name: str) -> None:
             f"{name} needs the iterates of one setting, this trace has {len(trace.settings)}: use "
             f"rb.{name}(trace.of_setting(0)), or rb.select(trace, rb.{name})"
         )
+
+
+@dataclass
+class Stalled:
+    """Stops the game after `patience` kept rounds in which the shrunk mixture has not improved.
+
+    Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
+    With `on`, the mixture is still the best of the training rows, but judged on a watched population.
+    The mixture was not chosen by its violations there, so these never settle; better is then a lower
+    sum of the objective and the worst violation.
+
+    >>> from ratebound import play
+    >>> stop = Stalled(patience=5)  # for play(..., stop=stop)
+    """
+
+    patience: int
+    tolerance: float = 1e-4
+    on: str = "train"
+    best: tuple[float, float] = field(default=(np.inf, np.inf))
+    waited: int = 0
+
+    def __call__(self, trace: Trace) -> bool:
+        weights = shrink_weights(trace.objectives, trace.violations, scale=trace.scale)
+        values = values_on(trace, self.on)
+        violation = float(worst_violation(weights @ values.violations, values.scale))
+        objective = float(weights @ values.objectives)
+        if self.on != "train":
+            violation, objective = 0.0, objective + violation
+        safer = violation < self.best[0] - self.tolerance
+        cheaper = violation <= self.best[0] + TOLERANCE and objective < self.best[1] - self.tolerance
+        if safer or cheaper:
+            self.best, self.waited = (violation, objective), 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,27 +24,26 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
 from ratebound.problem.summaries import feature_scale_of
-from ratebound.rates.expressions import FIRST
-from ratebound.rates.subsets import Value
-from ratebound.solution._group_thresholds import GroupThresholds
-from ratebound.solution._record import Record
-from ratebound.solution.advice import Search
-from ratebound.solution.deciders import Draw
+from ratebound.rates.expressions import FIRST, Area
+from ratebound.rates.subsets import Value, in_order
+from ratebound.solution.deciders import Draw, GroupThresholds
 from ratebound.solution.given_scores import GivenScores, stacked_scores
-from ratebound.solution.known_groups import known_groups
 from ratebound.solution.mixture import Members, Mixture
-from ratebound.solution.status import reached, status_in
+from ratebound.solution.record import Record
+from ratebound.solution.status import SearchWords, reached, status_in
 
 PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
 PROVEN = 4  # models up to which that is tried
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
-SCORES = Search(
+FEW_GROUPS = 20  # groups that are never too many
+
+SCORES = SearchWords(
     "No threshold on these scores",
     "any thresholds on these scores",
     "know more columns, or use better scores",
 )
-SEARCHED = Search("None of the offsets found", "any of the offsets found", SCORES.better)
+SEARCHED = SearchWords("None of the offsets found", "any of the offsets found", SCORES.better)
 
 
 def thresholds(
@@ -161,7 +160,7 @@ class Base:
     options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
 
     @property
-    def search(self) -> Search:
+    def search(self) -> SearchWords:
         """How the best of its thresholds are found: among all, or offsets by a search."""
         return SCORES if self.scores.shape[1] == 1 else SEARCHED
 
@@ -240,8 +239,8 @@ def _mixture(
     used, model = np.unique(chosen.model[members], return_inverse=True)
     at = thresholds_of(rankings, chosen)
     scorer, parameters = base.scorer.kept(base.parameters[used])
-    found = weights @ chosen.values[members].sum(axis=1)
-    objective, violations = float(found[0]), found[1 : 1 + len(compiled.constraints)]
+    expected = weights @ chosen.values[members].sum(axis=1)
+    objective, violations = float(expected[0]), expected[1 : 1 + len(compiled.constraints)]
     settings = np.unique(base.settings[used])
     status = status_in(
         base.search,
@@ -255,7 +254,7 @@ def _mixture(
     if policy.solved is not None:
         assert compiled.goal is not None
         gap = gap if gap == 0 else np.inf  # it is that of the last linear program, in its own units
-        objective = float(compiled.goal.value(found[1 + len(violations) :]))
+        objective = float(compiled.goal.value(expected[1 + len(violations) :]))
         words = reached(compiled.problem, objective, policy.solved.gap, base.search)
         status = replace(status, reached=words)
     record = Record(
@@ -295,3 +294,90 @@ def _members_of(policy: Policy, rankings: Sequence[Candidates]) -> tuple[Array, 
         places = np.searchsorted(own, middles, side="right").clip(max=len(own) - 1)
         members[:, group] = laid[group][places]
     return weights, members
+
+
+# --- known groups -----------------------------------------------------------------------------------
+
+
+def _check_decisions(compiled: Compiled) -> None:
+    """Raise for rates at other thresholds: thresholds by group are set for the decisions alone."""
+    for block in compiled.blocks:
+        rows = np.flatnonzero(np.diff(block.net.indptr))
+        if block.at == 0.0 or not len(rows):
+            continue
+        where = f"the constraint {compiled.constraints[rows[0] - 1]}" if rows[0] else "the objective"
+        area = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, Area)
+        remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
+        raise ValueError(
+            f"{where} is about decisions at a threshold other than the one to be set, and thresholds "
+            f"by group have no other: {remedy}, or train with rb.play and use rb.shrink"
+        )
+
+
+def known_names(known: Any) -> tuple[str, ...]:
+    """The columns that a parameter `known` names; a text is one column.
+
+    >>> known_names("sex"), known_names(["sex", "race", "sex"])
+    (('sex',), ('sex', 'race'))
+    """
+    if isinstance(known, str):
+        return (known,)
+    if not isinstance(known, Iterable):
+        raise TypeError(f"known takes columns, as in ['sex'] or [], got {known!r}")
+    return tuple(dict.fromkeys(known))
+
+
+def known_groups(
+    known: str | Sequence[str], compiled: Compiled
+) -> tuple[tuple[str, ...], tuple[tuple[Value | None, ...], ...], Array]:
+    """The known columns, the combinations of their values that occur, and which each row has (n,).
+
+    Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
+    """
+    _check_decisions(compiled)
+    names, rows = known_names(known), len(compiled.cells)
+    if not names:
+        return (), ((),), np.zeros(rows, dtype=int)
+    columns = [_column(name, compiled) for name in names]
+    combinations = set(zip(*columns, strict=True))
+    if len(combinations) > max(FEW_GROUPS, rows // 5):
+        distinct = {name: len(set(column)) for name, column in zip(names, columns, strict=True)}
+        many = [name for name, count in distinct.items() if count > max(FEW_GROUPS, rows // 5)]
+        what = f"column {many[0]!r}" if many else f"columns {', '.join(map(repr, names))} together"
+        remedy = "bin it first" if many else "merge values, or leave one out"
+        raise ValueError(
+            f"known: {what} make{'s' * bool(many)} {len(combinations):,} groups of {rows:,} rows, too "
+            f"few rows each to set a threshold by: {remedy}"
+        )
+    plain = [tuple(_plain(value) for value in group) for group in combinations]
+    groups = tuple(sorted(plain, key=lambda group: [in_order(value) for value in group]))
+    number = {group: index for index, group in enumerate(groups)}
+    return names, groups, np.fromiter(map(number.__getitem__, zip(*columns, strict=True)), int, rows)
+
+
+def _column(name: str, compiled: Compiled) -> list[Any]:
+    """A known column of all rows, which may be anything but the label."""
+    held: list[Any] = []
+    beside_labels: set[tuple[Any, int]] = set()
+    for on, population in compiled.populations.items():
+        try:
+            values = population.plain_column(name)
+        except ValueError as error:
+            raise ValueError(f"known: population {on!r}: {error}") from None
+        held += values
+        if population.y is not None:
+            beside_labels |= set(zip(values, population.y.tolist(), strict=True))
+    pairs = len(beside_labels)
+    if pairs > 1 and all(len(set(part)) == pairs for part in zip(*beside_labels, strict=True)):
+        raise ValueError(
+            f"known: column {name!r} equals the label on every row, which is not known when deciding: "
+            "leave it out"
+        )
+    return held
+
+
+def _plain(value: Any) -> Value | None:
+    plain = value.item() if hasattr(value, "item") else value
+    if not isinstance(plain, str | bool | int | float | None):
+        raise ValueError(f"known: a column holds {value!r}: make it a text or a number first")
+    return plain

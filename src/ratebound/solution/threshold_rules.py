@@ -18,13 +18,12 @@ from ratebound.game.trace import AT_ONCE, NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_between
-from ratebound.solution._group_thresholds import GroupThresholds
-from ratebound.solution.deciders import Draw
+from ratebound.solution.deciders import Draw, GroupThresholds
 from ratebound.solution.mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class ThresholdRules:
     """M rules on the scores of models."""
 
     scorer: Scorer
@@ -55,30 +54,30 @@ class Rules:
         relative -= self.decider.at[:, 0, :, None]
         return relative
 
-    def drawn(self, found: Mixture) -> Mixture:
+    def drawn(self, mixture: Mixture) -> Mixture:
         """The mixture of rules that `found` is, whose parameters are the numbers of rules."""
-        chosen = found.parameters[:, 0].astype(int)
+        chosen = mixture.parameters[:, 0].astype(int)
         used, model = np.unique(self.decider.model[chosen], return_inverse=True)
         decider = replace(self.decider, model=model.reshape(len(chosen), -1), at=self.decider.at[chosen])
         scorer, parameters = self.scorer.kept(self.parameters[used])
         return replace(
-            found,
-            members=replace(found.members, parameters=parameters, scorer=scorer),
+            mixture,
+            members=replace(mixture.members, parameters=parameters, scorer=scorer),
             decider=decider,
         )
 
 
-def rules_of_candidates(trace: Trace) -> Rules:
+def rules_of_candidates(trace: Trace) -> ThresholdRules:
     """The candidates of a trace, at the thresholds that they have."""
     unmoved = np.zeros((len(trace), score_count(len(trace.classes))))
     at = unmoved if trace.at is None else trace.at
     draw = Draw(feature_scale=trace.feature_scale)
     models, model = np.unique(trace.parameters, axis=0, return_inverse=True)  # at several thresholds
     decider = GroupThresholds((), ((),), model.reshape(-1, 1), at[:, None], draw)
-    return Rules(trace.scorer, models, decider)
+    return ThresholdRules(trace.scorer, models, decider)
 
 
-def rules_of_mixtures(mixtures: Sequence[Mixture]) -> Rules:
+def rules_of_mixtures(mixtures: Sequence[Mixture]) -> ThresholdRules:
     """The rules that mixtures by the same known groups draw among."""
     models, start = [], 0
     deciders = [each.decider for each in mixtures if isinstance(each.decider, GroupThresholds)]
@@ -89,7 +88,7 @@ def rules_of_mixtures(mixtures: Sequence[Mixture]) -> Rules:
         deciders[0], model=np.concatenate(models), at=np.concatenate([one.at for one in deciders])
     )
     parameters = np.concatenate([mixture.parameters for mixture in mixtures])
-    return Rules(mixtures[0].scorer, parameters, decider)
+    return ThresholdRules(mixtures[0].scorer, parameters, decider)
 
 
 def numbered(trace: Trace, count: int) -> Trace:
