@@ -49,7 +49,7 @@ def by_pyarrow(path: Path) -> None:
 
 
 def by_csv(path: Path) -> None:
-    texts.SMALL = 1 << 60  # bytes up to which the csv module reads
+    texts.SMALL_TEXT = 1 << 60  # bytes up to which the csv module reads
     read_table(path)
 
 

@@ -120,9 +120,9 @@ def test_what_is_refused(refused, model, rows):
 def test_large_files_stay_on_disk(rows, monkeypatch):
     files = [str(rows / "*.parquet")]
     assert not parquet.stays_on_disk(files)
-    monkeypatch.setattr(parquet, "SMALL", 0)
+    monkeypatch.setattr(parquet, "SMALL_FILES", 0)
     assert not parquet.stays_on_disk(files)
-    monkeypatch.setattr(parquet, "ROWS", 399)
+    monkeypatch.setattr(parquet, "MOST_ROWS", 399)
     assert parquet.stays_on_disk(files)
     assert parquet.stays_on_disk([str(rows)])
     assert not parquet.stays_on_disk(["nowhere.parquet"])

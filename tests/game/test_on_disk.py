@@ -19,7 +19,7 @@ IN_ORDER = rb.Rules(shuffle=False)
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    monkeypatch.setattr(_row_groups, "TOGETHER", 150)
+    monkeypatch.setattr(_row_groups, "ROWS_TOGETHER", 150)
 
 
 @pytest.fixture

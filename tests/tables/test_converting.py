@@ -45,8 +45,8 @@ def test_what_is_converted_is_what_is_read(tmp_path, seed, monkeypatch):
         return
     wanted = read_table(path, reading=reading)
     monkeypatch.setattr("ratebound.tables.contents.BLOCK", 50)
-    monkeypatch.setattr("ratebound.tables.texts.SMALL", [0, 10**6][seed % 2])
-    monkeypatch.setattr("ratebound.tables.converting.ROWS", 7)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL_TEXT", [0, 10**6][seed % 2])
+    monkeypatch.setattr("ratebound.tables.converting.GROUP_ROWS", 7)
     (place,) = converted(path, reading=reading)
     check_same(read_table(place), wanted)
     rows = parquet.ParquetFile(place).metadata

@@ -8,7 +8,7 @@ import pytest
 from ratebound.tables.columns import Category, Code, Number, Plain
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding
-from ratebound.tables.treatments import MOST
+from ratebound.tables.treatments import MOST_CATEGORIES
 
 from ..extras import pd, pl
 
@@ -214,7 +214,10 @@ def test_a_text_that_says_missing_is_missing():
             "no column is left that a model could learn from: 'x': left out: it holds no",
         ),
         ({"x": [None, None]}, "'x': left out: it holds no value"),
-        ({"name": [f"n{i}" for i in range(MOST)]}, "'name': left out: almost all values differ"),
+        (
+            {"name": [f"n{i}" for i in range(MOST_CATEGORIES)]},
+            "'name': left out: almost all values differ",
+        ),
     ],
 )
 def test_columns_that_make_no_features_raise(data, message):
@@ -224,7 +227,9 @@ def test_columns_that_make_no_features_raise(data, message):
 
 @pytest.mark.parametrize("style", ["scaled", "codes"])
 def test_the_rare_ones_of_many_texts_share_a_feature(style):
-    towns = [f"n{i:03}" for i in range(MOST + 50) for _ in range(1 + (i >= 50))]  # n000 to n049 are rare
+    towns = [
+        f"n{i:03}" for i in range(MOST_CATEGORIES + 50) for _ in range(1 + (i >= 50))
+    ]  # n000 to n049 are rare
     table = pd.DataFrame({"town": towns})
     with pytest.warns(UserWarning, match=r"'town': categories, the 100 most frequent, and one for all"):
         encoding = fit_encoding(table, style=style)

@@ -76,7 +76,7 @@ def test_a_wide_table_becomes_a_sparse_matrix_with_the_same_numbers(monkeypatch)
     assert thin.transform(table[:0]).shape == (0, thin.width)
     few = table[["t0", "x"]]
     assert not fit_encoding(few, takes_sparse=True).sparse
-    monkeypatch.setattr(fitting, "LARGE", 500 * 60)  # as if it were a table of a million rows
+    monkeypatch.setattr(fitting, "LARGE_ARRAY", 500 * 60)  # as if it were a table of a million rows
     assert fit_encoding(few, takes_sparse=True).sparse
     assert Encoding.from_json(thin.to_json()) == thin
 

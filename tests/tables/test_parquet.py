@@ -23,7 +23,7 @@ ROWS = 1000
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    monkeypatch.setattr(_row_groups, "TOGETHER", 150)
+    monkeypatch.setattr(_row_groups, "ROWS_TOGETHER", 150)
 
 
 def table(seed=0, rows=ROWS):

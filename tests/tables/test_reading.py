@@ -106,8 +106,8 @@ def test_packed_files(tmp_path, suffix, pack):
 
 def test_large_files_recommend_pyarrow(tmp_path, monkeypatch):
     path = write(tmp_path, "t.csv", PLAIN)
-    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
-    monkeypatch.setattr("ratebound.tables.texts.LARGE", len(PLAIN.encode()) - 1)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL_TEXT", 0)
+    monkeypatch.setattr("ratebound.tables.texts.LARGE_TEXT", len(PLAIN.encode()) - 1)
     if "pyarrow" in sys.modules:
         assert read_table(path).notices == ()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -364,7 +364,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         np.where(rng.random(200) < 0.02, rng.choice(chosen, 200), "12.5"),
     ]
     monkeypatch.setattr("ratebound.tables.contents.BLOCK", 300 + 50 * seed)
-    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL_TEXT", 0)
     tables = []
     for name, last in {"plain": "x", "quoted": '"x"', "hard": '"x"', "harder": '"a ""; b"'}.items():
         quote = "" if name == "plain" else '"'
@@ -376,7 +376,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
         path = write(tmp_path, f"{name}.csv", text)
         with monkeypatch.context() as patch:
             if name == "hard":
-                patch.setattr("ratebound.tables.texts.SMALL", 10**9)
+                patch.setattr("ratebound.tables.texts.SMALL_TEXT", 10**9)
             tables.append(read_table(path))
     for other in tables[1:]:
         assert len(other) == 200
@@ -392,7 +392,7 @@ def test_texts_with_and_without_quotes_are_read_alike(tmp_path, seed, monkeypatc
 
 def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
     monkeypatch.setattr("ratebound.tables.contents.BLOCK", 64)
-    monkeypatch.setattr("ratebound.tables.texts.SMALL", 0)
+    monkeypatch.setattr("ratebound.tables.texts.SMALL_TEXT", 0)
     for quote in ("", '"'):
         rows = [f"{quote}{i}{quote},x" for i in range(50)]
         rows[40] += ",more"

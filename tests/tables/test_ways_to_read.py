@@ -98,7 +98,7 @@ def both_ways(data, sep, block, batch):
         patch.setattr("ratebound.tables.texts.BATCH", batch)
         assert table_of(path, reading) == by_csv
         patch.setattr("ratebound.tables.contents.BLOCK", block)
-        patch.setattr("ratebound.tables.texts.SMALL", 0)
+        patch.setattr("ratebound.tables.texts.SMALL_TEXT", 0)
         return table_of(path, reading), by_csv
 
 

@@ -32,7 +32,7 @@ from ratebound.auditing.tally import Tally, counted, rows_behind, total
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
 from ratebound.problem.reductions.curves import Convex
-from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.rates.beyond_sums import Curve, Extreme
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, form_of, is_even, unscaled
@@ -412,7 +412,7 @@ def around(value: float | None, interval: Interval | None) -> tuple[float | None
 
 
 def goal_interval(
-    metric: Metric, goal: Goal, confidence: float, interval_of: Interval_of
+    metric: Metric, goal: NonlinearObjective, confidence: float, interval_of: Interval_of
 ) -> Interval | None:
     """An interval of a goal in its own sense that holds the truth with a probability of `confidence`."""
     if isinstance(metric, Extreme):

@@ -22,7 +22,7 @@ from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import is_whole, of_all
-from ratebound.problem.values import Values, read_values
+from ratebound.problem.values import ReadColumn, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import FIRST, Rate, Ratio
 from ratebound.rates.kinds import KINDS, TWO, Classes, atoms, counted_over, metric_of
@@ -287,7 +287,7 @@ def _features(piece: Population, asked: Asked) -> list[Array]:
     return features
 
 
-def _by_value(condition: Subset, values: Values) -> bool:
+def _by_value(condition: Subset, values: ReadColumn) -> bool:
     """Whether what it says of a row is only known once all rows are: then values are told apart.
 
     How decisions are spelled, and whether texts in an order are dates, may not show in a few rows.
@@ -309,7 +309,7 @@ def _coded(values: Array) -> Array:
     return _by_distinct(read_values(values.astype(object)))
 
 
-def _by_distinct(read: Values) -> Array:
+def _by_distinct(read: ReadColumn) -> Array:
     """A column's values as such numbers; texts by a digest of each distinct one."""
     if read.codes is None:
         simple = read.values.dtype.kind in "biufmM"

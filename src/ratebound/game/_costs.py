@@ -37,7 +37,7 @@ from ratebound.game._places import (
 )
 from ratebound.kernels import dispatch
 from ratebound.kernels.bits import Bits
-from ratebound.problem.coefficients import CHUNK, Block, Split
+from ratebound.problem.coefficients import CHUNK, Block, SplitCosts
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import rounded_up
 
@@ -174,7 +174,7 @@ def _slice_rows(compiled: Compiled) -> Array:
 
 
 def largest_violations(
-    compiled: Compiled, split: Split, *, largest_proxy: float | None, unbiased: bool
+    compiled: Compiled, split: SplitCosts, *, largest_proxy: float | None, unbiased: bool
 ) -> Array:
     """(m,) bounds on the size of each violation as games are played.
 

@@ -30,11 +30,11 @@ from ratebound.game.threshold_program import (
     in_units,
     least_over_columns,
 )
-from ratebound.problem.reductions.goal import Answer, Goal, Solved
+from ratebound.problem.reductions.goal import Answer, NonlinearObjective, Solved
 
 
 def best_goal_mixture(
-    goal: Goal, pieces: Array, violations: Array, scale: Array | float = 1.0
+    goal: NonlinearObjective, pieces: Array, violations: Array, scale: Array | float = 1.0
 ) -> tuple[Array, LeastViolation, Solved]:
     """Weights (N,) of the best mixture of N candidates with `pieces` (N, q) and `violations` (N, m).
 
@@ -65,18 +65,18 @@ def _weights(lowest: Lowest, H: Array, least: LeastViolation, groups: Array) -> 
     return weights_of(lowest.vertex, groups)
 
 
-def _best_alone(goal: Goal, pieces: Array, H: Array) -> Array:
+def _best_alone(goal: NonlinearObjective, pieces: Array, H: Array) -> Array:
     """All weight on the candidate that violates least and, of these, has the best goal."""
     worst = np.max(H, axis=1, initial=0.0)
     return np.eye(len(pieces))[np.lexsort((goal.value(pieces), worst))[0]]
 
 
-def _unsolved(goal: Goal, pieces: Array, promises: int) -> Solved:
+def _unsolved(goal: NonlinearObjective, pieces: Array, promises: int) -> Solved:
     value, nothing = float(goal.value(pieces)), np.full(promises, np.nan)
     return Solved(pieces, value, -np.inf, goal.weights(pieces), nothing, None)
 
 
-def best_of_thresholds(rankings: Sequence[Candidates], goal: Goal | None) -> Policy:
+def best_of_thresholds(rankings: Sequence[Candidates], goal: NonlinearObjective | None) -> Policy:
     """The best policy of thresholds by group, whatever the objective.
 
     Where that is no sum, rankings are of the problem with its pieces as constraints after the promises,

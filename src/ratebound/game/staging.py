@@ -23,7 +23,7 @@ from ratebound.game.rules import Folds, Stop
 from ratebound.game.trace import Trace, Values, pooled
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import at_point
-from ratebound.problem.reductions.goal import Goal, Point, start_of
+from ratebound.problem.reductions.goal import Linearization, NonlinearObjective, start_of
 
 STAGES = 6  # games at most
 WORTH = 0.002  # what another game must have gained, of the goal or in the worst violation
@@ -63,13 +63,13 @@ def in_stages(
             break
         reached, turned = (least.violation, solved.value), stuck
         if turned:
-            point = Point(np.zeros_like(solved.weights), 1 / compiled.scale[1:], levels)
+            point = Linearization(np.zeros_like(solved.weights), 1 / compiled.scale[1:], levels)
         else:
-            point = Point(solved.weights, np.nan_to_num(solved.prices), levels)
+            point = Linearization(solved.weights, np.nan_to_num(solved.prices), levels)
     return replace(pool, ended=stages[-1].ended)
 
 
-def _by_goal(trace: Trace, compiled: Compiled, goal: Goal) -> Trace:
+def _by_goal(trace: Trace, compiled: Compiled, goal: NonlinearObjective) -> Trace:
     """A trace of a linear problem with the goal's own objectives, and the promises alone."""
     m = len(compiled.constraints)
 

@@ -23,7 +23,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_of
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.problem.summaries import FeatureScale
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.kinds import TWO, Classes
@@ -240,7 +240,7 @@ class Trace:
         The digest of the training rows, where it is known.
     folds : FoldModels, default=None
         Where candidates were cross-fitted, the models without each fold. By default they were not.
-    goal : Goal, default=None
+    goal : NonlinearObjective, default=None
         Where the objective is no sum of rates, which function of the pieces it is. By default it is a
         sum.
     pieces : array of shape (N, q), default=None
@@ -280,7 +280,7 @@ class Trace:
     seed: int | None = None
     data: str | None = None
     folds: FoldModels | None = None
-    goal: Goal | None = None
+    goal: NonlinearObjective | None = None
     pieces: Array | None = None
     classes: Classes = TWO
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.problem.coefficients import bit
+from ratebound.problem.coefficients import CHUNK, bit
 from ratebound.problem.masks import (
     Masker,
     amounts_where,
@@ -35,12 +35,11 @@ from ratebound.problem.population import Population
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.rates.subsets import All, Combined, Compare, In, Name, Not, Subset
 
-CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
 Weighed = tuple[Subset, Name | None]  # a subset, and the column of amounts that its rows are worth
 
 
 @dataclass
-class Asked:
+class Queries:
     """What is asked of one population, each once and in the order of asking."""
 
     weighed: dict[Weighed, None] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class Asked:
         others = [subset for subset in self.subsets if subset not in self.slices]
         return [*(slices[place] for place in self.order), *others]
 
-    def same_as(self, other: Asked) -> bool:
+    def same_as(self, other: Queries) -> bool:
         """Whether another asks the same, in the same order."""
         return list(self.weighed) == list(other.weighed) and list(self.slices) == list(other.slices)
 
@@ -78,17 +77,17 @@ class Asked:
 class Drawn:
     """What was asked of one population, or of some of its rows."""
 
-    asked: Asked
+    asked: Queries
     weight: dict[Weighed, float]
     failed: dict[Subset | Weighed, ValueError]  # where there is no answer
     amounts: dict[Name, Array]  # (n,) of every column of amounts
-    bits: Array  # (kinds, ceil(subsets / 8)) which subsets each kind lies in, as `Asked.ordered`
+    bits: Array  # (kinds, ceil(subsets / 8)) which subsets each kind lies in, as `Queries.ordered`
     kinds: Array  # (n,) int32
     present: frozenset[Subset]  # simple conditions that some row meets
 
     @cached_property
     def patterns(self) -> Array:
-        """Which slices each cell lies in, (cells, ceil(slices / 8)) bits in `Asked.order`."""
+        """Which slices each cell lies in, (cells, ceil(slices / 8)) bits in `Queries.order`."""
         bits, new = self._slices_of_kinds
         return bits[new]
 
@@ -122,7 +121,7 @@ class Drawn:
             raise self.failed[subset]
 
 
-def draw_up(population: Population, asked: Asked) -> Drawn:
+def draw_up(population: Population, asked: Queries) -> Drawn:
     """All that is asked of a population, in one pass over its rows."""
     whole = is_whole(population)
     unknown = _unknown(population, asked)
@@ -135,7 +134,7 @@ def draw_up(population: Population, asked: Asked) -> Drawn:
     return parts[0] if whole else _together(parts, population, asked)
 
 
-def _unknown(population: Population, asked: Asked) -> dict[Name, ValueError]:
+def _unknown(population: Population, asked: Queries) -> dict[Name, ValueError]:
     """The columns that are not there, and what to say about each."""
     unknown = {}
     for name in asked.columns:
@@ -146,7 +145,7 @@ def _unknown(population: Population, asked: Asked) -> dict[Name, ValueError]:
     return unknown
 
 
-def _drawn(rows: Population, asked: Asked, unknown: dict[Name, ValueError], whole: bool) -> Drawn:
+def _drawn(rows: Population, asked: Queries, unknown: dict[Name, ValueError], whole: bool) -> Drawn:
     """All that is asked of these rows; a value may be absent from them unless they are the `whole`."""
     mask = masker(rows, absent=not whole)
     weight: dict[Weighed, float] = {}
@@ -245,7 +244,7 @@ def _is_conjunction(subset: Subset) -> bool:
 # --- putting the answers of pieces and of processes together ---------------------------------------
 
 
-def _together(parts: list[Drawn], population: Population, asked: Asked) -> Drawn:
+def _together(parts: list[Drawn], population: Population, asked: Queries) -> Drawn:
     """The answers of pieces that follow each other, and of the other processes."""
     weight = _sums(parts)
     failed = reduce(lambda first, other: {**other, **first}, [part.failed for part in parts])

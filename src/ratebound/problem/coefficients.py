@@ -59,13 +59,13 @@ class Coefficients:
     decisions: int
 
     @cached_property
-    def split(self) -> Split:
+    def split(self) -> SplitCosts:
         """The same as costs: worked out when a game first asks, and kept for every copy of a problem."""
         return _split(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class SplitCosts:
     """A compiled problem's coefficients as costs, in column t S + slice of a block's matrix.
 
     With two classes the targets are no and yes, so a yes pays the first S columns, and a no the others.
@@ -87,7 +87,7 @@ class _Collected:
     masks: dict[bytes, int] = field(default_factory=dict)  # packed over cells -> the slice it becomes
 
 
-def _split(given: Coefficients) -> Split:
+def _split(given: Coefficients) -> SplitCosts:
     """The costs of all blocks, and membership with new slices."""
     from scipy import sparse
 
@@ -106,7 +106,7 @@ def _split(given: Coefficients) -> Split:
         widened = sparse.csr_array((entered.data, (entered.row, moved)), shape=shape)
         blocks.append(replace(block, net=widened))
     rows = given.blocks[0].net.shape[0]
-    return Split(
+    return SplitCosts(
         membership=membership,
         slice_count=total,
         blocks=tuple(blocks),

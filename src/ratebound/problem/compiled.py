@@ -16,12 +16,12 @@ from ratebound.base.types import Array
 from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._drawing_up import Drawn
 from ratebound.problem._evaluating import evaluated, given_scores, in_cells, per_decision, stacked_scores
-from ratebound.problem.coefficients import CHUNK, Block, Coefficients, Split, bit
+from ratebound.problem.coefficients import CHUNK, Block, Coefficients, SplitCosts, bit
 from ratebound.problem.deciding import is_one_model, lowest_within
 from ratebound.problem.frames import frame_columns, is_sparse, stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions.goal import Goal
+from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
 from ratebound.problem.summaries import FeatureScale, digest_of, feature_scale_of
 from ratebound.rates.expressions import FIRST, Constraint
@@ -70,7 +70,7 @@ class Compiled:
         What may be decided; of two, no and then yes.
     drawn : dict of str to Drawn
         What was asked of the rows of each population, by which parts of them are compiled.
-    goal : Goal, default=None
+    goal : NonlinearObjective, default=None
         The objective where it is no sum of rates: a function of pieces, which are. By default it is a
         sum.
     whole : Compiled, default=None
@@ -107,7 +107,7 @@ class Compiled:
     budgets: dict[str, tuple[int, float]]
     classes: Classes
     drawn: dict[str, Drawn]
-    goal: Goal | None = None
+    goal: NonlinearObjective | None = None
     whole: Compiled | None = None
     piece_count: int = 0
 
@@ -296,12 +296,12 @@ class Compiled:
         """The names of thresholds that are learned with the model."""
         return tuple(block.at for block in self.blocks if isinstance(block.at, str))
 
-    def descended(self) -> tuple[Compiled, Split]:
+    def descended(self) -> tuple[Compiled, SplitCosts]:
         """The problem over the slices that its costs need, and these costs; only games ask for them.
 
         Returns
         -------
-        tuple of Compiled and Split
+        tuple of Compiled and SplitCosts
             The same problem, perhaps with more slices, and its coefficients as costs.
         """
         split = self.coefficients.split

@@ -26,14 +26,21 @@ from scipy import sparse
 
 from ratebound.base.processes import check_same, count
 from ratebound.base.types import Array
-from ratebound.problem._drawing_up import Asked, Drawn, draw_part, draw_up, membership
+from ratebound.problem._drawing_up import Drawn, Queries, draw_part, draw_up, membership
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions import curves, ratios
-from ratebound.problem.reductions.goal import Goal, Point, least_sum, linear_at, start_of, whole_of
+from ratebound.problem.reductions.goal import (
+    Linearization,
+    NonlinearObjective,
+    least_sum,
+    linear_at,
+    start_of,
+    whole_of,
+)
 from ratebound.problem.sharing import check_alike, classes_of, of_all
 from ratebound.problem.spelling_out import counting, spelled_out
 from ratebound.rates.beyond_sums import Extreme
@@ -196,7 +203,7 @@ def _check_said(problem: Problem, classes: Classes) -> None:
                 raise ValueError(f"{metric}: {error}") from None
 
 
-def goal_of(problem: Problem, classes: tuple[Value, ...]) -> Goal | None:
+def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective | None:
     """The objective as a function of sums of rates; None where it is a sum itself.
 
     >>> goal_of(Problem(maximize="g_mean()"), (False, True)).pieces
@@ -221,7 +228,7 @@ def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem],
     return replace(linear, problem=problem, goal=goal, whole=whole, piece_count=len(goal.pieces))
 
 
-def at_point(compiled: Compiled, point: Point) -> Compiled:
+def at_point(compiled: Compiled, point: Linearization) -> Compiled:
     """The linear problem at a point on the way to a goal; margins stay as they are."""
     assert compiled.goal is not None
     linear = compile_again(compiled, linear_at(compiled.problem, compiled.goal, point))
@@ -251,7 +258,7 @@ class _Book:
         self.atoms: Callable[[Rate], tuple[Atom, ...]] = lru_cache(maxsize=None)(
             lambda rate: atoms(rate, classes)
         )
-        self.asked = {name: Asked() for name in populations}
+        self.asked = {name: Queries() for name in populations}
         self._ask(problem.cost, per_row=False)
         for demand in problem.demands:
             self._ask(demand.expression, demand.per_row)

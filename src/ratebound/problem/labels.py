@@ -18,7 +18,7 @@ from ratebound.problem.frames import as_array, distinct, is_missing, some, unmas
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.subsets import plain_value
 
-MOST = 1000  # classes; more than that are not classes
+MOST_CLASSES = 1000  # classes; more than that are not classes
 # Of each, the other is known though only one occurs.
 PAIRS: tuple[Classes, ...] = (TWO, (0, 1), (-1, 1), ("False", "True"), ("0", "1"), ("-1", "1"))
 
@@ -173,10 +173,10 @@ def _all_classes(values: Array, held: list[Any]) -> Classes:
             f"y mixes labels of different kinds, {some(held)}: make all of them texts, or all of them "
             "numbers, or give classes= in order"
         ) from None
-    if len(classes) > MOST:
+    if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"y holds {len(classes):,} different labels, {some(held)}: that many are no classes "
-            f"(at most {MOST:,}); put them into bands, or make it yes or no"
+            f"(at most {MOST_CLASSES:,}); put them into bands, or make it yes or no"
         )
     if len(classes) == 1:
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
-from ratebound.problem.values import Comparable, Values, dated
+from ratebound.problem.values import Comparable, ReadColumn, dated
 from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,
@@ -29,7 +29,7 @@ from ratebound.rates.subsets import (
 )
 
 Masker = Callable[[Subset], Array]
-FEW = 2**20  # codes that are counted sooner than sorted
+MOST_CODES = 2**20  # codes that are counted sooner than sorted
 
 
 def masker(population: Population, *, absent: bool = False) -> Masker:
@@ -105,13 +105,13 @@ def patterns(masks: Iterable[Array], rows: int) -> tuple[Array, Array]:
 
 def _renumbered(code: Array) -> Array:
     """The codes numbered from 0, in order; without sorting where there can only be few."""
-    if code.max() < FEW:
+    if code.max() < MOST_CODES:
         return (np.cumsum(np.bincount(code) > 0) - 1)[code]
     return np.unique(code, return_inverse=True)[1]
 
 
 def _leaf(
-    subset: Subset, population: Population, column: Callable[[Name], Values], absent: bool
+    subset: Subset, population: Population, column: Callable[[Name], ReadColumn], absent: bool
 ) -> Array:
     if isinstance(subset, Label):
         if population.y is None:
@@ -148,7 +148,7 @@ class NoSuchValue(ValueError):
     """A column holds a value that a condition names in no row."""
 
 
-def nobody(subset: Subset, column: Values) -> NoSuchValue:
+def nobody(subset: Subset, column: ReadColumn) -> NoSuchValue:
     """What to say where no row meets one of the `elementary` conditions."""
     if isinstance(subset, Compare):
         return NoSuchValue(
@@ -159,7 +159,7 @@ def nobody(subset: Subset, column: Values) -> NoSuchValue:
     return NoSuchValue(f"every row has a value in column {subset.column!r}, so {subset} is nobody")
 
 
-def _equals(name: Name, column: Values, given: Value, absent: bool) -> Array:
+def _equals(name: Name, column: ReadColumn, given: Value, absent: bool) -> Array:
     column, value = dated(name, column, given)
     _check_kind(name, column, value, absent, alone=False)
     equal = column.equal(value)
@@ -168,7 +168,7 @@ def _equals(name: Name, column: Values, given: Value, absent: bool) -> Array:
     return equal
 
 
-def _check_kind(name: Name, column: Values, value: Comparable, absent: bool, *, alone: bool) -> None:
+def _check_kind(name: Name, column: ReadColumn, value: Comparable, absent: bool, *, alone: bool) -> None:
     """Text compares with text and numbers with numbers; anything else is a slip, not an empty set.
 
     For an order all values must be of that kind `alone`, for equality only some.

@@ -29,7 +29,7 @@ from ratebound.problem.frames import (
 )
 from ratebound.problem.labels import Labels, label_values, labels_of
 from ratebound.problem.summaries import digest_of
-from ratebound.problem.values import Values, bare, is_coded, read_coded, read_values
+from ratebound.problem.values import ReadColumn, bare, is_coded, read_coded, read_values
 from ratebound.rates.kinds import TWO, Classes, place_of
 from ratebound.rates.subsets import Name, Value, column_text
 
@@ -276,7 +276,7 @@ class Population:
             raise ValueError(f"column {name!r} has shape {values.shape}, expected one value per row")
         return values
 
-    def values(self, name: Name) -> Values:
+    def values(self, name: Name) -> ReadColumn:
         """A column's values as conditions compare them.
 
         Parameters
@@ -286,7 +286,7 @@ class Population:
 
         Returns
         -------
-        Values
+        ReadColumn
             Numbers, dates or texts, and where they are missing.
         """
         given = self._given(name)

@@ -31,7 +31,7 @@ from ratebound.rates.subsets import Name, columns_in
 from ratebound.rates.text import parse, parse_objective, read_rate
 
 Promises = Iterable["Promise | Range | str | Promises"]
-NAMED = 10  # groups left out that a sentence names
+GROUPS_NAMED = 10  # groups left out that a sentence names
 
 SENSES: dict[str, Sense] = {
     "minimize": "minimize", "minimise": "minimize", "maximize": "maximize", "maximise": "maximize"
@@ -56,8 +56,8 @@ def left_out_words(groups: Sequence[LeftOut]) -> str:
     >>> left_out_words([LeftOut("minimum_recall(race, at_least=0.9, min_rows=30)", 'race == "B"', 12)])
     'Nothing is promised of groups that had too few rows to count on for min_rows=: race == "B" (12).'
     """
-    named = ", ".join(map(str, groups[:NAMED]))
-    more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
+    named = ", ".join(map(str, groups[:GROUPS_NAMED]))
+    more = f" and {len(groups) - GROUPS_NAMED:,} more" if len(groups) > GROUPS_NAMED else ""
     few = "groups that had too few rows to count on for min_rows="
     return f"Nothing is promised of {few}: {named}{more}."
 

@@ -21,15 +21,15 @@ from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_whole, of_all
-from ratebound.problem.values import Values
+from ratebound.problem.values import ReadColumn
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
 from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
-MOST = 100  # groups that the values of a column, or of several, may be without being listed
-NAMED = 10  # groups that an error or a notice names
+MOST_GROUPS = 100  # groups that the values of a column, or of several, may be without being listed
+GROUPS_NAMED = 10  # groups that an error or a notice names
 Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many rows each rate counts
 
 
@@ -114,8 +114,8 @@ class _Combinations:
         return self._listed(values for values in product(*self.of_each) if values not in present)
 
     def _listed(self, groups: Iterable[tuple[Value | None, ...]]) -> str:
-        words = [str(group_of(self.names, values)) for values in islice(groups, NAMED + 1)]
-        return ", ".join(words[:NAMED]) + (", ..." if len(words) > NAMED else "")
+        words = [str(group_of(self.names, values)) for values in islice(groups, GROUPS_NAMED + 1)]
+        return ", ".join(words[:GROUPS_NAMED]) + (", ..." if len(words) > GROUPS_NAMED else "")
 
 
 def _values(
@@ -134,7 +134,7 @@ def _values(
             raise ValueError(
                 f"no group has {goal.min_rows:,} rows to count on: ask for fewer by min_rows="
             )
-        if len(kept) > MOST:
+        if len(kept) > MOST_GROUPS:
             raise ValueError(_too_many(names, len(kept)))
         empty = np.flatnonzero(sizes == 0)
         if countable and goal.min_rows is None and len(empty):
@@ -158,13 +158,13 @@ def _too_many(names: tuple[Name, ...], count: int) -> str:
     if len(names) > 1:
         return (
             f"columns {', '.join(map(repr, names))} have {count:,} combinations, too many to be a group "
-            f"each ({MOST} at most): leave out small ones by min_rows=, or put bands into columns of "
-            "their own"
+            f"each ({MOST_GROUPS} at most): leave out small ones by min_rows=, or put bands into "
+            "columns of their own"
         )
     return (
         f"column {names[0]!r} holds {count:,} different values, too many to be a group each "
-        f"({MOST} at most): list those that matter, as in {column_text(names[0])} in (...), leave out "
-        "small ones by min_rows=, or put bands of it into a column of their own"
+        f"({MOST_GROUPS} at most): list those that matter, as in {column_text(names[0])} in (...), "
+        "leave out small ones by min_rows=, or put bands of it into a column of their own"
     )
 
 
@@ -212,7 +212,7 @@ def _counts(goal: Goal, rows: Population, names: tuple[Name, ...], whole: bool) 
     return dict(zip(values, np.array(counts).T, strict=True))
 
 
-def _held(read: Values) -> tuple[list[Value | None], Array]:
+def _held(read: ReadColumn) -> tuple[list[Value | None], Array]:
     """The distinct values of a column, a missing one last as None; and each row's place."""
     missing = read.missing
     if read.codes is None:

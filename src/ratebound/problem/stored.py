@@ -16,7 +16,7 @@ import numpy as np
 from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
 
-ENOUGH, FEW = 10_000, 8  # rows that stand for all, from so many places
+SAMPLE_ROWS, SAMPLE_PLACES = 10_000, 8  # rows that stand for all, from so many places
 HELD = 3  # windows at a time: the present one, the one before it, and the one that is being read
 
 
@@ -41,10 +41,10 @@ class StoredRows(ABC):
 
     def some(self) -> Array:
         """A few thousand of the rows, or all of them, from all over."""
-        if len(self) <= 2 * ENOUGH:
+        if len(self) <= 2 * SAMPLE_ROWS:
             return self.everything()
-        places = np.linspace(0, len(self) - ENOUGH // FEW, FEW).astype(int)
-        return self.take((places[:, None] + np.arange(ENOUGH // FEW)).ravel())
+        places = np.linspace(0, len(self) - SAMPLE_ROWS // SAMPLE_PLACES, SAMPLE_PLACES).astype(int)
+        return self.take((places[:, None] + np.arange(SAMPLE_ROWS // SAMPLE_PLACES)).ravel())
 
     @abstractmethod
     def take(self, rows: Array) -> Array:

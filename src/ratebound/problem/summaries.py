@@ -17,8 +17,8 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, as_csr, frame_columns, is_missing, is_sparse
 
-CHUNK = 2**14  # rows copied at a time, where they have to be
-ENOUGH = 10_000  # rows, or a few more, that say how large a feature usually is
+ROWS_AT_ONCE = 2**14  # rows copied at a time, where they have to be
+ENOUGH_ROWS = 10_000  # rows, or a few more, that say how large a feature usually is
 
 
 def digest_of(parts: Iterable[Any]) -> str:
@@ -35,8 +35,8 @@ def digest_of(parts: Iterable[Any]) -> str:
             continue
         for column in _arrays(part):
             digest.update(f"{column.dtype.kind} {column.shape} ".encode())
-            for start in range(0, len(column), CHUNK):
-                digest.update(_bytes(column[start : start + CHUNK]))
+            for start in range(0, len(column), ROWS_AT_ONCE):
+                digest.update(_bytes(column[start : start + ROWS_AT_ONCE]))
     return digest.hexdigest()
 
 
@@ -69,9 +69,11 @@ def feature_scale_of(features: Any) -> FeatureScale:
     FeatureScale(center=(0.0, 30.0), scale=(1.0, 15.0))
     """
     if is_sparse(features):
-        rows = features.tocsr()[:: max(1, features.shape[0] // ENOUGH)]  # not all forms can be sliced
+        rows = features.tocsr()[
+            :: max(1, features.shape[0] // ENOUGH_ROWS)
+        ]  # not all forms can be sliced
         return _scale_of_matrix(rows.tocsc())
-    columns = (column[:: max(1, len(column) // ENOUGH)] for column in columns_of(features))
+    columns = (column[:: max(1, len(column) // ENOUGH_ROWS)] for column in columns_of(features))
     scales = [_usual(numbers_of(column)) for column in columns]
     return FeatureScale(tuple(center for center, _ in scales), tuple(scale for _, scale in scales))
 

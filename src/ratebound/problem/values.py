@@ -28,7 +28,7 @@ Comparable = Value | Any  # or a date
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class ReadColumn:
     """A column's values; texts and objects by their distinct ones, so that each is looked at once.
 
     A row without a value compares with nothing: it is not equal, not below and not above.
@@ -54,7 +54,7 @@ class Values:
         return is_missing(self.values) if self.codes is None else self.codes < 0
 
 
-def read_values(values: Array) -> Values:
+def read_values(values: Array) -> ReadColumn:
     """A column's values, looked at once.
 
     >>> read_values(np.array(["b", None, "a", "b"], dtype=object)).codes
@@ -62,18 +62,18 @@ def read_values(values: Array) -> Values:
     """
     if values.dtype.kind not in "OU":
         if is_missing(values).all():  # numbers only by the type that a table gives to no values
-            return Values(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
-        return Values(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
+            return ReadColumn(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
+        return ReadColumn(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
     listed = values.tolist()
     place: dict[Value, int] = {}
     try:
         codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
     except TypeError:  # lists, say, which compare with nothing that can be said
-        return Values(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
+        return ReadColumn(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
     return _coded(codes, list(place))
 
 
-def _coded(codes: Array, given: list[Any]) -> Values:
+def _coded(codes: Array, given: list[Any]) -> ReadColumn:
     """Values by their distinct ones, of which some are the same but for blanks, or are missing."""
     lacking = is_missing(np.fromiter(given, dtype=object, count=len(given)))
     values = [None if gone else bare(value) for value, gone in zip(given, lacking, strict=True)]
@@ -81,7 +81,7 @@ def _coded(codes: Array, given: list[Any]) -> Values:
     own = [-1 if value is None else place.setdefault(value, len(place)) for value in values]
     held = np.fromiter(place, dtype=object, count=len(place))
     kinds = frozenset(map(_kind, {type(value) for value in place}))
-    return Values(held, np.array([*own, -1], dtype=np.int32)[codes], place, kinds)
+    return ReadColumn(held, np.array([*own, -1], dtype=np.int32)[codes], place, kinds)
 
 
 def bare(value: Any) -> Any:
@@ -98,7 +98,7 @@ def is_coded(column: Any) -> bool:
     return hasattr(column, "to_pylist") and hasattr(column.type, "index_type")
 
 
-def read_coded(column: Any) -> Values:
+def read_coded(column: Any) -> ReadColumn:
     """The same as `read_values`, of a column whose distinct values are known."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -119,8 +119,8 @@ def _kind(kind: type) -> str:
 
 
 def dated(
-    name: Name, column: Values, value: Value, *, in_order: bool = False
-) -> tuple[Values, Comparable]:
+    name: Name, column: ReadColumn, value: Value, *, in_order: bool = False
+) -> tuple[ReadColumn, Comparable]:
     """Column and value as dates, where the column holds such and the value is a text; else as they are.
 
     Where they are to be `in_order`, texts that are all dates are compared as such.
@@ -157,11 +157,11 @@ def dated(
     return _by_row(read_dates(texts, orders[0]), column), moment
 
 
-def _by_row(moments: Array, column: Values) -> Values:
+def _by_row(moments: Array, column: ReadColumn) -> ReadColumn:
     """A column of dates; `moments` are of its distinct values where it has codes."""
     gap = np.array(["NaT"], dtype="M8[us]")
     rows = moments if column.codes is None else np.concatenate([moments, gap])[column.codes]
-    return Values(rows, None, {}, frozenset(["dates"]))
+    return ReadColumn(rows, None, {}, frozenset(["dates"]))
 
 
 def _moments(dates: Array) -> Array:

@@ -19,7 +19,7 @@ from ratebound.tables.contents import check_once
 from ratebound.tables.converting import as_parquet
 
 ENDINGS = (".parquet", ".pq")
-TOGETHER = 2**17  # rows up to which neighbouring row groups are read at once
+ROWS_TOGETHER = 2**17  # rows up to which neighbouring row groups are read at once
 NEEDS = "pyarrow, to read Parquet files"
 
 
@@ -49,7 +49,7 @@ class RowGroups:
 
     def joined(self, most: int) -> RowGroups:
         """The same with neighbours joined to units of so many rows, so that few are read."""
-        return self._of([group for unit in self.units for group in unit], min(most, TOGETHER))
+        return self._of([group for unit in self.units for group in unit], min(most, ROWS_TOGETHER))
 
     def _of(self, groups: Sequence[Any], most: int) -> RowGroups:
         units = _together(groups, most)

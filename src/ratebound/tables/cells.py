@@ -42,7 +42,7 @@ MISSING_MARKS = frozenset(
 COUNTED_MARKS = MISSING_MARKS - {"", "NaN", "nan"}  # everyone knows that the last two are not numbers
 WHOLE = b"0123456789-"  # the letters of whole numbers
 FRACTIONAL = b"+.eEinfINFtyTYaA"  # besides: infinity and nan are among them
-LARGE = 2.0**63  # beyond which a whole number is an id
+LARGEST_WHOLE = 2.0**63  # beyond which a whole number is an id
 
 
 def read_numbers(texts: Sequence[str]) -> Array:
@@ -165,7 +165,7 @@ class Strings:
             values = np.array([math.nan if cell in MISSING_MARKS else float(cell) for cell in stripped])
         except ValueError:
             return None
-        if any(is_id(stripped[row]) for row in np.flatnonzero(np.abs(values) >= LARGE).tolist()):
+        if any(is_id(stripped[row]) for row in np.flatnonzero(np.abs(values) >= LARGEST_WHOLE).tolist()):
             return None
         marks = Counter(cell for cell in stripped if cell in COUNTED_MARKS)
         return Numbers(values + 0.0, marks, comma)  # without zeros below zero
@@ -229,7 +229,7 @@ def _cast(array: Any) -> Array | None:
         values = array.cast("float64").to_numpy(zero_copy_only=False)
     except ValueError:
         return None
-    if np.count_nonzero(np.abs(values) < LARGE) + array.null_count < len(values):
+    if np.count_nonzero(np.abs(values) < LARGEST_WHOLE) + array.null_count < len(values):
         return None  # some are infinite, or perhaps ids
     if not array.null_count and not beyond_whole.strip(b"+"):
         return None  # since +1 is whole to Python alone

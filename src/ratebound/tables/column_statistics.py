@@ -268,7 +268,7 @@ class Spread:
         return (0.0, 1.0) if self.indicator else (center, spread)
 
 
-NOTHING = Spread(0.0, 0, 0.0, 0.0, math.inf, -math.inf, whole=True, indicator=True)
+NO_SPREAD = Spread(0.0, 0, 0.0, 0.0, math.inf, -math.inf, whole=True, indicator=True)
 
 
 def spread_of(values: Array, weights: Array | None = None) -> Spread:
@@ -278,7 +278,7 @@ def spread_of(values: Array, weights: Array | None = None) -> Spread:
     (30.0, 10.0)
     """
     if not len(values):
-        return NOTHING
+        return NO_SPREAD
     numbers = values.astype(float, copy=False)
     lowest, highest = float(numbers.min()), float(numbers.max())
     whole = values.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
@@ -301,7 +301,7 @@ def merged_spread(parts: Iterable[Spread]) -> Spread:
     >>> round(center, 9), round(scale, 9)
     (40.0, 16.329931619)
     """
-    return reduce(_two_merged, parts, NOTHING)
+    return reduce(_two_merged, parts, NO_SPREAD)
 
 
 def _two_merged(one: Spread, other: Spread) -> Spread:

@@ -27,9 +27,9 @@ from ratebound.tables.table import texts_of
 from ratebound.tables.texts import FOUND_OUT, Reading, Text
 
 ENDING = ".parquet"  # which is added to a text's name
-ROWS = 1 << 17  # at most in a row group
-FEW = 1 << 10  # rows that are not worth a row group
-GROUPS = 8  # at least, so that several processes have some each
+GROUP_ROWS = 1 << 17  # at most in a row group
+LEAST_GROUP_ROWS = 1 << 10  # rows that are not worth a row group
+LEAST_GROUPS = 8  # at least, so that several processes have some each
 RECORD = b"ratebound.converted"  # where a file says what it was converted from
 VERSION = 1  # of what is made of a text
 NEEDS = "pyarrow, to write Parquet files"
@@ -156,7 +156,7 @@ def _write(
     fields = zip(columns, kinds, strict=True)
     schema = arrow.schema(fields, metadata={RECORD: record})
     held = schema.empty_table()
-    size = min(ROWS, max(FEW, sum(text.lines for text in texts) // GROUPS))
+    size = min(GROUP_ROWS, max(LEAST_GROUP_ROWS, sum(text.lines for text in texts) // LEAST_GROUPS))
     try:
         with whole_file(place) as file, parquet.ParquetWriter(file, schema) as writer:
             for batch in _batches(texts, columns):

@@ -43,7 +43,7 @@ from ratebound.tables.kinds import number_of
 from ratebound.tables.matching import Read, read_as_trained, tell
 from ratebound.tables.treatments import Treatment, treatment_from_json, treatment_to_json
 
-ROWS = 4096  # of features written at a time
+ROWS_AT_ONCE = 4096  # of features written at a time
 
 
 @dataclass(frozen=True)
@@ -240,12 +240,12 @@ class Written:
     def as_array(self) -> Array:
         """All features, (n, d)."""
         features = np.zeros((self.rows, self.width), self.dtype)
-        for start in range(0, self.rows, ROWS):
-            block = features[start : start + ROWS]
+        for start in range(0, self.rows, ROWS_AT_ONCE):
+            block = features[start : start + ROWS_AT_ONCE]
             for feature, values in self.numbers:
-                block[:, feature] = values[start : start + ROWS]
+                block[:, feature] = values[start : start + ROWS_AT_ONCE]
             for feature, codes in self.one_of:
-                part = codes[start : start + ROWS]
+                part = codes[start : start + ROWS_AT_ONCE]
                 held = np.flatnonzero(part >= 0)
                 block[held, feature + part[held]] = 1
         return features
@@ -257,11 +257,11 @@ class Written:
         places = [(f, v, False) for f, v in self.numbers] + [(f, c, True) for f, c in self.one_of]
         places.sort(key=lambda place: place[0])
         parts, counts = [], [np.zeros(1, np.int64)]
-        for start in range(0, self.rows, ROWS):
-            size = min(ROWS, self.rows - start)
+        for start in range(0, self.rows, ROWS_AT_ONCE):
+            size = min(ROWS_AT_ONCE, self.rows - start)
             features, values = np.empty((size, len(places)), np.int32), np.empty((size, len(places)))
             for place, (feature, held, coded) in enumerate(places):
-                part = held[start : start + ROWS]
+                part = held[start : start + ROWS_AT_ONCE]
                 features[:, place] = feature + part if coded else feature
                 values[:, place] = part >= 0 if coded else part
             filled = values != 0

@@ -47,7 +47,7 @@ from ratebound.tables.columns import (
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.kinds import read_cells
 from ratebound.tables.treatments import (
-    MOST,
+    MOST_CATEGORIES,
     Features,
     Planned,
     Treatment,
@@ -59,8 +59,8 @@ from ratebound.tables.treatments import (
 )
 
 WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
-LARGE = 2**26  # numbers of an array from which it is so for any number of features
-TOGETHER = 16  # pieces whose statistics are merged at a time
+LARGE_ARRAY = 2**26  # numbers of an array from which it is so for any number of features
+PIECES_MERGED = 16  # pieces whose statistics are merged at a time
 
 Piece = tuple[Any, Array | None]  # some rows of a table, and their weights (n,)
 FeatureSpreads = list[tuple[Spread, bool]]  # of an array, and whether some values are missing
@@ -180,7 +180,7 @@ def column_statistics(
             halvings = earlier[0].distinct.halvings if earlier else 0
             earlier.append(statistics_of(cells, own, categorical=categorical, halvings=halvings))
             held = sum(len(part.distinct.values) for part in earlier)
-            if len(earlier) == TOGETHER or held > 2 * MOST_HELD:
+            if len(earlier) == PIECES_MERGED or held > 2 * MOST_HELD:
                 seen[name] = [merged(earlier)]
         rows += len(table)
     for name in seen:
@@ -204,7 +204,7 @@ def _fills(style: Style, takes_missing: bool) -> bool:
 def _mostly_zeros(columns: Sequence[Column], rows: int) -> bool:
     """Whether models are trained faster on a sparse matrix of these columns than on an array."""
     width = sum(map(width_of, columns))
-    return (width >= WIDE or rows * width >= LARGE) and FILLED * places_of(columns) <= width
+    return (width >= WIDE or rows * width >= LARGE_ARRAY) and FILLED * places_of(columns) <= width
 
 
 def _check(refused: Sequence[Name], treatments: Sequence[Treatment], columns: Sequence[Column]) -> None:
@@ -234,7 +234,7 @@ def _fit_category(plan: Planned, style: Style) -> Column:
     """The values that get features, in order; the rare ones of very many share one."""
     name, often = plan.treatment.name, plan.known.distinct
     by_weight = sorted(zip((-often.weights).tolist(), often.values.tolist(), strict=True))
-    kept = sorted(value for _, value in by_weight[:MOST] if value != OTHER)
+    kept = sorted(value for _, value in by_weight[:MOST_CATEGORIES] if value != OTHER)
     others = [OTHER] if len(by_weight) > len(kept) else []
     gaps = bool(plan.treatment.missing)
     if style == "codes":

@@ -29,7 +29,7 @@ from ratebound.tables.kinds import (
 
 TRUTHS = {"true": "True", "1": "True", "false": "False", "0": "False"}
 NUMBER_OF = {"true": "1", "false": "0"}
-TOLD = 10  # columns named in a warning
+COLUMNS_NAMED = 10  # columns named in a warning
 
 
 @dataclass(frozen=True)
@@ -164,5 +164,5 @@ def tell(
 
 
 def _listed(counts: Mapping[Name, str]) -> str:
-    listed = ", ".join(f"{str(name)!r} {count}" for name, count in list(counts.items())[:TOLD])
-    return listed + (", ..." if len(counts) > TOLD else "")
+    listed = ", ".join(f"{str(name)!r} {count}" for name, count in list(counts.items())[:COLUMNS_NAMED])
+    return listed + (", ..." if len(counts) > COLUMNS_NAMED else "")

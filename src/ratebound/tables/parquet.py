@@ -28,8 +28,8 @@ from ratebound.tables._row_groups import ENDINGS, NEEDS, RowGroups, files_of, op
 from ratebound.tables.contents import STANDARD_INPUT
 
 NUMBER = 8  # bytes of one, at most
-ROWS, BYTES = 10_000_000, 2**31  # of a table, from which it stays on disk
-SMALL = 2**24  # bytes of files that are never too large
+MOST_ROWS, MOST_BYTES = 10_000_000, 2**31  # of a table, from which it stays on disk
+SMALL_FILES = 2**24  # bytes of files that are never too large
 MOST_LABELS = 100_000  # labels, more than anyone decides between
 CODES = np.int16  # of labels that are more than two
 
@@ -189,14 +189,14 @@ def stays_on_disk(paths: Sequence[str]) -> bool:
         return False
     if not all(file.endswith(ENDINGS) for file in files):
         return False
-    if sum(Path(file).stat().st_size for file in files) < SMALL:
+    if sum(Path(file).stat().st_size for file in files) < SMALL_FILES:
         return False
     try:
         groups = open_groups(list(paths))
     except ValueError:
         return False
     size = sum(group.row_groups[0].total_byte_size for unit in groups.units for group in unit)
-    return int(groups.rows.sum()) > ROWS or size > BYTES
+    return int(groups.rows.sum()) > MOST_ROWS or size > MOST_BYTES
 
 
 def chosen(

@@ -26,8 +26,8 @@ from ratebound.tables.contents import Content
 
 Kind = Literal["number", "text"]  # what a column holds
 BATCH = 1 << 12  # rows that the csv module gives at a time, few enough to stay in a processor's cache
-SMALL = 1 << 18  # bytes that are read sooner than pyarrow is loaded
-LARGE = 100_000_000  # bytes that take long without pyarrow
+SMALL_TEXT = 1 << 18  # bytes that are read sooner than pyarrow is loaded
+LARGE_TEXT = 100_000_000  # bytes that take long without pyarrow
 LONGEST = 1 << 24  # bytes of a row for pyarrow; most likely a quotation mark before it is not closed
 SAMPLE = 50  # lines that are looked at first
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -79,7 +79,7 @@ class Text:
         """The cells of these columns, some rows at a time."""
         given = 0
         # The csv module skips blanks before a cell, and so between cells that blanks part.
-        if self.size > SMALL and self.sep.isascii() and self.sep != " " and find_spec("pyarrow"):
+        if self.size > SMALL_TEXT and self.sep.isascii() and self.sep != " " and find_spec("pyarrow"):
             try:
                 for batch in self._by_arrow(wanted):
                     yield batch
@@ -166,7 +166,7 @@ def as_text(content: Content, reading: Reading) -> Text:
         )
     header = reading.header is not False
     names = _names(first, content.name) if header else [f"column{i + 1}" for i in range(len(first))]
-    if size > LARGE and not find_spec("pyarrow"):
+    if size > LARGE_TEXT and not find_spec("pyarrow"):
         notices += (
             f"{content.name} has {size / 1e6:,.0f} MB, which pyarrow reads many times faster: "
             "pip install 'ratebound[parquet]'",

@@ -23,8 +23,8 @@ from ratebound.tables.column_statistics import ColumnStatistics, read_again_as
 from ratebound.tables.columns import BEYOND, Name, name_from_json
 from ratebound.tables.kinds import read_durations
 
-MOST = 100  # texts of a column that get a feature of their own
-FEW = 20  # distinct texts that are categories even where no two rows share one
+MOST_CATEGORIES = 100  # texts of a column that get a feature of their own
+FEW_TEXTS = 20  # distinct texts that are categories even where no two rows share one
 DIFFERING = 0.9  # share of distinct texts above which a column holds names or ids
 COUNTING = 50  # whole numbers needed to say that they count the rows
 DENSE = 0.25  # least share of their range that numbers which count rows fill, also in a part of the rows
@@ -227,7 +227,7 @@ def _as_durations(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatis
 
 
 def _as_numbers(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatistics | None:
-    many = len(texts) > MOST and not any(map(CODE.match, texts)) and are_alike(texts)
+    many = len(texts) > MOST_CATEGORIES and not any(map(CODE.match, texts)) and are_alike(texts)
     if not many and not are_amounts(texts):
         return None
     numbers = read_numbers(texts)
@@ -236,15 +236,15 @@ def _as_numbers(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatisti
 
 def _as_category(plan: Planned, keep: bool) -> Planned:
     treatment = plan.treatment
-    if not keep and treatment.distinct > FEW:
+    if not keep and treatment.distinct > FEW_TEXTS:
         plan = _with_hint(plan)
         if treatment.distinct >= DIFFERING * plan.known.present:
             return _left_out(plan, f"{plan.treatment.words}almost all values differ, as names or ids do")
         treatment = plan.treatment
     holds = "categories" if keep and treatment.holds == "texts" else treatment.holds
     plan = replace(plan, treatment=replace(treatment, holds=holds))
-    if treatment.distinct > MOST:
-        words = f"categories, the {MOST} most frequent, and one for all other values"
+    if treatment.distinct > MOST_CATEGORIES:
+        words = f"categories, the {MOST_CATEGORIES} most frequent, and one for all other values"
         return _done(plan, "category", words, unusual=True)
     if treatment.holds == "mixed":
         return _done(plan, "category", "mixed kinds, read as texts: categories", unusual=True)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved
+from ratebound.problem.reductions.goal import EXACT, STEPS, NonlinearObjective, Program, Solved
 from ratebound.rates.beyond_sums import Curve
 from ratebound.rates.expressions import Expression
 from ratebound.rates.subsets import Value, value_text
@@ -55,7 +55,7 @@ def apply(problem: Problem, classes: tuple[Value, ...]) -> Convex:
 
 
 @dataclass(frozen=True, eq=False)
-class Convex(Goal):
+class Convex(NonlinearObjective):
     """A convex function of rates, each at least 0."""
 
     pieces: tuple[Expression, ...]

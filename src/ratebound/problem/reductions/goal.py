@@ -63,7 +63,7 @@ class Solved:
         return max(self.value - self.bound, 0.0)
 
 
-class Goal(ABC):
+class NonlinearObjective(ABC):
     """An objective as a function of its pieces, to be minimised."""
 
     pieces: tuple[Expression, ...]  # (q,) without constants
@@ -87,21 +87,21 @@ class Goal(ABC):
     def solved(self, program: Program, start: Array) -> Solved:
         """The best there is by a sequence of linear programs, from weights (q,) of the pieces on."""
 
-    def checked(self, least: Callable[[Array, float], float]) -> Goal:
+    def checked(self, least: Callable[[Array, float], float]) -> NonlinearObjective:
         """Itself, once it is known to have a value; `least` is how low an affine function can be."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Linearization:
     """Where a goal is to be trained for: what stands for it there."""
 
     weights: Array  # (q,) of the pieces in the objective
     prices: Array  # (m,) of the promises in the objective, beside the promises themselves
-    levels: tuple[Array, Array]  # promises to train for besides, as `Goal.levels` has them
+    levels: tuple[Array, Array]  # promises to train for besides, as `NonlinearObjective.levels` has them
 
 
-def linear_at(problem: Problem, goal: Goal, point: Point) -> Problem:
+def linear_at(problem: Problem, goal: NonlinearObjective, point: Linearization) -> Problem:
     """The linear problem at a point: the same promises, and a sum to be minimised.
 
     Promises are paid for in the objective at the prices that they have at the best mixture so far. That
@@ -118,14 +118,14 @@ def linear_at(problem: Problem, goal: Goal, point: Point) -> Problem:
     return problem.derived(total, [*problem.subject_to, *levels], "minimize")
 
 
-def _weighted(goal: Goal, weights: Array) -> Expression:
+def _weighted(goal: NonlinearObjective, weights: Array) -> Expression:
     total = Expression()
     for weight, piece in zip(weights.tolist(), goal.pieces, strict=True):
         total += weight * piece
     return total
 
 
-def whole_of(problem: Problem, goal: Goal) -> Problem:
+def whole_of(problem: Problem, goal: NonlinearObjective) -> Problem:
     """A problem that measures all there is: violations are those of the promises, then the pieces."""
     pieces = (piece <= 0 for piece in goal.pieces)
     return problem.derived(goal.pieces[0], [*problem.subject_to, *pieces], "minimize")
@@ -165,13 +165,13 @@ def choices(compiled: Compiled) -> tuple[Array, Array]:
     return values, groups
 
 
-def start_of(goal: Goal, whole: Compiled) -> Point:
+def start_of(goal: NonlinearObjective, whole: Compiled) -> Linearization:
     """Where training begins: at decisions by chance, with promises as dear as the goal."""
     values, _ = choices(whole)
     promises = len(whole.constraints) - len(goal.pieces)
     pieces = values.sum(axis=0)[1 + promises :] / whole.decisions
     none = np.empty((0, len(pieces))), np.empty(0)
-    return Point(goal.weights(pieces), 1.0 / whole.scale[1 : 1 + promises], none)
+    return Linearization(goal.weights(pieces), 1.0 / whole.scale[1 : 1 + promises], none)
 
 
 def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> float:

@@ -24,13 +24,13 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions.goal import EXACT, STEPS, Goal, Program, Solved, gathered
+from ratebound.problem.reductions.goal import EXACT, STEPS, NonlinearObjective, Program, Solved, gathered
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import Expression, Rate, Ratio
 from ratebound.rates.kinds import counted
 
-NOTHING = 1e-12  # a denominator that is 0 up to rounding
+ZERO_DENOMINATOR = 1e-12  # a denominator that is 0 up to rounding
 
 
 def accepts(problem: Problem) -> bool:
@@ -82,7 +82,7 @@ def _as_shares(ratio: Ratio) -> Ratio:
 
 
 @dataclass(frozen=True, eq=False)
-class LargestRatio(Goal):
+class LargestRatio(NonlinearObjective):
     """The largest of J ratios of sums of rates, to be minimised."""
 
     pieces: tuple[Expression, ...]
@@ -101,7 +101,7 @@ class LargestRatio(Goal):
 
     def value(self, pieces: Array) -> Array:
         above, below = self.sides(np.asarray(pieces))
-        some = below > NOTHING
+        some = below > ZERO_DENOMINATOR
         largest: Array = np.where(some, above / np.where(some, below, 1.0), self.worst).max(axis=-1)
         return largest
 
@@ -112,7 +112,7 @@ class LargestRatio(Goal):
 
     def weights(self, pieces: Array) -> Array:
         above, below = self.sides(pieces)
-        scale = np.maximum(below, NOTHING)
+        scale = np.maximum(below, ZERO_DENOMINATOR)
         slopes = (self.above - (above / scale)[:, None] * self.below) / scale[:, None]
         return np.asarray(slopes.mean(axis=0))
 
@@ -126,7 +126,7 @@ class LargestRatio(Goal):
         if len(self.parts) == 1:
             return super().levels(pieces)
         above, below = self.sides(pieces)
-        scale = np.maximum(below, NOTHING)
+        scale = np.maximum(below, ZERO_DENOMINATOR)
         each = above / scale
         return self._tangents(float(each.max() + each.mean()) / 2, scale)
 
@@ -137,12 +137,12 @@ class LargestRatio(Goal):
         )
         for _ in range(STEPS):
             _, below = self.sides(best.pieces)
-            scale = np.where(below > NOTHING, below, 1.0)
+            scale = np.where(below > ZERO_DENOMINATOR, below, 1.0)
             slopes, constants = self._tangents(best.value, scale)
             answer = program(slopes, constants)
             better, gain = float(self.value(answer.pieces)), max(-answer.least, 0.0)
             at_least = np.array(self.lowest) if self.lowest else scale
-            bound = best.value - gain * float(np.max(scale / np.maximum(at_least, NOTHING)))
+            bound = best.value - gain * float(np.max(scale / np.maximum(at_least, ZERO_DENOMINATOR)))
             best = replace(
                 best,
                 bound=max(best.bound, bound),
@@ -159,7 +159,7 @@ class LargestRatio(Goal):
         lowest = []
         for part, row, constant in zip(self.parts, self.below, self.below_constant, strict=True):
             low = least(row, float(constant))
-            if low <= NOTHING:
+            if low <= ZERO_DENOMINATOR:
                 assert isinstance(part, Ratio)
                 counted = part.denominator.rates[0]
                 kind = "negative_rate" if counted.kind == "predicted_negatives" else "positive_rate"
