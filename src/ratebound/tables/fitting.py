@@ -20,7 +20,7 @@ from ratebound.problem.frames import as_array, as_csr, as_dense, frame_columns, 
 from ratebound.tables._sparse import fit_matrix
 from ratebound.tables.column_statistics import (
     MOST_HELD,
-    NOTHING,
+    NO_SPREAD,
     ColumnStatistics,
     Spread,
     merged,
@@ -284,7 +284,7 @@ def _array_spreads(given: Array, weights: Array | None, fills: bool) -> FeatureS
     if given.ndim != 2:
         raise ValueError(f"X needs rows and features, got an array of shape {given.shape}")
     if not fills:
-        return [(NOTHING, given.dtype.kind == "f" and bool(np.isnan(c).any())) for c in given.T]
+        return [(NO_SPREAD, given.dtype.kind == "f" and bool(np.isnan(c).any())) for c in given.T]
     counted = _counted(weights)
     values = given[counted].astype(float)
     weights = None if weights is None else weights[counted]
