@@ -4,7 +4,6 @@ import pytest
 
 import ratebound as rb
 from ratebound.game import _costs as costs
-from ratebound.game import _places as places
 
 LAYOUTS = {  # name: device, constants to set
     "dense": (None, {}),
@@ -24,9 +23,9 @@ def game_with(layout, monkeypatch, compiled, player=None, **options):
     if device is not None:
         pytest.importorskip("torch")
     for constant, value in constants.items():
-        monkeypatch.setattr(places if constant == "CHUNK" else costs, constant, value)
+        monkeypatch.setattr(costs, constant, value)
     game = rb.Game(compiled, player, device=device, **options)
     for table in game.blocks:
         assert (table.membership is None) == ("bits" in layout)
-        assert isinstance(table.membership, places.Lists) == ("lists" in layout and "bits" not in layout)
+        assert isinstance(table.membership, costs.Lists) == ("lists" in layout and "bits" not in layout)
     return game

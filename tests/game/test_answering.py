@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.game.answers import elastic, lower_bounds
+from ratebound.game.players_by_fits import elastic, lower_bounds
 
 KINDS = 5
 TREE = DecisionTreeClassifier(random_state=0)

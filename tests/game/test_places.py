@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratebound.base.arrays import as_like, namespace
-from ratebound.game._places import BYTES, AllPlaces, BitPlaces, Cells, RowPlaces, slice_lists
+from ratebound.game._costs import BYTES, AllPlaces, BitPlaces, Cells, RowPlaces, slice_lists
 from ratebound.kernels import dispatch
 from ratebound.kernels.bits import Bits
 

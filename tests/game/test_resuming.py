@@ -295,7 +295,7 @@ def test_a_game_of_another_model_is_never_taken_up(name, compiled, tmp_path):
 
 NAMED = """
 import numpy as np, torch, ratebound as rb
-from ratebound.game._contents import Contents
+from ratebound.game._resuming import Contents
 torch.manual_seed(0)
 STRENGTH = 0.5
 class Own(torch.nn.Module):

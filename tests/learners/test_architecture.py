@@ -8,8 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from ratebound.learners._architecture import ACTIVATIONS, build, describe  # noqa: E402
-from ratebound.learners._torch_scorer import TorchScorer  # noqa: E402
+from ratebound.learners._torch_scorer import (  # noqa: E402
+    ACTIVATIONS,
+    TorchScorer,
+    build,
+    describe,
+)
 
 X = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
 

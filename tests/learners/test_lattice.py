@@ -24,8 +24,11 @@ torch = pytest.importorskip("torch")
 
 from ratebound.kernels import interpolation  # noqa: E402
 from ratebound.kernels.interpolation import coefficients, interpolate  # noqa: E402
-from ratebound.learners._architecture import build, describe  # noqa: E402
-from ratebound.learners._torch_scorer import TorchScorer  # noqa: E402
+from ratebound.learners._torch_scorer import (  # noqa: E402
+    TorchScorer,
+    build,
+    describe,
+)
 from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
 FREE = rb.Problem(rb.error_rate())

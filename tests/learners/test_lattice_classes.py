@@ -7,7 +7,7 @@ from ratebound.learners.lattice import Lattice, calibrators
 
 torch = pytest.importorskip("torch")
 
-from ratebound.learners._architecture import build, describe, measured  # noqa: E402
+from ratebound.learners._torch_scorer import build, describe, measured  # noqa: E402
 from ratebound.learners.lattice_network import (  # noqa: E402
     Categorical,
     Lattices,

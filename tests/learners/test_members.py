@@ -16,9 +16,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ratebound.game.scorer import Saved
-from ratebound.learners._members import as_linear, member_scores, weighted_rows
 from ratebound.learners.linear import LinearScorer
-from ratebound.learners.oracle import OracleScorer
+from ratebound.learners.oracle import OracleScorer, as_linear, member_scores, weighted_rows
 
 D = 4
 rng = np.random.default_rng(0)

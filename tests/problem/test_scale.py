@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.game._costs import Costs
-from ratebound.game._places import Lists
+from ratebound.game._costs import Costs, Lists
 from ratebound.problem import compiled as module
 from ratebound.problem import population
 from ratebound.problem.compiled import Compiled

@@ -343,7 +343,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
-from ratebound.learners._members import member_scores
+from ratebound.learners.oracle import member_scores
 from ratebound.learners._archives import archived, restored
 
 warnings.simplefilter("ignore")

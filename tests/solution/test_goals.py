@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 from sklearn.metrics import f1_score, fbeta_score, jaccard_score, precision_score, recall_score
 
 import ratebound as rb
-from ratebound.game.goal_programs import best_goal_mixture
+from ratebound.game.programs import best_goal_mixture
 from ratebound.solution.determinize import evaluate
 
 SCORES = np.array([0.1, 0.15, 0.2, 0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9])

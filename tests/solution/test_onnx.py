@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.learners._architecture import ACTIVATIONS
+from ratebound.learners._torch_scorer import ACTIVATIONS
 from ratebound.learners.linear import LinearScorer
 from ratebound.solution._choosing import uniform_from_key
 from ratebound.solution.deciders import Draw, Vote

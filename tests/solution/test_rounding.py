@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 import ratebound as rb
-from ratebound.game.pool import pool_of_candidates
+from ratebound.game.programs import pool_of_candidates
 
 from ..small_tables import people
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.game import threshold_program
+from ratebound.game import programs
 from ratebound.game.candidates import candidates_of
 from ratebound.solution.mixture import mixture as mixed
 from ratebound.tables.fitting import fit_encoding
@@ -19,7 +19,7 @@ from ratebound.tables.fitting import fit_encoding
 from ..extras import pd
 
 # Programs this small are whole from the beginning, unless columns are all to be generated.
-FROM_SCRATCH = patch.object(threshold_program, "FIRST", 0)
+FROM_SCRATCH = patch.object(programs, "FIRST", 0)
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 

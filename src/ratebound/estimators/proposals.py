@@ -24,7 +24,7 @@ from ratebound.base.linear_program import best_mixture, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators.margins import errors_of
 from ratebound.game.moving import Ranked, is_fixed, ranked
-from ratebound.game.pool import Pool, pool_of_candidates
+from ratebound.game.programs import Pool, pool_of_candidates
 from ratebound.game.trace import Trace, joined, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile_again, parted

@@ -37,7 +37,7 @@ from ratebound.estimators.sampling import sample_and_rest
 from ratebound.game.learner import SMALL, Learner
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.players import Player
-from ratebound.game.pool import Pool
+from ratebound.game.programs import Pool
 from ratebound.game.rounds import play
 from ratebound.game.rules import Folds, Keep, Rules, Stop
 from ratebound.game.trace import Trace, beside, judged_on

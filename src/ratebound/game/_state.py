@@ -15,7 +15,7 @@ import numpy as np
 
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.processes import total
-from ratebound.game._places import Places
+from ratebound.game._costs import Places
 from ratebound.game.players import Multipliers
 from ratebound.problem.compiled import Compiled
 

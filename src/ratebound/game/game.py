@@ -23,8 +23,15 @@ import numpy as np
 from ratebound.base.arrays import Array, as_given, as_like, example_of, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
-from ratebound.game._costs import Costs, largest_violations
-from ratebound.game._places import CellPlaces, Exactly, Places, total_decided, weighed
+from ratebound.game._costs import (
+    CellPlaces,
+    Costs,
+    Exactly,
+    Places,
+    largest_violations,
+    total_decided,
+    weighed,
+)
 from ratebound.game._recording import Rounds
 from ratebound.game._state import Batch, GameState, Look, RunningMeans, View, drawn_share, running_means
 from ratebound.game.players import Multipliers, Player, SwapRegret

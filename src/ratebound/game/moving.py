@@ -2,8 +2,8 @@
 
 An iterate decides at 0, which is where its training happened to leave it. Its scores order the rows, and
 a threshold anywhere in that order is a candidate as good as the iterate itself. There is one for every
-distinct score, far too many to keep, and no need to: the program of `threshold_program`, with everyone
-in one group, finds those that the best mixture of all of them is made of. So one rate that is capped or
+distinct score, far too many to keep, and no need to: the program of `programs`, with all rows in
+one group, finds those that the best mixture of all of them is made of. So one rate that is capped or
 floored can always be kept, and no mixture is worse than the best threshold on one of its models. With
 more than two classes every class has an offset, and those found need not be the best there are.
 """
@@ -20,9 +20,7 @@ import numpy as np
 from ratebound.base.linear_program import best_mixture
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates, candidates_of
-from ratebound.game.goal_programs import best_of_thresholds
-from ratebound.game.pool import Pool, pool_of_thresholds
-from ratebound.game.threshold_program import Policy, thresholds_of
+from ratebound.game.programs import Policy, Pool, best_of_thresholds, pool_of_thresholds, thresholds_of
 from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided, from_first_class, score_count

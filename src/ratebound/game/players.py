@@ -19,14 +19,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from ratebound.base.arrays import Array, as_like, count_to, descending, namespace
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import Adjustable
-from ratebound.game.answers import Answers
 from ratebound.kernels.swap import (
     adam_direction,
     adam_factors,
@@ -36,6 +35,9 @@ from ratebound.kernels.swap import (
     within_reach,
     worth_compiling,
 )
+
+if TYPE_CHECKING:
+    from ratebound.game.players_by_fits import Answers
 
 Rates = float | tuple[float, ...]
 Optimizer = Literal["sgd", "adam"]

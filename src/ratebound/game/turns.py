@@ -32,10 +32,10 @@ from ratebound.game._folding import Folded
 from ratebound.game._keeping import Keeper
 from ratebound.game._recording import Recorder
 from ratebound.game._state import Batch, Described, GameState, put_together
-from ratebound.game.answers import no_answers
 from ratebound.game.game import Game
 from ratebound.game.learner import Answering, Growing, Taking
 from ratebound.game.players import Player
+from ratebound.game.players_by_fits import no_answers
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population

@@ -28,7 +28,7 @@ from ratebound.kernels.lattices import means
 from ratebound.kernels.shapes import Pair, least_rise, project_lattices, project_line, project_order
 from ratebound.learners._torch_scorer import as_tensor, unflatten
 
-MOST = 20  # inputs of a lattice, which has 2^20 values then
+MOST_INPUTS = 20  # of a lattice, which has 2^20 values then
 NOISE = 0.1  # standard deviation of values at vertices at first
 
 
@@ -275,7 +275,7 @@ def measured(description: Mapping[str, Any]) -> tuple[int, int, int]:
     sizes = [f.size for f in features if isinstance(f, Categorical)]
     rank = len(subsets[0]) if subsets else 0
     fits = (
-        1 <= rank <= MOST
+        1 <= rank <= MOST_INPUTS
         and all(len(subset) == rank for subset in subsets)
         and all(type(i) is int and 0 <= i < len(features) for subset in subsets for i in subset)
         and type(outputs) is int

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ratebound.base.linear_program import best_mixture
-from ratebound.game.answers import elastic, lower_bounds
+from ratebound.game.players_by_fits import elastic, lower_bounds
 from ratebound.game.trace import Trace, check_trace
 
 

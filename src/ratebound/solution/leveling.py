@@ -19,7 +19,7 @@ import numpy as np
 from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
-from ratebound.game.goal_programs import best_of_thresholds
+from ratebound.game.programs import best_of_thresholds
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.population import Population

@@ -17,7 +17,7 @@ from ratebound.base.layout import aligned
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.parametric import curve
 from ratebound.base.types import Array
-from ratebound.game.pool import Pool
+from ratebound.game.programs import Pool
 from ratebound.problem.problem import Problem, constraint_from_plain, constraint_to_plain
 from ratebound.rates.expressions import Constraint, Ratio
 from ratebound.rates.kinds import is_count

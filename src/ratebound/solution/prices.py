@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.checks import nearest
-from ratebound.game.pool import Pool
+from ratebound.game.programs import Pool
 from ratebound.game.trace import Trace
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import counting, rows_counted

@@ -14,7 +14,7 @@ import numpy as np
 
 from ratebound.base.extras import versions
 from ratebound.base.types import Array
-from ratebound.game.pool import Pool
+from ratebound.game.programs import Pool
 from ratebound.game.trace import Trace, worst_of
 from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import Constraint, Expression

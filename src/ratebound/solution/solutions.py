@@ -13,7 +13,7 @@ import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, best_mixture, shrink_weights, worst_violation
 from ratebound.base.types import Array
-from ratebound.game.goal_programs import best_goal_mixture
+from ratebound.game.programs import best_goal_mixture
 from ratebound.game.trace import Trace, Values, check_trace, worst_of
 from ratebound.solution.mixture import Mixture, mixture
 

@@ -11,11 +11,16 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates, candidates_of
-from ratebound.game.goal_programs import best_of_thresholds
 from ratebound.game.moving import apart, movable_iterates
-from ratebound.game.pool import Pool, pool_of_thresholds
+from ratebound.game.programs import (
+    Policy,
+    Pool,
+    best_of_thresholds,
+    least_of_policies,
+    pool_of_thresholds,
+    thresholds_of,
+)
 from ratebound.game.scorer import Scorer
-from ratebound.game.threshold_program import Policy, least_of_policies, thresholds_of
 from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile

@@ -1,4 +1,6 @@
-"""The best thresholds by known group: one linear program, solved by column generation.
+"""The linear programs that choose mixtures: of candidates, or of thresholds by known group.
+
+The best thresholds by known group are one program, solved by column generation.
 
 For each known group g a policy says yes where the score of a model b is at least t, and uses the pair
 (b, t) with probability p[g, b, t]. Every rate is linear in these, so the best policy is
@@ -17,12 +19,16 @@ program over all of them.
 With more than two classes (b, t) are a model and an offset for each class, and the best column is
 searched for (`offset_search`). Let a column of group g cost at least r_g at the last prices, where those
 in the program cost s_g or more. Then no policy is better by more than Σ_g max(s_g - r_g, 0), the gap.
+
+If the goal is not a sum of rates, what the reductions in ``problem/reductions`` ask is always the same:
+minimise the largest of a few sums of the pieces, while the promises are kept as well as they can be.
+A pool holds the columns of a program as numbers alone: enough to say what other bounds would cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -30,18 +36,23 @@ import numpy as np
 from ratebound.base.linear_program import (
     TOLERANCE,
     LeastViolation,
+    Lowest,
     best_candidate,
     best_program,
     granted,
     judged,
+    largest_program,
     least_program,
+    least_violation,
+    mixture_prices,
     prices_of,
     worst_violation,
 )
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, polished, weights_of
 from ratebound.base.types import Array
 from ratebound.game.candidates import Candidates
-from ratebound.problem.reductions.goal import Solved
+from ratebound.game.trace import Trace
+from ratebound.problem.reductions.goal import Answer, NonlinearObjective, Solved
 
 FIRST = 256  # columns to begin with, in all
 AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
@@ -274,3 +285,156 @@ def begin(rankings: Sequence[Candidates], columns: int = FIRST) -> Columns:
         model.append(np.full(len(chosen), index))
         candidate.append(chosen)
     return _columns(rankings, np.concatenate(model), np.concatenate(candidate))
+
+
+def best_goal_mixture(
+    goal: NonlinearObjective, pieces: Array, violations: Array, scale: Array | float = 1.0
+) -> tuple[Array, LeastViolation, Solved]:
+    """Weights (N,) of the best mixture of N candidates with `pieces` (N, q) and `violations` (N, m).
+
+    Like `rb.shrink`, it has few members. Of the mixtures with the least worst violation, it is the best.
+    """
+    H, one = violations / np.asarray(scale), np.zeros(len(pieces), dtype=int)
+    least = least_violation(violations, scale)
+
+    def program(slopes: Array, constants: Array) -> Answer:
+        lowest = largest_program(pieces @ slopes.T, constants, H, least, one)
+        weights = _weights(lowest, H, least, one)
+        reached = weights @ pieces
+        return Answer(reached, lowest.least, lowest.shares, lowest.prices / np.asarray(scale), weights)
+
+    try:
+        if least.unsolved:
+            raise Unsolved(least.unsolved)
+        solved = goal.solved(program, goal.weights(pieces.mean(axis=0)))
+    except Unsolved as error:
+        least = replace(least, unsolved=str(error))
+        return _best_alone(goal, pieces, H), least, _unsolved(goal, pieces.mean(axis=0), H.shape[1])
+    return solved.mixture, least, solved
+
+
+def _weights(lowest: Lowest, H: Array, least: LeastViolation, groups: Array) -> Array:
+    if len(lowest.shares) == 1:
+        return polished(lowest.vertex, H, least.violation, granted(least), groups)
+    return weights_of(lowest.vertex, groups)
+
+
+def _best_alone(goal: NonlinearObjective, pieces: Array, H: Array) -> Array:
+    """All weight on the candidate that violates least and, of these, has the best goal."""
+    worst = np.max(H, axis=1, initial=0.0)
+    return np.eye(len(pieces))[np.lexsort((goal.value(pieces), worst))[0]]
+
+
+def _unsolved(goal: NonlinearObjective, pieces: Array, promises: int) -> Solved:
+    value, nothing = float(goal.value(pieces)), np.full(promises, np.nan)
+    return Solved(pieces, value, -np.inf, goal.weights(pieces), nothing, None)
+
+
+def best_of_thresholds(rankings: Sequence[Candidates], goal: NonlinearObjective | None) -> Policy:
+    """The best policy of thresholds by group, whatever the objective.
+
+    Where that is no sum, rankings are of the problem with its pieces as constraints after the promises,
+    and so are the policy's columns.
+    """
+    if goal is None:
+        return best_policy(rankings)
+    compiled, q = rankings[0].compiled, len(goal.pieces)
+    m = len(compiled.constraints) - q
+    room = np.concatenate([np.zeros(m), np.full(q, np.inf)])
+    elastic = np.concatenate([np.ones(m), np.zeros(q)])
+    columns, weights, least = least_over_columns(rankings, begin(rankings), room, elastic)
+    least = replace(least, prices=least.prices[:m], violations=least.violations[:m])
+    held, gaps = [columns], list[float]()
+
+    def program(slopes: Array, constants: Array) -> Answer:
+        lowest: list[Lowest] = []
+
+        def over(columns: Columns) -> Vertex:
+            H = in_units(rankings, columns)[:, :m]
+            largest = largest_program(
+                columns.values[:, 1 + m :] @ slopes.T, constants, H, least, columns.group
+            )
+            lowest.append(largest)
+            vertex, size = largest.vertex, largest.vertex.prices[m:].sum() if len(constants) > 1 else 1.0
+            by_piece = size * (largest.shares @ slopes) * compiled.scale[1 + m :]
+            return replace(vertex, prices=np.concatenate([vertex.prices[:m], by_piece]))
+
+        held[0], _, proven = generate(rankings, held[0], over, prove=True)
+        gaps.append(proven)
+        H, own = in_units(rankings, held[0])[:, :m], held[0]
+        weights = _weights(lowest[-1], H, least, own.group)
+        used = np.flatnonzero(weights)
+        reached = weights @ own.values[:, 1 + m :]
+        prices = lowest[-1].prices / compiled.scale[1 : 1 + m]
+        policy = Policy(own.only(used), weights[used], least)
+        return Answer(reached, lowest[-1].least, lowest[-1].shares, prices, policy)
+
+    used = np.flatnonzero(weights)
+    start = weights @ columns.values[:, 1 + m :]
+    try:
+        if least.unsolved:
+            raise Unsolved(least.unsolved)
+        solved = goal.solved(program, goal.weights(start))
+    except Unsolved as error:
+        unsolved = replace(least, unsolved=str(error))
+        return Policy(columns.only(used), weights[used], unsolved, np.inf, _unsolved(goal, start, m))
+    policy: Policy = solved.mixture
+    return replace(policy, solved=solved, gap=gaps[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Columns of a linear program over mixtures; in each group their weights sum to 1.
+
+    Models and rows are not needed, so a pool is small and outlives both. It holds more than the
+    candidates kept: thresholds that would be used at other bounds. If the objective is not a sum of
+    rates, its tangent at the best mixture stands for it: right for prices at the bounds there are, and
+    not for others.
+    """
+
+    objectives: Array  # (k,)
+    violations: Array  # (k, m), feasible where <= 0
+    groups: Array  # (k,) from 0; mixtures of whole models are one group
+    scale: Array | float  # (m,) the units in which violations are compared
+    prices: Array | None = None  # (m,) what relaxing each gains, per unit of its violation, if known
+    margins: Array | float = 0.0  # (m,) that violations were counted with
+    watched: dict[str, Array] = field(default_factory=dict)  # (k,) objectives on other populations
+
+    def paid(self) -> Array:
+        """The price of each constraint (m,); NaN where they cannot all be kept."""
+        if self.prices is not None:
+            return self.prices
+        return mixture_prices(self.objectives, self.violations, self.scale)
+
+
+def pool_of_candidates(trace: Trace) -> Pool:
+    """The candidates of a trace."""
+    if trace.goal is not None:
+        assert trace.pieces is not None
+        solved = best_goal_mixture(trace.goal, trace.pieces, trace.violations, trace.scale)[2]
+        alone, objectives = np.zeros(len(trace), dtype=int), trace.pieces @ solved.weights
+        return Pool(objectives, trace.violations, alone, trace.scale, solved.prices)
+    return Pool(
+        trace.objectives,
+        trace.violations,
+        np.zeros(len(trace), dtype=int),
+        trace.scale,
+        watched={name: values.objectives for name, values in trace.watched.items()},
+    )
+
+
+def pool_of_thresholds(rankings: Sequence[Candidates], policy: Policy) -> Pool:
+    """The best policy's thresholds, and those around and between them."""
+    columns: Columns = columns_around(rankings, policy)
+    if policy.solved is not None:
+        m = len(policy.least.violations)
+        violations, pieces = np.split(columns.values[:, 1:], [m], axis=1)
+        objectives, scale = pieces @ policy.solved.weights, rankings[0].compiled.scale[1 : 1 + m]
+        return Pool(objectives, violations, columns.group, scale, policy.solved.prices)
+    return Pool(
+        columns.values[:, 0],
+        columns.values[:, 1:],
+        columns.group,
+        rankings[0].compiled.scale[1:],
+        policy_prices(rankings, policy),
+    )
