@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from ratebound.datasets.numbers import by_numpy, numbers_of
+from ratebound.datasets.files import by_numpy, numbers_of
 
 KINDS = {"code": "U6", "whole": "i4", "label": "?", "wide": "f8"}
 

@@ -6,8 +6,7 @@ Pairs of mentions on US patents, hand-labelled, in the published number with as 
 from pathlib import Path
 
 from ratebound.datasets.features import standardised
-from ratebound.datasets.files import DataFile
-from ratebound.datasets.numbers import numbers_of
+from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Splits, dealt, split
 from ratebound.problem.population import Population
 

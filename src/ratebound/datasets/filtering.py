@@ -6,8 +6,7 @@ few of its right decisions in any of ten regions.
 
 from pathlib import Path
 
-from ratebound.datasets.files import DataFile
-from ratebound.datasets.numbers import numbers_of
+from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Splits, in_tenths, split
 from ratebound.problem.population import Population
 

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 from ratebound.datasets.features import Column, Features
-from ratebound.datasets.files import DataFile
-from ratebound.datasets.numbers import numbers_of
+from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Indices, Splits, in_tenths, split
 from ratebound.problem.population import Population
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ratebound.datasets.features import standardised
-from ratebound.datasets.files import DataFile
-from ratebound.datasets.numbers import numbers_of
+from ratebound.datasets.files import DataFile, numbers_of
 from ratebound.datasets.splits import Splits, in_tenths, split
 from ratebound.problem.population import Population
 
