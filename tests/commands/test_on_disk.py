@@ -33,7 +33,7 @@ def rows(new_people, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
-    monkeypatch.setattr(on_disk, "AT_ONCE", 64)
+    monkeypatch.setattr(on_disk, "ROWS_AT_ONCE", 64)
 
 
 def test_audits_certificates_and_predictions_are_those_of_rows_in_memory(run, model, rows, tmp_path):

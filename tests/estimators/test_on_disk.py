@@ -69,7 +69,7 @@ def is_exact(model, rows):
 
 @pytest.mark.parametrize("options", [{}, {"known": ["sex"]}, {"solution": "last"}])
 def test_solutions_are_chosen_by_their_exact_rates_on_all_rows(folder, options, monkeypatch):
-    monkeypatch.setattr(sampling, "MOST", 500)
+    monkeypatch.setattr(sampling, "MOST_SAMPLED", 500)
     rows = on_disk(folder)
     model = classifier(**options).fit(rows)
     is_exact(model, rows)

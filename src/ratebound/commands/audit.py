@@ -40,16 +40,16 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
     """The rows that a model's promises speak of: of the table given, and of others by name."""
     assert use.label is not None
     check_populations(mixture.problem, use.population)
-    found: list[Population] = []
+    populations: list[Population] = []
     for paths in (use.data, *((path,) for path in use.population.values())):
-        is_other = bool(found)
+        is_other = bool(populations)
         if on_disk(paths, use.on_disk and not is_other):
-            found.append(_on_disk(mixture, paths, use, is_other))
+            populations.append(_on_disk(mixture, paths, use, is_other))
             continue
         table = table_for(mixture, paths, use.reading, use.label)
         if not is_other:
             table = with_labels(table, use.label, use.drop_unlabelled)
-        found.append(
+        populations.append(
             labelled(
                 table,
                 use.label,
@@ -60,7 +60,7 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
                 rows=rows_for(mixture, table),
             )
         )
-    return found[0], dict(zip(use.population, found[1:], strict=True))
+    return populations[0], dict(zip(use.population, populations[1:], strict=True))
 
 
 def _on_disk(mixture: Mixture, paths: Sequence[str], use: Use, is_other: bool) -> Population:

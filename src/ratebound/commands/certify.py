@@ -33,7 +33,7 @@ def certify(use: Use) -> int:
         )
     with one_notice(), working("certifying", use.quiet):
         people, others = populations_for(mixture, use)
-        found = certify_on(
+        certificate = certify_on(
             mixture.problem,
             mixture,
             people,
@@ -42,12 +42,12 @@ def certify(use: Use) -> int:
             **others,
         )
         if use.save:
-            save_certificate(found, use.model)
+            save_certificate(certificate, use.model)
             if (use.model / REPORT).is_file():
-                certified = mixture.recorded(certificate=found)
+                certified = mixture.recorded(certificate=certificate)
                 _renew(audit_on(mixture.problem, certified, people, **others), use)
-    tell(str(found), found.to_dict(), use.json)
-    return 0 if found.holds else 1
+    tell(str(certificate), certificate.to_dict(), use.json)
+    return 0 if certificate.holds else 1
 
 
 def _renew(report: Audit, use: Use) -> None:

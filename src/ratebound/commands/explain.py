@@ -30,10 +30,10 @@ def explain(run: Run) -> int:
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
     } | given.others  # fmt: skip
     with working("explaining", run.quiet):
-        found = explaining.explain(problem, given.people, **asked)
-    words = f"{given.name}: {_told(str(run.label), given.classes)}\n{found}"
-    data = {**called(given.classes), **found.to_dict(), "plan": None, "no_plan": None}
-    if found.possible:
+        explanation = explaining.explain(problem, given.people, **asked)
+    words = f"{given.name}: {_told(str(run.label), given.classes)}\n{explanation}"
+    data = {**called(given.classes), **explanation.to_dict(), "plan": None, "no_plan": None}
+    if explanation.possible:
         words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
         try:
             # As `train` does by default, or the run file says.
@@ -44,7 +44,7 @@ def explain(run: Run) -> int:
             words += f"This could not be measured on held-out rows: {error}"
             data["no_plan"] = str(error)
     tell(words, data, run.json)
-    return 0 if found.possible else 1
+    return 0 if explanation.possible else 1
 
 
 def _told(label: str, classes: tuple[Any, ...]) -> str:

@@ -30,30 +30,30 @@ def inspect(run: Run) -> int:
     """Show each column and what is done with it, and which label is yes."""
     check_files({"--html": run.html, "--json": run.json}, run.data)
     with working("inspecting", run.quiet):
-        found = _inspected_on_disk(run) if on_disk(run.data, run.on_disk) else _inspected(run)
+        inspection = _inspected_on_disk(run) if on_disk(run.data, run.on_disk) else _inspected(run)
     if run.html is not None:
-        found.save_html(run.html)
-    tell(str(found), found.to_dict(), run.json)
+        inspection.save_html(run.html)
+    tell(str(inspection), inspection.to_dict(), run.json)
     return 0
 
 
 def _inspected(run: Run) -> Inspection:
     table = read_table(run.data, coded(run), run.reading)
-    found = inspect_table(table, _seen(table, run), run.label)
+    inspection = inspect_table(table, _seen(table, run), run.label)
     told = _label_words(run, lambda label: _classes(table, label, run))
-    return replace(found, name=table.name, notices=(*table.notices, *told))
+    return replace(inspection, name=table.name, notices=(*table.notices, *told))
 
 
 def _inspected_on_disk(run: Run) -> Inspection:
     """The same of rows that stay on disk, in two passes at most."""
     rows = Parquet(list(run.data))
     table = header(rows)
-    found = inspect_table(rows, _seen(table, run), run.label)
+    inspection = inspect_table(rows, _seen(table, run), run.label)
     told = _label_words(
         run,
         lambda label: classes_among(labels_in(rows, label), len(rows), table.name, label, run.positive),
     )
-    return replace(found, notices=("its rows stay on disk", *told))
+    return replace(inspection, notices=("its rows stay on disk", *told))
 
 
 def _seen(table: Table, run: Run) -> Features:

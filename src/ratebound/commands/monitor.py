@@ -50,14 +50,14 @@ def _watching(mixture: Mixture, state: Path, use: Use) -> Monitor:
     asked = {name: value for name, value in asked.items() if value not in (None, ())}
     if not state.exists():
         return Monitor(mixture.problem, classes=mixture.classes, **asked)
-    found = Monitor.load(state, mixture.problem)
+    monitor = Monitor.load(state, mixture.problem)
     for name, value in asked.items():
-        if value != getattr(found, name):
+        if value != getattr(monitor, name):
             raise ValueError(
-                f"{state} was begun with {name} {getattr(found, name) or 'left out'}, which cannot "
+                f"{state} was begun with {name} {getattr(monitor, name) or 'left out'}, which cannot "
                 "change: begin a new state file"
             )
-    return found
+    return monitor
 
 
 def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:

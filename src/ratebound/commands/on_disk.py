@@ -19,7 +19,7 @@ from ratebound.tables.table import Table
 if TYPE_CHECKING:
     from ratebound.solution.mixture import Mixture
 
-AT_ONCE = 2**17  # rows that are decided and written at a time
+ROWS_AT_ONCE = 2**17  # that are decided and written at a time
 SAMPLED = 200_000  # rows that stand for all where all must be in memory
 
 
@@ -50,13 +50,13 @@ def header(rows: Parquet) -> Table:
 
 def labels_in(rows: Parquet, label: str, drop: bool = False) -> list[Any]:
     """The different labels that there are; an error where some are missing."""
-    found: dict[Any, None] = {}
+    labels: dict[Any, None] = {}
     lacking = 0
     for piece in rows.pieces([label]):
         column = piece.columns[label]
         lacking += column.null_count
         values = as_array(column.unique())
-        found |= dict.fromkeys(values[~is_missing(values)].tolist())
+        labels |= dict.fromkeys(values[~is_missing(values)].tolist())
     total, many = sum(gathered(lacking)), sum(gathered(len(rows)))
     if total and not drop:
         raise ValueError(
@@ -65,7 +65,7 @@ def labels_in(rows: Parquet, label: str, drop: bool = False) -> list[Any]:
         )
     if total:
         note(f"{total:,} of {many:,} rows of {rows.groups.name} have no label and are left out")
-    return list(dict.fromkeys(value for part in gathered(list(found)) for value in part))
+    return list(dict.fromkeys(value for part in gathered(list(labels)) for value in part))
 
 
 def labelled_on_disk(
@@ -99,8 +99,9 @@ def tables_of(rows: Parquet, names: Sequence[str]) -> Iterator[Table]:
         header(rows).check(name, "feature")
     for piece in rows.pieces(names):
         values = {name: as_array(piece.columns[name]) for name in names}
-        for start in range(0, len(piece), AT_ONCE):
-            yield Table({n: v[start : start + AT_ONCE] for n, v in values.items()}, rows.groups.name)
+        for start in range(0, len(piece), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            yield Table({name: column[part] for name, column in values.items()}, rows.groups.name)
 
 
 def sampled(rows: Parquet, seed: int) -> Table:
@@ -112,8 +113,8 @@ def sampled(rows: Parquet, seed: int) -> Table:
     for table in tables_of(rows, names):
         chosen = random.random(len(table)) < share
         parts.append({name: table[name][chosen] for name in names})
-    found = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
     if share < 1:
-        many = len(next(iter(found.values())))
+        many = len(next(iter(columns.values())))
         note(f"{many:,} rows by chance stand for the {len(rows):,} rows of {rows.groups.name}")
-    return Table(found, rows.groups.name)
+    return Table(columns, rows.groups.name)

@@ -88,10 +88,10 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
 
 def _as_given(ids: Array) -> list[Any]:
     """Ids as they are written: numbers if all of them are whole ones, or else texts."""
-    found = ids.tolist()
-    if ids.dtype.kind == "O" and all(map(WHOLE.fullmatch, map(str, found))):
-        return list(map(int, found))
-    return found
+    values = ids.tolist()
+    if ids.dtype.kind == "O" and all(map(WHOLE.fullmatch, map(str, values))):
+        return list(map(int, values))
+    return values
 
 
 def _data(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
@@ -124,13 +124,13 @@ def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     if ids.dtype.kind != "O":
         return mixture.predict(rows, columns=known, key=ids)
     whole = np.array([WHOLE.fullmatch(str(value)) is not None for value in ids])
-    found = np.empty(len(table), dtype=object)
+    decided = np.empty(len(table), dtype=object)
     for chosen, kind in ((np.flatnonzero(whole), int), (np.flatnonzero(~whole), str)):
         if len(chosen):
             own = np.array([kind(value) for value in ids[chosen]], dtype=object)
             these = {name: values[chosen] for name, values in known.items()}
-            found[chosen] = mixture.predict(rows_of(rows, chosen), columns=these, key=own)
-    return found
+            decided[chosen] = mixture.predict(rows_of(rows, chosen), columns=these, key=own)
+    return decided
 
 
 def _digits(chances: Array) -> list[str]:
@@ -139,10 +139,10 @@ def _digits(chances: Array) -> list[str]:
 
 def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
     """The columns without texts that a spreadsheet would run; a warning says how many there were."""
-    found = [(_harmless(name), _all_harmless(values)) for name, values in columns]
+    harmless = [(_harmless(name), _all_harmless(values)) for name, values in columns]
     count = sum(
         (name != given) + sum(map(operator.ne, values, cells))
-        for (name, values), (given, cells) in zip(found, columns, strict=True)
+        for (name, values), (given, cells) in zip(harmless, columns, strict=True)
     )
     if count:
         warnings.warn(
@@ -151,7 +151,7 @@ def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]
             RuntimeWarning,
             stacklevel=2,
         )
-    return found
+    return harmless
 
 
 def _all_harmless(values: list[Any]) -> list[Any]:

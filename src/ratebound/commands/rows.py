@@ -26,8 +26,8 @@ from ratebound.tables.table import Table, read_table
 from ratebound.tables.texts import Kind, Reading
 from ratebound.tables.treatments import Features, summed_up
 
-FEW = 20  # classes that may have any number of rows; and that an error lists
-EACH = 10  # rows that more of them have on average, or they are numbers
+FEW_CLASSES = 20  # that may have any number of rows; and that an error lists
+ROWS_PER_CLASS = 10  # that more of them have on average, or they are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 
@@ -193,10 +193,10 @@ def with_labels(table: Table, label: str, drop: bool) -> Table:
     """
     table.check(label, "label")
     values = table[label]
-    found = set(distinct(values, None)) if values.dtype == object else set()
-    marks = {value for value in found if value in MISSING_MARKS}
+    present = set(distinct(values, None)) if values.dtype == object else set()
+    marks = {value for value in present if value in MISSING_MARKS}
     lacking = is_missing(values)
-    if marks and len(found - marks - {None}) >= 2:
+    if marks and len(present - marks - {None}) >= 2:
         lacking |= np.isin(values.astype(str), list(marks))
     if not lacking.any():
         return table
@@ -225,31 +225,32 @@ def classes_among(
     values: Sequence[Any], rows: int, name: str, label: str, positive: Any
 ) -> tuple[Any, ...]:
     """The same of these different labels of so many rows."""
-    found = sorted(values, key=lambda value: (str(type(value)), value))
+    labels = sorted(values, key=lambda value: (str(type(value)), value))
     told = f"{name}: label column {label!r}"
-    if len(found) < 2:
-        raise ValueError(f"{told} needs two values or more, it holds {some(found)}")
-    if len(found) > 2:
-        _check_several(found, rows, told)
-    yes = None if positive is None else _positive(positive, found, label)
-    if len(found) == 2:
-        return labels_of(np.array(found, dtype=object), yes).classes or ()
+    if len(labels) < 2:
+        raise ValueError(f"{told} needs two values or more, it holds {some(labels)}")
+    if len(labels) > 2:
+        _check_several(labels, rows, told)
+    yes = None if positive is None else _positive(positive, labels, label)
+    if len(labels) == 2:
+        return labels_of(np.array(labels, dtype=object), yes).classes or ()
     if yes is not None:
         raise ValueError(
-            f"{told} has {len(found)} classes, {some(found)}, and --positive says which of two is yes: "
-            f"leave it out, and say of which class a rate speaks, as in recall(of={value_text(yes)})"
+            f"{told} has {len(labels)} classes, {some(labels)}, and --positive says which of two is "
+            "yes: leave it out, and say of which class a rate speaks, as in "
+            f"recall(of={value_text(yes)})"
         )
-    return tuple(found)
+    return tuple(labels)
 
 
-def _check_several(found: list[Any], rows: int, told: str) -> None:
+def _check_several(labels: list[Any], rows: int, told: str) -> None:
     """Raise where more than two labels are two that are spelled in several ways, or are no classes."""
-    if hint := _nearly(found[1:], found):
-        raise ValueError(f"{told} holds {some(found)}{hint}")
-    fractions = any(isinstance(value, float) and not value.is_integer() for value in found)
-    if fractions or (len(found) > FEW and EACH * len(found) > rows):
+    if hint := _nearly(labels[1:], labels):
+        raise ValueError(f"{told} holds {some(labels)}{hint}")
+    fractions = any(isinstance(value, float) and not value.is_integer() for value in labels)
+    if fractions or (len(labels) > FEW_CLASSES and ROWS_PER_CLASS * len(labels) > rows):
         raise ValueError(
-            f"{told} holds {len(found):,} different values in {rows:,} rows, {some(found)}, which are "
+            f"{told} holds {len(labels):,} different values in {rows:,} rows, {some(labels)}, which are "
             "no classes: put them into bands with names, or make it yes or no"
         )
 
@@ -290,8 +291,8 @@ def labelled(
 
 
 def _listed(classes: Sequence[Any]) -> str:
-    first = ", ".join(map(repr, classes[: min(len(classes) - 1, FEW)]))
-    return f"{first} and {classes[-1]!r}" if len(classes) <= FEW else f"{first}, ..."
+    first = ", ".join(map(repr, classes[: min(len(classes) - 1, FEW_CLASSES)]))
+    return f"{first} and {classes[-1]!r}" if len(classes) <= FEW_CLASSES else f"{first}, ..."
 
 
 def _nearly(unknown: Sequence[Any], classes: Sequence[Any]) -> str:
@@ -335,14 +336,14 @@ def _roles(run: Run) -> dict[str | None, str]:
     return {run.weight: "the weight", run.label: "the label"}
 
 
-def _positive(given: Any, found: list[Any], label: str) -> Any:
+def _positive(given: Any, labels: list[Any], label: str) -> Any:
     """The label that `given` means; on the command line it is always text."""
-    for value in found:
+    for value in labels:
         if given == value or str(given) == str(value) or _as_number(given) == value:
             return value
-    hint = nearest(str(given), map(str, found))
+    hint = nearest(str(given), map(str, labels))
     raise ValueError(
-        f"--positive {given!r} is not among the labels in {label!r}{hint} It holds {some(found)}"
+        f"--positive {given!r} is not among the labels in {label!r}{hint} It holds {some(labels)}"
     )
 
 

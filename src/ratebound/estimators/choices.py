@@ -20,11 +20,11 @@ from ratebound.learners.torch import MLP, Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 
-SEVERAL = (0.003, 0.01, 0.03)  # learning rates of networks worth trying side by side
+LEARNING_RATES = (0.003, 0.01, 0.03)  # of networks, worth trying side by side
 MODELS: dict[str, Callable[[], Learner]] = {
     "linear": lambda: Linear((0.01, 0.02, 0.04), dtype="auto"),
-    "mlp": lambda: MLP(learning_rate=SEVERAL),
-    "lattice": lambda: Lattice(learning_rate=SEVERAL),
+    "mlp": lambda: MLP(learning_rate=LEARNING_RATES),
+    "lattice": lambda: Lattice(learning_rate=LEARNING_RATES),
     "lightgbm": lambda: Boosted("lightgbm"),
     "xgboost": lambda: Boosted("xgboost"),
 }
@@ -119,7 +119,7 @@ def as_learner(model: Any) -> Learner:
         _check_classifier(model)
         return Oracle(model)
     if callable(model) and not hasattr(model, "fit"):
-        return Torch(model, learning_rate=SEVERAL)
+        return Torch(model, learning_rate=LEARNING_RATES)
     slip = nearest(model, MODELS).rstrip(".") if isinstance(model, str) else ""
     raise ValueError(
         f"model must be {', '.join(map(repr, MODELS))}, a scikit-learn classifier, a torch module, "

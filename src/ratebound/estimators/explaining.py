@@ -187,11 +187,11 @@ def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Judged]:
     rules = {f"{ALWAYS}{name}": always(place) for place, name in enumerate(names)}
     if all(each.y is not None for each in people.values()):
         rules[PERFECT] = lambda each: np.asarray(each.y).astype(int)
-    found = {
+    judgements = {
         name: scored({on: scores(rule(each)) for on, each in people.items()}, name)
         for name, rule in rules.items()
     }
-    return found if plain is None else found | {UNCONSTRAINED: judged(plain)}
+    return judgements if plain is None else judgements | {UNCONSTRAINED: judged(plain)}
 
 
 def _by_thresholds(
@@ -201,10 +201,10 @@ def _by_thresholds(
     if plain is None:
         return None, "there is no model to set them for"
     try:
-        found = thresholds_on(plain, compiled, known)
+        at_thresholds = thresholds_on(plain, compiled, known)
     except ValueError as error:
         return None, str(error)
-    outcome = evaluate(found, compiled)
+    outcome = evaluate(at_thresholds, compiled)
     if not kept(outcome.violations, compiled.scale[1:]).all():
         return None, "none keeps every promise"
     return outcome.objective, ""

@@ -16,8 +16,8 @@ from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.subsets import Value
 from ratebound.solution.status import broken_by
 
-NOTHING = 1e-6  # smaller prices are rounding errors
-FEW = 100  # with fewer rows, the text says how much one row matters
+SMALLEST_PRICE = 1e-6  # smaller prices are rounding errors
+FEW_ROWS = 100  # with fewer rows, the text says how much one row matters
 ALWAYS, PERFECT, UNCONSTRAINED = "always ", "perfect", "unconstrained"
 NOTES = {
     PERFECT: "perfect decides by the labels themselves",
@@ -172,7 +172,7 @@ def _explained(promise: Explained, place: int, several: bool, exact: bool) -> do
     few = [
         f"{each.rate}: few rows, each of them moves it by {1 / each.counted_over:.2g}"
         for each in promise.rates
-        if each.counted_over < FEW
+        if each.counted_over < FEW_ROWS
     ]
     return doc.Section(
         f"{place + 1}. {promise.constraint}",
@@ -298,7 +298,7 @@ def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
             doc.rate(price.at_least, "price/at_least"),
         )
     ]
-    costs = price.at_least - price.without_promises > NOTHING
+    costs = price.at_least - price.without_promises > SMALLEST_PRICE
     said = f"No classifier at all keeps them below {bound} on these rows."
     remarks = [
         said if costs else "As far as such a bound can tell, keeping them need not cost anything."
@@ -306,7 +306,7 @@ def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
     remarks += [
         f"Per unit that {index + 1} is relaxed, that bound falls by {promise.price:.4g}."
         for index, promise in enumerate(explained.promises)
-        if promise.price is not None and promise.price > NOTHING
+        if promise.price is not None and promise.price > SMALLEST_PRICE
     ]
     if price.unconstrained is not None:
         each = f"by {', '.join(price.known)}" if price.known else "for everyone"

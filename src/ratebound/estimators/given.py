@@ -34,12 +34,12 @@ from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding, fit_to_arrays, fit_to_pieces
 from ratebound.tables.treatments import Features
 
-FEW = 20  # classes that may have any number of rows; and that an error lists
+FEW_CLASSES = 20  # that may have any number of rows; and that an error lists
+ROWS_PER_CLASS = 10  # that more of them have on average, or they are numbers
 # What other libraries call the columns that promises are about.
 GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "sensitive_attribute",
           "sensitive", "protected_attributes", "protected_attribute", "protected", "prot_attr", "groups",
           "group", "demographics", "a"}  # fmt: skip
-EACH = 10  # rows that more of them have on average, or they are numbers
 
 
 def given_rows(
@@ -185,11 +185,11 @@ def check_classes(classes: Array, rows: int) -> None:
             f"y needs two classes or more, and it has 1 class, {some(classes.tolist())}: train on rows "
             "of another class too"
         )
-    if len(classes) > FEW and EACH * len(classes) > rows:
+    if len(classes) > FEW_CLASSES and ROWS_PER_CLASS * len(classes) > rows:
         raise ValueError(
             f"y has {len(classes):,} different labels in {rows:,} rows, {some(classes.tolist())}, so "
-            f"classes would have fewer than {EACH} rows each: where these are numbers, put them into "
-            "bands, or make it yes or no"
+            f"classes would have fewer than {ROWS_PER_CLASS} rows each: where these are numbers, put "
+            "them into bands, or make it yes or no"
         )
 
 

@@ -69,13 +69,13 @@ class Policy(Mixture):
     def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
         draws = None if seed is None else np.random.default_rng(seed)  # one for all pieces
         ids = None if key is None else as_array(key)
-        found = [
+        decisions = [
             super(Policy, self).predict(
                 rows, columns=known, key=None if ids is None else ids[part], seed=draws
             )
             for rows, known, part in self._pieces(X, columns)
         ]
-        return np.concatenate(found)
+        return np.concatenate(decisions)
 
     def predict_proba(self, X: Any) -> Array:
         pieces = self._pieces(X, None)

@@ -43,7 +43,7 @@ from ratebound.solution.thresholds import pool_on, thresholds_on
 
 RARE = 0.01  # share of the rows that a member decides, below which it is hardly worth its chance
 LITTLE = 0.05  # share by which the worst violation may grow for that
-FEW = 12  # candidates from which solutions on half of the rows are chosen
+CANDIDATES_ON_HALVES = 12  # from which solutions on half of the rows are chosen
 HALVINGS = 3  # of the rows, each used both ways
 # Standard errors on a sample by which promises are tightened or relaxed to find candidates.
 AROUND = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
@@ -116,7 +116,8 @@ class Proposals:
         found on halves of the rows and judged on the others show by how much; on twice as many rows
         it is less by the root of two, as all that chance does.
         """
-        spaced = np.linspace(0, len(self.trace) - 1, min(FEW, len(self.trace))).round().astype(int)
+        count = min(CANDIDATES_ON_HALVES, len(self.trace))
+        spaced = np.linspace(0, len(self.trace) - 1, count).round().astype(int)
         few, gaps = self.trace.only(spaced), []
         for split in range(HALVINGS):
             try:

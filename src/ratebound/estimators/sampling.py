@@ -22,9 +22,9 @@ from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all, total_of
 from ratebound.tables.kinds import as_texts, read_cells
 
-MOST = 200_000  # rows of a sample
+MOST_SAMPLED = 200_000  # rows of a sample
 BYTES = 2**28  # of its features
-EACH = 50  # rows of a cell, or half of its rows, if that is more than its share
+ROWS_OF_A_CELL = 50  # in a sample, or half of its rows, if that is more than its share
 DRAWN = 2**20  # rows that are drawn from at a time
 
 
@@ -37,7 +37,7 @@ def sample_and_rest(
     For a fraction of 0, or if a group has too few rows to be parted, its rows are trained on too. All
     values of the `known` columns occur in it.
     """
-    most = min(MOST, max(BYTES // (4 * max(compiled.features.shape[1], 1)), 1))
+    most = min(MOST_SAMPLED, max(BYTES // (4 * max(compiled.features.shape[1], 1)), 1))
     share = min(fraction or 1.0, most / sum(compiled.sizes.values()))
     sampled = drawn(compiled.cells, compiled.cell_count, share, seed + rank())
     for name, population in compiled.populations.items():
@@ -56,7 +56,7 @@ def some_in_memory(population: Population) -> Population:
     """Rows of a population by chance, as many as may be in memory; itself where it is there."""
     if not population.stored:
         return population
-    chance = np.random.default_rng(0).random(len(population)) < MOST / len(population)
+    chance = np.random.default_rng(0).random(len(population)) < MOST_SAMPLED / len(population)
     return population.only(chance | (np.arange(len(population)) == 0)).in_memory()
 
 
@@ -69,7 +69,7 @@ def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
     """
     random = np.random.default_rng(seed)
     sizes = np.bincount(cells, minlength=count)
-    chance = np.maximum(share, np.minimum(EACH / np.maximum(sizes, 1), 0.5))
+    chance = np.maximum(share, np.minimum(ROWS_OF_A_CELL / np.maximum(sizes, 1), 0.5))
     chosen = np.zeros(len(cells), dtype=bool)
     for start in range(0, len(cells), DRAWN):
         some = cells[start : start + DRAWN]

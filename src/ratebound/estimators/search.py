@@ -54,9 +54,9 @@ PLAIN_TIME = 0.25  # share of the time that may go into a model without promises
 KEPT = 60  # iterates kept of each setting
 KEPT_ON_DISK = 20  # the same where each of them is one more to be evaluated in a pass over the rows
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
-FEW = 12  # iterates of each setting whose thresholds move before one is chosen
-FEWEST = 1000  # rounds in batches by default, even if data is small
-MOST = 5000  # the same, even if data is large; a whole pass at least
+MOST_MOVED = 12  # iterates of each setting whose thresholds move before one is chosen
+FEWEST_ROUNDS = 1000  # rounds in batches by default, even if data is small
+MOST_ROUNDS = 5000  # the same, even if data is large; a whole pass at least
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Search:
         per_epoch = 1 if self.batch_size is None else max(1, many // self.batch_size)
         if epochs is not None:
             return epochs * per_epoch
-        return max(min(40 * per_epoch, MOST), FEWEST, per_epoch)
+        return max(min(40 * per_epoch, MOST_ROUNDS), FEWEST_ROUNDS, per_epoch)
 
     def margins(self, model: Mixture, rows: Compiled) -> Array:
         """The margins (m,) to train for, if violations vary as those of `model` do on these rows."""
@@ -149,7 +149,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeLimit:
     """How much of `max_time` is left."""
 
     max_time: float | None
@@ -181,7 +181,7 @@ class SearchResult:
 
 def search(asked: Search) -> SearchResult:
     """The solution of a problem on its rows, found in four steps."""
-    clock = Clock(asked.training.max_time)
+    clock = TimeLimit(asked.training.max_time)
     rows = judge(asked)
     plain, margins = find_margins(asked, rows, clock)
     trained = train(asked, rows, plain, margins, clock)
@@ -232,7 +232,7 @@ def judge(asked: Search) -> SearchRows:
 # --- 2. margins: by how much promises are to be kept -------------------------------------------------
 
 
-def find_margins(asked: Search, rows: SearchRows, clock: Clock) -> tuple[Trace | None, Array]:
+def find_margins(asked: Search, rows: SearchRows, clock: TimeLimit) -> tuple[Trace | None, Array]:
     """The model without promises, if it is of use, and the margins (m,) to keep promises with.
 
     Most people would first try this model and move its threshold. As one of the candidates it ensures
@@ -264,7 +264,9 @@ class Trained:
     held_out: Compiled | None  # rows that none of them was trained on
 
 
-def train(asked: Search, rows: SearchRows, plain: Trace | None, margins: Array, clock: Clock) -> Trained:
+def train(
+    asked: Search, rows: SearchRows, plain: Trace | None, margins: Array, clock: TimeLimit
+) -> Trained:
     """The iterates of games for promises with `margins` (m,) to spare; violations are without them."""
     if plain is not None and plain.interrupted:  # its thresholds are all there is to move
         own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
@@ -311,7 +313,7 @@ def play_plainly(asked: Search, rows: Compiled, max_time: float | None, **how: A
     return _play(asked, errors, asked.learner, rounds=rounds, keep=keep, stop=Stop(max_time), **how)
 
 
-def _cross_fitted(asked: Search, clock: Clock) -> Trace | None:
+def _cross_fitted(asked: Search, clock: TimeLimit) -> Trace | None:
     """The model without promises, each row also scored by one that has not seen it.
 
     None if there are too few rows, or no time. What was found already must not be lost over it.
@@ -341,7 +343,7 @@ def _play(asked: Search, compiled: Compiled, learner: Learner, *, keep: Keep, **
 
 def _best_setting(asked: Search, trace: Trace, rows: Compiled) -> Mixture:
     """The solution of the setting that does best on these rows, at thresholds of a few iterates."""
-    moved = with_moved_thresholds(trace, rows, at_most=FEW) if asked.moves else trace
+    moved = with_moved_thresholds(trace, rows, at_most=MOST_MOVED) if asked.moves else trace
     return select(moved, asked.solve, on="train")
 
 
@@ -368,7 +370,7 @@ def choose(
     plain: Trace | None,
     trained: Trained,
     margins: Array,
-    clock: Clock,
+    clock: TimeLimit,
 ) -> SearchResult:
     """The best solution that candidates make, calibrated, and safer ones if it is to be certified."""
     together = trained.own
