@@ -25,4 +25,4 @@ def places():
 @pytest.fixture
 def brief(monkeypatch):
     """The estimator's default games last 200 rounds: for tests of what surrounds them."""
-    monkeypatch.setattr("ratebound.estimators.search.FEWEST", 200)
+    monkeypatch.setattr("ratebound.estimators.search.FEWEST_ROUNDS", 200)

@@ -32,7 +32,7 @@ def no_progress(monkeypatch):
 @pytest.fixture
 def brief(monkeypatch):
     """The estimator's default games last 20 rounds: commands are asked what they say, not how well."""
-    monkeypatch.setattr("ratebound.estimators.search.FEWEST", 20)
+    monkeypatch.setattr("ratebound.estimators.search.FEWEST_ROUNDS", 20)
 
 
 @pytest.fixture
