@@ -173,7 +173,8 @@ def _lines(model: Judged, name: str, population: Population, asked: Asked, class
         try:
             population.check_column(column)
         except ValueError as error:
-            by = "" if column in asked.columns else f"the model decides by {', '.join(model.known)}: "
+            own = "" if column in asked.columns else ", ".join(map(str, model.known))
+            by = f"the model decides by {own}: " if own else ""
             raise asked.blamed(column, ValueError(f"{by}{error}")) from None
     in_memory = is_whole(population)
     some = len(population) if in_memory else max(PART // model.width, 1024)
