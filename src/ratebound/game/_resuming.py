@@ -62,8 +62,8 @@ class Contents:
             return {"outer": len(self.open) - self.open.index(id(value))}
         if id(value) not in self.done:
             self.open.append(id(value))
-            found = json.dumps(self._parts(value, where)).encode()
-            self.done[id(value)] = [_digest(found)], value
+            described = json.dumps(self._parts(value, where)).encode()
+            self.done[id(value)] = [_digest(described)], value
             self.open.pop()
         return self.done[id(value)][0]
 
@@ -324,10 +324,10 @@ def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
 
 def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
     """Go on from what the file holds; after how many rounds that was, 0 where there is none."""
-    found = file.read()
-    if found is None or "held" not in found[0]:  # or one that has ended, and was not to be read
+    saved = file.read()
+    if saved is None or "held" not in saved[0]:  # or one that has ended, and was not to be read
         return 0
-    document, arrays = found
+    document, arrays = saved
     turns.take_up(document["held"], arrays, document["done"])
     blank, before = keeper.blank(keeper.fit.scorer), document["trace"]["list"]
     keeper.pieces = [_joined(each, arrays, blank) for each in before]
@@ -357,10 +357,10 @@ def save_finished(file: GameFile, trace: Trace, resumable: bool) -> None:
 
 def finished(file: GameFile, keeper: Keeper) -> Trace | None:
     """The trace of a game that has ended before; None where it has not."""
-    found = file.read()
-    if found is None or "held" in found[0]:
+    saved = file.read()
+    if saved is None or "held" in saved[0]:
         return None
-    document, arrays = found
+    document, arrays = saved
     ended = document["trace"]["names"]["ended"]["plain"]
     if ended == "stopped" and (file.until is None or document["until"] != file.until):
         return None  # something else ended it

@@ -154,10 +154,10 @@ def put_together(described: Described, arrays: dict[str, Array], like: Any, exam
     if "plain" in described:
         return described["plain"]
     if "array" in described:
-        found = arrays[described["array"]]
+        value = arrays[described["array"]]
         if isinstance(like, int | float):  # a counter that was on a GPU
-            return type(like)(found)
-        return found if namespace(example) is np else as_like(found, _of(found, example))
+            return type(like)(value)
+        return value if namespace(example) is np else as_like(value, _of(value, example))
     if "list" in described:
         inner = like if isinstance(like, tuple | list) else [None] * len(described["list"])
         pairs = zip(described["list"], inner, strict=True)
@@ -169,8 +169,8 @@ def put_together(described: Described, arrays: dict[str, Array], like: Any, exam
         }
     if "fields" in described:
         own = described["fields"]
-        found = {key: put_together(own[key], arrays, getattr(like, key), example) for key in own}
-        return replace(like, **found)
+        value = {key: put_together(own[key], arrays, getattr(like, key), example) for key in own}
+        return replace(like, **value)
     return like
 
 

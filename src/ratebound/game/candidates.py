@@ -242,8 +242,8 @@ def _from_highest(scores: Array) -> Array:
     falling = np.where(bits >> 31, bits, bits ^ 0x7FFFFFFF)
     lower, upper = falling.astype(np.uint16), (falling >> 16).astype(np.uint16)
     order = np.argsort(lower, kind="stable")
-    found: Array = order[np.argsort(upper[order], kind="stable")]
-    return found
+    ranked: Array = order[np.argsort(upper[order], kind="stable")]
+    return ranked
 
 
 # --- offsets of more than two classes -----------------------------------------------------------

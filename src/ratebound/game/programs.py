@@ -130,9 +130,9 @@ def least_of_policies(rankings: Sequence[Candidates], room: Array, elastic: Arra
     """What `linear_program.least_violation` says of mixtures, of all policies."""
     extra = len(rankings[0].compiled.constraints) - len(room)  # the pieces of a goal, after the promises
     free = np.append(room, np.full(extra, np.inf)), np.append(elastic, np.zeros(extra))
-    found = least_over_columns(rankings, begin(rankings), *free)[2]
+    least = least_over_columns(rankings, begin(rankings), *free)[2]
     m = len(room)
-    return replace(found, prices=found.prices[:m], violations=found.violations[:m])
+    return replace(least, prices=least.prices[:m], violations=least.violations[:m])
 
 
 def least_over_columns(
@@ -194,8 +194,8 @@ def generate(
         model, candidate, cost, bound = _cheapest(rankings, prices, proving)
         size = np.abs(prices) @ np.abs(columns.values).max(axis=0)
         held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
-        found = list(zip(model.tolist(), candidate.tolist(), strict=True))
-        helps = (cost < vertex.sums - SOLVER * size) & [pair not in held for pair in found]
+        pairs = list(zip(model.tolist(), candidate.tolist(), strict=True))
+        helps = (cost < vertex.sums - SOLVER * size) & [pair not in held for pair in pairs]
         if not helps.any():
             gaps = vertex.sums - bound
             gap = float(np.where(gaps > SOLVER * size, gaps, 0.0).sum())

@@ -322,8 +322,8 @@ class Trace:
     @property
     def settings(self) -> list[int]:
         """The settings that have candidates."""
-        found: list[int] = np.unique(self.setting).tolist()
-        return found
+        settings: list[int] = np.unique(self.setting).tolist()
+        return settings
 
     @property
     def iterates(self) -> Trace:

@@ -80,10 +80,10 @@ def dealt_out(batch: int, shares: Sequence[int]) -> list[int]:
     [9, 1]
     """
     quotas = batch * np.array(shares) / sum(shares)
-    found = np.floor(quotas + 1e-9).astype(int)
-    largest = np.argsort(found - quotas, kind="stable")
-    found[largest[: batch - found.sum()]] += 1
-    return found.tolist()
+    counts = np.floor(quotas + 1e-9).astype(int)
+    largest = np.argsort(counts - quotas, kind="stable")
+    counts[largest[: batch - counts.sum()]] += 1
+    return counts.tolist()
 
 
 def _orders(population: Population, random: np.random.Generator, game: Game) -> Iterator[Array]:

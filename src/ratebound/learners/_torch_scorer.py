@@ -61,8 +61,8 @@ class TorchScorer(Scorer):
         score = self._in_blocks if self.in_double is None else self._in_double
         module = self._copied()
         with torch.no_grad(), exactly(flat):
-            found: Array = torch.stack([score(module, one, rows) for one in flat]).numpy()
-        return found
+            scores: Array = torch.stack([score(module, one, rows) for one in flat]).numpy()
+        return scores
 
     def width(self, parameters: Array) -> int | None:
         return None if self.layers is None else measured(self.layers)[0]
@@ -192,8 +192,8 @@ def rounded(scores: torch.Tensor, parameters: torch.Tensor) -> torch.Tensor:
 def as_tensor(values: Array) -> torch.Tensor:
     """Values in single precision, shared with the array where torch may, else copied."""
     dense = as_dense(values, "a PyTorch module", np.float32)
-    found: torch.Tensor = import_torch().as_tensor(np.require(dense, np.float32, ["C", "W"]))
-    return found
+    tensor: torch.Tensor = import_torch().as_tensor(np.require(dense, np.float32, ["C", "W"]))
+    return tensor
 
 
 Entry = dict[str, Any]  # a layer's name, "layer", and its options
@@ -217,7 +217,7 @@ def describe(module: Any) -> list[Entry] | None:
 
     None for anything else.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     layers = layers_of(module)
     if any(part._forward_hooks or part._forward_pre_hooks for part in (module, *layers)):
         return None
@@ -227,9 +227,9 @@ def describe(module: Any) -> list[Entry] | None:
         options = None if kind is None or (kind.alone and layer is not module) else kind.options(layer)
         if options is None:
             return None
-        found.append({"layer": name, **options})
+        entries.append({"layer": name, **options})
     tied = len({id(p) for layer in layers for p in layer.parameters()})
-    return found if tied == sum(1 for layer in layers for _ in layer.parameters()) else None
+    return entries if tied == sum(1 for layer in layers for _ in layer.parameters()) else None
 
 
 def layers_of(module: Any) -> list[Any]:
@@ -299,8 +299,8 @@ def _linear_sizes(entry: Entry) -> tuple[int, int, int]:
 def _linear_nodes(graph: Graph, layer: Any, rows: str, parameters: Array) -> str:
     end = layer.in_features * layer.out_features
     weight = parameters[:, :end].reshape(-1, layer.out_features, layer.in_features)
-    found = graph("MatMul", rows, weight.transpose(0, 2, 1))
-    return found if layer.bias is None else graph("Add", found, parameters[:, None, end:])
+    products = graph("MatMul", rows, weight.transpose(0, 2, 1))
+    return products if layer.bias is None else graph("Add", products, parameters[:, None, end:])
 
 
 # --- lattices ------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ class Trees:
     def scores(self, X: Any, rounds: Array) -> Array:
         """Scores (M, outputs, n) after so many rounds (M,); rows (n, d) may be a sparse matrix."""
         trees, some = self.cut(int(rounds.max(initial=0))), np.flatnonzero(rounds)
-        found = np.zeros((len(rounds), self.outputs, X.shape[0]), self.number.dtype)
+        scores = np.zeros((len(rounds), self.outputs, X.shape[0]), self.number.dtype)
         step = max(AT_ONCE // max(len(trees.roots), 1), 1)
         for start in range(0, X.shape[0] if len(some) else 0, step):
             columns = trees._split[0].of(rows_between(X, start, start + step), self.number.dtype)
@@ -160,8 +160,8 @@ class Trees:
                 after += before
             if one:
                 np.add.accumulate(values, axis=0, out=values)
-            found[some, :, start : start + step] = values[rounds[some] - 1]
-        return found
+            scores[some, :, start : start + step] = values[rounds[some] - 1]
+        return scores
 
     @cached_property
     def _deepest_first(self) -> tuple[Array, list[int]]:

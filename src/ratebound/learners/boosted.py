@@ -166,11 +166,11 @@ class BoostedScorer(Scorer):
         rows, width = as_numbers(X, self.categories), self._trees(0).width
         if rows.shape[1] != width:
             raise ValueError(f"X has {rows.shape[1]} features, and the trees take {width}")
-        found = np.empty((len(which), self._trees(0).outputs, rows.shape[0]))
+        scores = np.empty((len(which), self._trees(0).outputs, rows.shape[0]))
         for index in np.unique(which).tolist():
             own = np.flatnonzero(which == index)
-            found[own] = self._trees(index).scores(rows, counts[own])
-        return found
+            scores[own] = self._trees(index).scores(rows, counts[own])
+        return scores
 
     def width(self, parameters: Array) -> int:
         return self._trees(0).width
@@ -214,17 +214,17 @@ class BoostedScorer(Scorer):
         if categories is not None and (type(categories) is not list or len(categories) != width):
             raise ValueError("its categories do not fit its features")
         _check_names(categories)
-        found = [
+        ensembles = [
             Trees(width, outputs, **{name: saved.arrays[f"{name} {i}"] for name in ARRAYS})
             for i in range(about["ensembles"])
         ]
-        for trees in found:
+        for trees in ensembles:
             trees.check()
-        check_indices(saved.parameters, [len(found), 2**31])
-        for index, trees in enumerate(found):
+        check_indices(saved.parameters, [len(ensembles), 2**31])
+        for index, trees in enumerate(ensembles):
             if (saved.parameters[saved.parameters[:, 0] == index, 1] > trees.count).any():
                 raise ValueError("its models have more trees than there are")
-        return cls(found, categories)
+        return cls(ensembles, categories)
 
 
 class BoostedFit(Growing):
@@ -282,15 +282,15 @@ class BoostedFit(Growing):
 
 def library_of(model: Any) -> str | None:
     """The library that an estimator comes from; None if it is not one of ours."""
-    found = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-    return next((name for name in LIBRARIES if name in found), None)
+    modules = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    return next((name for name in LIBRARIES if name in modules), None)
 
 
 def _library_of(model: Any) -> str:
     """The library that an estimator comes from, or the one named."""
-    found = model if isinstance(model, str) and model in LIBRARIES else library_of(model)
-    if found is not None:
-        return found
+    library = model if isinstance(model, str) and model in LIBRARIES else library_of(model)
+    if library is not None:
+        return library
     names, slip = ", ".join(map(repr, LIBRARIES)), nearest(str(model), LIBRARIES).rstrip(".")
     raise ValueError(
         f"Boosted takes an LGBMClassifier, an XGBClassifier, or one of {names}; got {model!r}{slip}"
@@ -338,11 +338,11 @@ def categories_of(X: Any) -> list[Any] | None:
     """By column of a pandas table, what its categories are called; None where it has none."""
     if type(X).__module__.partition(".")[0] != "pandas":
         return None
-    found = [
+    categories = [
         X[name].cat.categories.tolist() if str(X[name].dtype) == "category" else None
         for name in frame_columns(X)
     ]
-    return None if all(names is None for names in found) else found
+    return None if all(names is None for names in categories) else categories
 
 
 def unordered(X: Any) -> list[int]:

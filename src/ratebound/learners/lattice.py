@@ -277,15 +277,15 @@ def calibrators(model: Any) -> list[Calibrator]:
     module, given = _parameters_of(model)
     state = module.alone(given)
     numbers, categories = state["number_values"].numpy(), state["category_values"].numpy()
-    found: dict[int, Calibrator] = {}
+    by_feature: dict[int, Calibrator] = {}
     for row, index in enumerate(module.numbers):
         at = np.array(module.features[index].keypoints)
-        found[index] = Calibrator(at, numbers[:, row, : len(at)], numbers[:, row, -1], False)
+        by_feature[index] = Calibrator(at, numbers[:, row, : len(at)], numbers[:, row, -1], False)
     for first, index in zip(module.offsets[:, 0].tolist(), module.categories, strict=True):
         end = first + module.features[index].size
         codes = np.arange(module.features[index].size)
-        found[index] = Calibrator(codes, categories[:, first:end], categories[:, end], True)
-    return [found[index] for index in sorted(found)]
+        by_feature[index] = Calibrator(codes, categories[:, first:end], categories[:, end], True)
+    return [by_feature[index] for index in sorted(by_feature)]
 
 
 def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
@@ -307,12 +307,12 @@ def random_subsets(width: int, lattices: int, rank: int, seed: int) -> list[list
     [[2, 3], [0, 1], [0, 3]]
     """
     random = np.random.default_rng(seed)
-    used, found = np.zeros(width), []
+    used, subsets = np.zeros(width), []
     for _ in range(lattices):
         chosen = np.lexsort((random.random(width), used))[:rank]  # the least used, ties at random
         used[chosen] += 1
-        found.append(sorted(chosen.tolist()))
-    return found
+        subsets.append(sorted(chosen.tolist()))
+    return subsets
 
 
 def place_keypoints(values: Array, count: int) -> tuple[float, ...]:

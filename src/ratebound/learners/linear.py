@@ -108,12 +108,12 @@ class LinearScorer(Scorer):
         wide = self._each(parameters)
         if X.ndim != 2 or X.shape[1] != wide.shape[1] - 1:
             raise ValueError(f"expected rows of {wide.shape[1] - 1} features, got shape {X.shape}")
-        found = np.empty((len(wide), X.shape[0]), dtype=self.dtype)
+        scores = np.empty((len(wide), X.shape[0]), dtype=self.dtype)
         many = max(1, AT_ONCE // len(wide)) if len(wide) else X.shape[0]
         for start in range(0, X.shape[0], many):  # so that no second array of all scores is needed
             products = self._products(rows_between(X, start, start + many), wide[:, :-1])
-            np.add(products.T, wide[:, -1:], out=found[:, start : start + many])
-        return found.reshape(len(parameters), score_count(self.decisions), X.shape[0])
+            np.add(products.T, wide[:, -1:], out=scores[:, start : start + many])
+        return scores.reshape(len(parameters), score_count(self.decisions), X.shape[0])
 
     def _each(self, parameters: Array) -> Array:
         """The weights and the intercept of each score of each model, (M · A, d + 1)."""

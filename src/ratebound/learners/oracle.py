@@ -87,11 +87,11 @@ def _each_class(member: Any, X: Any, decisions: int) -> Array:
     """Scores (D, n); classes that an estimator saw no row of are never the largest."""
     seen = _seen(member, decisions)
     if hasattr(member, "decision_function") and not _in_pairs(member):
-        found = np.asarray(member.decision_function(X), dtype=float)
-        if found.ndim == 1:
-            found = np.column_stack([-found, found])
-        if found.shape[1] == len(seen):
-            return _placed(found.T, seen, found.mean(axis=1) - 1, decisions)
+        margins = np.asarray(member.decision_function(X), dtype=float)
+        if margins.ndim == 1:
+            margins = np.column_stack([-margins, margins])
+        if margins.shape[1] == len(seen):
+            return _placed(margins.T, seen, margins.mean(axis=1) - 1, decisions)
     if hasattr(member, "predict_proba"):
         odds = np.asarray(member.predict_proba(X), dtype=float)
         return _placed(np.log(odds.T.clip(min=FAINTEST)), seen, np.log(FAINTEST), decisions)
@@ -104,11 +104,11 @@ def _in_pairs(member: Any) -> bool:
     return any(v == "ovo" for name, v in given.items() if name.endswith("decision_function_shape"))
 
 
-def _placed(found: Array, seen: Array, otherwise: Any, decisions: int) -> Array:
+def _placed(scores: Array, seen: Array, otherwise: Any, decisions: int) -> Array:
     """Values (k, ...) of the classes seen, among those of all (D, ...)."""
-    every = np.empty((decisions, *found.shape[1:]))
+    every = np.empty((decisions, *scores.shape[1:]))
     every[:] = otherwise
-    every[seen] = found
+    every[seen] = scores
     return every
 
 
@@ -119,10 +119,10 @@ def _seen(member: Any, decisions: int) -> Array:
             f"{type(member).__name__} has no classes_ once it is fitted: more than two classes need a "
             "classifier, such as LogisticRegression or RandomForestClassifier"
         )
-    found = np.asarray(member.classes_).astype(int)
-    if found.ndim != 1 or not np.isin(found, np.arange(decisions)).all():
-        raise ValueError(f"{type(member).__name__} was not fitted to {decisions} classes: {found}")
-    return found
+    classes = np.asarray(member.classes_).astype(int)
+    if classes.ndim != 1 or not np.isin(classes, np.arange(decisions)).all():
+        raise ValueError(f"{type(member).__name__} was not fitted to {decisions} classes: {classes}")
+    return classes
 
 
 def linear_scorer(decisions: int) -> LinearScorer:

@@ -393,8 +393,8 @@ class TorchFit(Descending):
 
     def parameters(self) -> Array:
         """Parameters and float buffers of every setting, flat, on the CPU."""
-        found: Array = self.snapshot().cpu().numpy()
-        return found
+        flat: Array = self.snapshot().cpu().numpy()
+        return flat
 
     def snapshot(self) -> torch.Tensor:
         """A copy of the same where the model is."""
