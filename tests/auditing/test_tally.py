@@ -166,7 +166,7 @@ def test_kinds_are_the_distinct_combinations_of_codes(spans):
 
 
 def test_kinds_do_not_depend_on_the_pieces(monkeypatch):
-    monkeypatch.setattr(tallying, "PILED", 30)
+    monkeypatch.setattr(tallying, "LINES_AT_ONCE", 30)
     rows = drawn(0, 400, True, ("no", "yes"))
     problem = rb.Problem("error_rate()", TWO[:8])
     model = mixture(("no", "yes"), 2)
@@ -175,7 +175,7 @@ def test_kinds_do_not_depend_on_the_pieces(monkeypatch):
 
 
 def test_rows_that_differ_too_much_are_refused_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(tallying, "MOST", 500)  # numbers, of which a line has five
+    monkeypatch.setattr(tallying, "NUMBERS_KEPT", 500)  # numbers, of which a line has five
     rows = drawn(0, 400, False, ("no", "yes"))
     rows.weights = np.random.default_rng(0).random(400)
     with pytest.raises(ValueError, match=r"more than 100 of its rows differ.*in_memory"):
@@ -257,7 +257,7 @@ def test_audits_and_certificates_of_files_are_those_of_tables(tmp_path):
 
 def test_mixtures_of_very_many_members_come_in_parts(monkeypatch):
     """Their rows are told apart by the share of the members that say yes."""
-    monkeypatch.setattr(tallying, "PART", 1)
+    monkeypatch.setattr(tallying, "NUMBERS_AT_ONCE", 1)
     random = np.random.default_rng(0)
     rows = drawn(0, 3000, False, ("no", "yes"))
     levels = random.normal(size=40) / 3

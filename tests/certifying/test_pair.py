@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import barnard_exact, binom
 
 from ratebound.certifying._bounds import Aim
-from ratebound.certifying._nested import Inside, Nested, _Grid, _Samples
+from ratebound.certifying._nested import Inside, Nested, _Nodes, _Samples
 from ratebound.certifying._pair import FAR_OUT, Line, Pair, Share, _window, one_sided, pair_p_value
 
 # Promises a p1 + b p2 + k >= 0: what they are, and where they are just kept, given p2.
@@ -205,7 +205,7 @@ def test_the_probability_of_samples_inside_everyone_is_their_frequency():
     intervals = [one_sided(*each, 1e-4) for each in ((510, rows), (253, 510), (67, 90))]
     score = promise.score(510, 253, 67)
     samples = _Samples.of(promise, score, seen, intervals)
-    grid = _Grid.of(promise, 510, intervals, 0.9)
+    grid = _Nodes.of(promise, 510, intervals, 0.9)
     bound, _ = samples.largest(grid)
     random = np.random.default_rng(0)
     p = float(promise.worst(np.asarray(share), np.asarray(q), False))

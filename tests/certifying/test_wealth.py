@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 import ratebound as rb
 from ratebound.certifying._batches import read_batch
 from ratebound.certifying._draws import draws_of, numbers
-from ratebound.certifying._wealth import WINDOW, Range, evidence, opening, played
+from ratebound.certifying._wealth import WINDOW, DrawRange, evidence, opening, played
 from ratebound.problem.labels import Labels
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
@@ -23,7 +23,7 @@ def test_money_on_one_rate_at_its_bound_is_a_fair_game(mean):
     """Over all streams of ten rows, what is owned is worth what was paid, on either side."""
     rows = np.array(list(product((0.0, 1.0), repeat=10)))
     chance = np.where(rows == 1, mean, 1 - mean).prod(axis=1)
-    start = opening(Range(-mean, 1 - mean))
+    start = opening(DrawRange(-mean, 1 - mean))
     money = np.stack([np.exp(played(start, (row - mean)[:, None])[1]) for row in rows])
     np.testing.assert_allclose(np.tensordot(chance, money, 1), 1.0, rtol=1e-9)
 
@@ -89,14 +89,14 @@ FACTORS = {"rec": 0.8, "pre": 0.8, "f_s": 1.05}
 
 def test_stakes_do_not_see_the_row_they_are_placed_on():
     """What a row changes is bounded by what it can lose: no row takes all the money."""
-    _, money = played(opening(Range(-0.03, 0.97)), np.full((200, 1), -0.03))
+    _, money = played(opening(DrawRange(-0.03, 0.97)), np.full((200, 1), -0.03))
     assert np.isfinite(money).all()
     assert (np.diff(money[:, 0]) >= np.log(0.2)).all()
 
 
 def test_a_number_out_of_range_is_refused():
     with pytest.raises(ValueError, match="by its words only what is from -1 to 1 is possible"):
-        played(opening(Range(-1.0, 1.0)), np.full((1, 1), 1.5))
+        played(opening(DrawRange(-1.0, 1.0)), np.full((1, 1), 1.5))
 
 
 FALSE = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ratebound.auditing.provenance import Card, Column, by_setting
+from ratebound.auditing.provenance import Card, UsedColumn, by_setting
 from ratebound.auditing.wording import percent
 from ratebound.base import document as doc
 from ratebound.base.types import Array
@@ -24,7 +24,7 @@ COLUMNS = 200  # that are listed of each use
 POINTS = 1500  # drawn in a chart; more would only blacken it
 LINES = 12  # settings that are drawn as curves
 AROUND = 8  # steps of the bound that are drawn on either side of the present one
-MOST = 24  # charts of prices
+MOST_CHARTS = 24  # charts of prices
 PRICES = (
     "The best objective on the rows trained on, by the bound of one promise, all others kept. Dot: the "
     "bound trained for. Line: the bound promised. Ring: what the model reaches on the rows audited. "
@@ -74,7 +74,7 @@ def prices(report: Audit) -> doc.Section | None:
         return None
     own = card.mixture.certificate
     tested = {str(each.constraint): each for each in (own.promises if own else ())}
-    drawn = [(i, each) for i, each in enumerate(card.prices) if len(each.bounds)][:MOST]
+    drawn = [(i, each) for i, each in enumerate(card.prices) if len(each.bounds)][:MOST_CHARTS]
     parts: list[doc.Part] = []
     for i, price in drawn:
         test = tested.get(str(price.constraint))
@@ -88,7 +88,7 @@ def prices(report: Audit) -> doc.Section | None:
     if any(each.holds for each in tested.values()):
         words += " Shaded green: bounds that are certified."
     if len(card.prices) > len(drawn) + len(without):
-        words += f" The first {MOST} promises are drawn."
+        words += f" The first {MOST_CHARTS} promises are drawn."
     return doc.Section("What each promise costs", (*parts, doc.Remark(words)), "prices")
 
 
@@ -356,7 +356,7 @@ def columns(report: Audit) -> doc.Section | None:
     return doc.Section("What the model sees", tuple(parts), "columns")
 
 
-def _used(title: str, own: Sequence[tuple[Column, str]]) -> Iterator[doc.Part]:
+def _used(title: str, own: Sequence[tuple[UsedColumn, str]]) -> Iterator[doc.Part]:
     """Columns of one use, each with its place in the data."""
     if all(each.missing is None for each, _ in own):
         yield doc.Bullets(tuple(doc.Quoted(each.name) for each, _ in own[:COLUMNS]), short=True)
@@ -367,7 +367,7 @@ def _used(title: str, own: Sequence[tuple[Column, str]]) -> Iterator[doc.Part]:
         yield doc.Remark(f"The first {COLUMNS} of {len(own):,}; all of them are in the JSON.")
 
 
-def _column(each: Column, at: str) -> doc.Row:
+def _column(each: UsedColumn, at: str) -> doc.Row:
     missing, distinct = (
         doc.count(each.missing, f"{at}/missing"),
         doc.count(each.distinct, f"{at}/distinct"),

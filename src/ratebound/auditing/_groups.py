@@ -61,13 +61,13 @@ def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
     for constraint in problem.subject_to:
         for rate in constraint.rates:
             spoken[rate.population].setdefault(rate.subset)
-    found = []
+    places = []
     for name, subsets in spoken.items():
         for subset in subsets:
             with suppress(NoSuchValue):  # a promise that is reported as not measured
                 tally[name].inside(subset)
-                found.append((name, subset))
-    return found
+                places.append((name, subset))
+    return places
 
 
 def groups(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Group, ...]:
@@ -152,14 +152,14 @@ class Confusion:
 
     def entries(self) -> list[dict[str, Any]]:
         """One entry for each label and decision, for a long table."""
-        found = []
+        entries = []
         for label, counts in zip(self.classes, self.counts or (), strict=False):
             for decision, count, share in zip(self.classes, counts, _shares(counts), strict=True):
                 where = {"population": self.population, "group": self.words}
-                found.append(
+                entries.append(
                     {**where, "label": label, "decision": decision, "count": count, "share": share}
                 )
-        return found
+        return entries
 
 
 def confusions(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Confusion, ...]:

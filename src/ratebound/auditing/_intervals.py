@@ -78,10 +78,10 @@ def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, hi
     def varies(w: Array) -> Array:
         """The variance, as a share of that of decisions with this mean; one imagined row is included."""
         mean, square = total(w * values) / total(w), total(w**2)
-        found = total(w**2 * (values - mean[stratum]) ** 2)
+        spread = total(w**2 * (values - mean[stratum]) ** 2)
         most = square * (mean - low) * (high - mean)
         imagined = square / count * (high - low) ** 2 / 4
-        return np.divide(found + imagined, most + imagined, out=np.ones(len(low)), where=high > low)
+        return np.divide(spread + imagined, most + imagined, out=np.ones(len(low)), where=high > low)
 
     equal = total(rows.weight) ** 2 / total(rows.weight**2)
     return equal / np.maximum(varies(rows.weight), varies(np.ones(len(stratum))))
@@ -91,7 +91,7 @@ def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, hi
 class Placements:
     """The mean area of a model's members: how far each row lies from it, and how much that varies."""
 
-    found: float
+    value: float
     above: Array  # (positives,) the share of negatives below each positive row
     below: Array  # (negatives,) the share of positives above each negative row
     v: Weighed
@@ -113,9 +113,9 @@ class Placements:
         """
         smaller = min(self.v.equal, self.w.equal)
         variance = _variance_of_mean(self.above, self.v) + _variance_of_mean(self.below, self.w)
-        found = self.found
-        rows = (found * (1.0 - found) + 0.25 / smaller) / (variance + 0.25 / smaller**2) / alike
-        return clopper_pearson(found * rows, rows, confidence)
+        area = self.value
+        rows = (area * (1.0 - area) + 0.25 / smaller) / (variance + 0.25 / smaller**2) / alike
+        return clopper_pearson(area * rows, rows, confidence)
 
 
 def area(positives: Array, negatives: Array, members: Array, v: Weighed, w: Weighed) -> Placements:

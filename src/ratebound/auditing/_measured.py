@@ -51,9 +51,9 @@ Interval_of = Callable[[Expression | Ratio, float], Interval | None]
 
 
 def sum_interval(
-    found: float, expression: Expression, tally: Tally, confidence: float
+    value: float, expression: Expression, tally: Tally, confidence: float
 ) -> tuple[Interval | None, Method]:
-    """The interval around what was `found` of a sum of rates on these rows.
+    """The interval around the `value` of a sum of rates on these rows.
 
     None where rows that cost something, or clusters, are too few; `no_interval` says which.
     """
@@ -61,9 +61,9 @@ def sum_interval(
     if math.isinf(alike) or any(_too_few(tally, rate) for rate in expression.rates):
         return None, "none"
     if any(cost_columns(rate) for rate in expression.rates):
-        return _of_mean(found, expression, tally, confidence), "skewed"
+        return _of_mean(value, expression, tally, confidence), "skewed"
     thinned = [each.thinned(alike) for each in strata(tally, expression)]
-    return score_interval(found, thinned, confidence), "score"
+    return score_interval(value, thinned, confidence), "score"
 
 
 def no_interval(rates: Iterable[Rate], tally: Tally) -> str:
@@ -105,7 +105,7 @@ def _costly(tally: Tally, rate: Rate) -> tuple[int, int]:
     return rows, math.ceil(needed)
 
 
-def _of_mean(found: float, expression: Expression, tally: Tally, confidence: float) -> Interval:
+def _of_mean(value: float, expression: Expression, tally: Tally, confidence: float) -> Interval:
     """The interval of a sum in which rows cost amounts of their own.
 
     A studentized sum T of skewness g has ``T + g T**2 / 3 + g**2 T**3 / 27 + g / 6`` nearly normal.
@@ -137,7 +137,7 @@ def _of_mean(found: float, expression: Expression, tally: Tally, confidence: flo
         return 3 / skewness * float(np.cbrt(1 + skewness * (normal - skewness / 6)) - 1)
 
     deviation = math.sqrt(variance)
-    return found - deviation * studentized(quantile), found - deviation * studentized(-quantile)
+    return value - deviation * studentized(quantile), value - deviation * studentized(-quantile)
 
 
 # --- ratios ----------------------------------------------------------------------------------------
@@ -416,22 +416,22 @@ def goal_interval(
 ) -> Interval | None:
     """An interval of a goal in its own sense that holds the truth with a probability of `confidence`."""
     if isinstance(metric, Extreme):
-        found = _together(metric.parts, confidence, interval_of)
-        if found is None:
+        sides = _together(metric.parts, confidence, interval_of)
+        if sides is None:
             return None
         end = np.min if metric.kind == "smallest" else np.max
-        return float(end(found[0])), float(end(found[1]))
+        return float(end(sides[0])), float(end(sides[1]))
     assert isinstance(metric, Curve)
     assert isinstance(goal, Convex)
     if metric.kind != "kl_divergence":
-        found = _together(goal.pieces, confidence, interval_of)
-        return None if found is None else (-float(goal.value(found[0])), -float(goal.value(found[1])))
+        sides = _together(goal.pieces, confidence, interval_of)
+        return None if sides is None else (-float(goal.value(sides[0])), -float(goal.value(sides[1])))
     if metric.target is None:  # the labels vary too
         return None
-    found = _together(goal.pieces[:1], confidence, interval_of)
-    if found is None:
+    sides = _together(goal.pieces[:1], confidence, interval_of)
+    if sides is None:
         return None
-    low, high = float(found[0][0]), float(found[1][0])
+    low, high = float(sides[0][0]), float(sides[1][0])
     ends = [float(goal.value(np.array([share, 1 - share]))) for share in (low, high)]
     return (0.0 if low <= metric.target <= high else min(ends)), max(ends)
 
@@ -441,8 +441,8 @@ def _together(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The lower and the upper ends of the parts' intervals, which hold together at `confidence`."""
     each = 1 - (1 - confidence) / len(parts)
-    found = [interval_of(part, each) for part in parts]
-    known = [interval for interval in found if interval is not None]
+    intervals = [interval_of(part, each) for part in parts]
+    known = [interval for interval in intervals if interval is not None]
     if len(known) < len(parts):
         return None
     low, high = np.array(known).T

@@ -31,7 +31,7 @@ from ratebound.rates.subsets import EVERYONE, Subset, Value
 
 FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, where nothing varies in the sample
 ROUNDING = 1e-9  # of values that are sums of a few numbers
-MANY = 10_000  # patterns; among so many, one row more shows nothing
+MOST_PATTERNS = 10_000  # patterns; among so many, one row more shows nothing
 
 Answer = tuple[float | str, Value | None]  # a threshold, and the class that is decided there
 
@@ -277,7 +277,7 @@ def _imagining(rows: _Rows, terms: list[_Term], together: list[list[int]], even:
     overs = sorted({over for _, over in places})
     inside = sorted({(given, over) for given, over in places if given not in overs})
     bare = np.unique(rows.patterns & np.isin(np.arange(len(rows.sets)), overs), axis=0)
-    if not 0 < len(bare) * len(inside) <= MANY:
+    if not 0 < len(bare) * len(inside) <= MOST_PATTERNS:
         return rows
     possible = {tuple(pattern): None for pattern in bare.tolist()}
     for pattern in list(possible):

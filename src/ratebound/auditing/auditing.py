@@ -141,9 +141,11 @@ def audit(
             return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
         return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)
 
+    spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
+
     return Audit(
         objective=objective,
-        promises=tuple(_told(reported(promise), promise, tally, both) for promise in problem.subject_to),
+        promises=tuple(_told(reported(promise), promise, tally, both) for promise in spelled),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
         populations={called(name): lines.size for name, lines in tally.lines.items()},
@@ -158,11 +160,13 @@ def audit(
     )
 
 
-def _told(found: Promise, promise: Constraint | Parity, tally: Tally, confidence: float) -> Promise:
+def _told(
+    measurement: Promise, promise: Constraint | Parity, tally: Tally, confidence: float
+) -> Promise:
     """A promise as measured, with what those who check it want to know too."""
-    needed = _rows_to_certify(found, confidence)
+    needed = _rows_to_certify(measurement, confidence)
     said = formula(promise, tally.classes)
-    return replace(found, formula=said, sentence=sentence(promise), rows_needed=needed)
+    return replace(measurement, formula=said, sentence=sentence(promise), rows_needed=needed)
 
 
 def _rows_to_certify(promise: Promise, confidence: float) -> int | None:
@@ -298,18 +302,18 @@ def _promise(
     constraint: Constraint, demand: Demand, unit: float, tally: Tally, confidence: float
 ) -> Promise:
     metric, sign = constraint.left, 1.0 if constraint.relation == ">=" else -1.0
-    found: Measured
+    measure: Measured
     if isinstance(metric, Area):
-        found = _area(metric, constraint.right.constant, tally, confidence)
+        measure = _area(metric, constraint.right.constant, tally, confidence)
         lines = tally[metric.rate.population]
         rows = min(lines.counted(lines.inside(subset)) for subset in _classes(metric.rate))
     elif isinstance(metric, Ratio):
-        found, rows = measured_ratio(metric, constraint.right.constant, tally, confidence)
+        measure, rows = measured_ratio(metric, constraint.right.constant, tally, confidence)
     else:
         assert isinstance(metric, Expression)
-        found = _sum(metric, constraint.right, tally, confidence)
+        measure = _sum(metric, constraint.right, tally, confidence)
         rows = rows_behind(tally, (metric + constraint.right).rates)
-    left, right, interval, method = found
+    left, right, interval, method = measure
     slack = None if left is None or right is None else sign * (left - right)
     if isinstance(metric, Area) and slack is not None:  # training counts recalls at its budgets
         violation = -slack
@@ -368,17 +372,17 @@ def _area(metric: Area, bound: float, tally: Tally, confidence: float) -> Measur
     assert lines.answers is not None
     v, w = (Weighed(lines.weight[rows], lines.rows[rows]) for rows in inside)
     positives, negatives = (lines.answers[:, 0, rows] for rows in inside)
-    found = area(positives, negatives, tally.model.chances, v, w)
+    placements = area(positives, negatives, tally.model.chances, v, w)
     alike = 1.0
     if tally.clustered is not None:
         moved = np.zeros(len(lines))
-        for rows, moves in zip(inside, found.moves(), strict=True):
+        for rows, moves in zip(inside, placements.moves(), strict=True):
             moved[rows] = moves
         alike = effect_of_clusters(tally, {name: (moved, inside[0] | inside[1])}, confidence)
     if math.isinf(alike):
-        return found.found, bound, None, "none"
-    low, high = found.interval(confidence, alike)
-    return found.found, bound, (low - bound, high - bound), "delong"
+        return placements.value, bound, None, "none"
+    low, high = placements.interval(confidence, alike)
+    return placements.value, bound, (low - bound, high - bound), "delong"
 
 
 def _classes(rate: Rate) -> tuple[Subset, Subset]:

@@ -47,8 +47,8 @@ def covariance(tally: Tally, demands: Sequence[Demand], *, drawn: bool = False) 
     for row, demand in enumerate(demands):
         for rate, coefficient in demand.expression.terms:
             coefficients[row, places[rate, demand.per_row]] = coefficient
-    found: Array = coefficients @ of_shares @ coefficients.T
-    return found
+    of_demands: Array = coefficients @ of_shares @ coefficients.T
+    return of_demands
 
 
 def _of_shares(tally: Tally, shares: Sequence[tuple[Rate, bool]], drawn: bool) -> Array:

@@ -28,7 +28,7 @@ LIBRARIES = ("ratebound", "numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)
-class Column:
+class UsedColumn:
     """A column of the rows audited, and what the model makes of it."""
 
     name: str
@@ -67,7 +67,7 @@ class Card:
     """What a report says of the model itself: how it was made, how it decides, and what it sees."""
 
     mixture: Mixture
-    columns: tuple[Column, ...]
+    columns: tuple[UsedColumn, ...]
 
     @cached_property
     def prices(self) -> tuple[Price, ...]:
@@ -124,7 +124,7 @@ def card_of(model: Any, problem: Problem, population: Population) -> Card | None
     )
 
 
-def _columns(model: Mixture, problem: Problem, population: Population) -> list[Column]:
+def _columns(model: Mixture, problem: Problem, population: Population) -> list[UsedColumn]:
     """Every column there is, by what the model makes of it."""
     promised = [*problem.columns, *(rate.versus for rate in problem.rates if rate.versus)]
     known, spoken_of = set(map(str, model.decider.known)), dict.fromkeys(map(str, promised))
@@ -136,7 +136,7 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
         if out and str(each.name) in known | spoken_of.keys():
             use = "known" if str(each.name) in known else "promises only"
         told = each.holds, each.missing, each.distinct, each.words
-        columns.append(Column(str(each.name), use, *told))
+        columns.append(UsedColumn(str(each.name), use, *told))
     listed = {each.name for each in columns}
     numbered = {str(each) for each in problem.columns if isinstance(each, int)}  # features of an array
     given = [] if population.stored else [*frame_columns(population.X), *population.columns]
@@ -146,7 +146,7 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[C
             rest = rest if name in spoken_of else "not seen"
             if name in known | numbered:
                 rest = "known" if name in known else "seen"
-            columns.append(Column(name, rest))
+            columns.append(UsedColumn(name, rest))
     return columns
 
 

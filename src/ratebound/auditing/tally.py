@@ -36,7 +36,7 @@ from ratebound.rates.kinds import (
 )
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
 
-FEW = 2**20  # codes that are counted sooner than sorted
+MOST_CODES = 2**20  # codes that are counted sooner than sorted
 MOST_ROWS = 10**12  # if more would be needed, no number of rows is called enough
 
 
@@ -236,10 +236,12 @@ def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
     for own in codes:
         low, high = int(own.min()), int(own.max())
         span = high - low + 1
-        if span > FEW:
+        if span > MOST_CODES:
             values, own = np.unique(own, return_inverse=True)
             low, span = 0, len(values)
-        if size * span > FEW:  # there are seldom so many combinations, and codes must not overflow
+        if (
+            size * span > MOST_CODES
+        ):  # there are seldom so many combinations, and codes must not overflow
             code, size = _renumbered(code, size)
         code = code * span + (own - low)
         size *= span
@@ -254,11 +256,11 @@ def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
 
 def _renumbered(code: Array, size: int) -> tuple[Array, int]:
     """Codes below `size` numbered without gaps; without sorting where there can only be few."""
-    if size <= FEW:
+    if size <= MOST_CODES:
         place = np.cumsum(np.bincount(code, minlength=size) > 0)
         return (place - 1)[code], int(place[-1])
-    values, found = np.unique(code, return_inverse=True)
-    return found, len(values)
+    values, codes = np.unique(code, return_inverse=True)
+    return codes, len(values)
 
 
 def _clusters_of(lines: Lines, name: str, column: Name) -> Array:

@@ -28,15 +28,17 @@ from ratebound.rates.expressions import FIRST, Rate, Ratio
 from ratebound.rates.kinds import KINDS, TWO, Classes, atoms, counted_over, metric_of
 from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
 
-MOST = 2**25  # numbers that lines of rows on disk are kept with; an audit takes four times their memory
-PART = 2**24  # numbers that a model computes at a time
-PILED = 2**16  # lines of several pieces that are put together at a time
-SHARE = 2.0**-40  # by which probabilities that differ by rounding are the same
+NUMBERS_KEPT = (
+    2**25
+)  # numbers that lines of rows on disk are kept with; an audit takes four times their memory
+NUMBERS_AT_ONCE = 2**24  # numbers that a model computes at a time
+LINES_AT_ONCE = 2**16  # lines of several pieces that are put together at a time
+ROUNDING = 2.0**-40  # by which probabilities that differ by rounding are the same
 NOBODY = Judged("no model yet", lambda _, rows: np.zeros((1, len(rows))))
 
 
 @dataclass(frozen=True)
-class Asked:
+class Distinctions:
     """What rates ask of the rows of one population."""
 
     conditions: tuple[Subset, ...]  # simple ones
@@ -79,7 +81,7 @@ def places_of(*problems: Problem) -> dict[Rate, str]:
     return places
 
 
-def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Classes) -> Asked:
+def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Classes) -> Distinctions:
     """What `rates` ask of the population `name`; a mapping says where each is said.
 
     >>> from ratebound import recall
@@ -102,7 +104,7 @@ def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Cla
         conditions |= dict.fromkeys(simple)
         for column in (*cost_columns(rate), *(name for each in simple for name in _columns(each))):
             speaks.setdefault(column, (rate, place))
-    return Asked(
+    return Distinctions(
         conditions=tuple(each for each in conditions if not isinstance(each, Label)),
         amounts=tuple(dict.fromkeys(name for rate in own for name in cost_columns(rate))),
         thresholds=tuple(dict.fromkeys([0.0, *(rate.at for rate in own if rate.at is not None)])),
@@ -166,7 +168,7 @@ def tallied(
     return tally
 
 
-def _lines(model: Judged, name: str, population: Population, asked: Asked, classes: int) -> Lines:
+def _lines(model: Judged, name: str, population: Population, asked: Distinctions, classes: int) -> Lines:
     """The lines of a population, of all processes together."""
     columns = tuple(dict.fromkeys([*asked.columns, *model.known]))
     for column in columns:
@@ -177,14 +179,14 @@ def _lines(model: Judged, name: str, population: Population, asked: Asked, class
             by = f"the model decides by {own}: " if own else ""
             raise asked.blamed(column, ValueError(f"{by}{error}")) from None
     in_memory = is_whole(population)
-    some = len(population) if in_memory else max(PART // model.width, 1024)
+    some = len(population) if in_memory else max(NUMBERS_AT_ONCE // model.width, 1024)
     parts: list[Lines] = []
     with bar(len(population), "row", False if in_memory else None) as shown:
         for piece in population.pieces(columns, inputs=model is not NOBODY):
             for rows in range(0, len(piece), some):
                 part = piece if some >= len(piece) else _only(piece, np.arange(len(piece))[rows:][:some])
                 parts.append(lines_of(part, asked, model, model.answers(name, part), classes))
-            if sum(map(len, parts[1:])) > max(PILED, len(parts[0])):
+            if sum(map(len, parts[1:])) > max(LINES_AT_ONCE, len(parts[0])):
                 parts = [_checked(together(parts), name)]
             shown.update(len(piece))
     lines = together(parts)
@@ -196,7 +198,12 @@ def _lines(model: Judged, name: str, population: Population, asked: Asked, class
 
 
 def lines_of(
-    piece: Population, asked: Asked, model: Judged, answers: Array, classes: int, partial: bool = False
+    piece: Population,
+    asked: Distinctions,
+    model: Judged,
+    answers: Array,
+    classes: int,
+    partial: bool = False,
 ) -> Lines:
     """The lines of the rows of a piece, which the model gives these `answers`.
 
@@ -204,7 +211,9 @@ def lines_of(
     `partial`.
     """
     chances = {} if model.predicts else _chances(model, answers, asked, classes)
-    keys = [np.rint(each / SHARE).astype(np.int64) for chance in chances.values() for each in chance[1:]]
+    keys = [
+        np.rint(each / ROUNDING).astype(np.int64) for chance in chances.values() for each in chance[1:]
+    ]
     kept = asked.areas or bool(model.predicts)
     if kept:
         keys += [_coded(each) for each in answers.reshape(-1, answers.shape[-1])]
@@ -226,7 +235,9 @@ def lines_of(
     )
 
 
-def _chances(model: Judged, answers: Array, asked: Asked, classes: int) -> dict[float | str, Array]:
+def _chances(
+    model: Judged, answers: Array, asked: Distinctions, classes: int
+) -> dict[float | str, Array]:
     """The probability of each decision, (D, n), at each threshold that the model has."""
     if model is NOBODY:
         return {at: np.zeros((classes, answers.shape[-1])) for at in asked.thresholds}
@@ -253,7 +264,7 @@ def _checked(lines: Lines, name: str) -> Lines:
     """The same; raises where lines of rows on disk, or with other processes, are too many."""
     kept = sum(each.shape[0] for each in lines.chances.values()) + len(lines.people.columns)
     kept += 0 if lines.answers is None else lines.answers[..., :1].size
-    most = MOST // (len(lines.codes) + kept)
+    most = NUMBERS_KEPT // (len(lines.codes) + kept)
     if len(lines) > most:
         raise ValueError(
             f"population {called(name)!r}: more than {most:,} of its rows differ in what is asked of "
@@ -271,7 +282,7 @@ def _only(piece: Population, rows: Array) -> Population:
     return part
 
 
-def _features(piece: Population, asked: Asked) -> list[Array]:
+def _features(piece: Population, asked: Distinctions) -> list[Array]:
     """What the rows (n,) of a piece are told apart by, beside what is decided of them."""
     mask, values = masker(piece, absent=True), lru_cache(maxsize=None)(piece.values)
     features = [each for each in (piece.y, piece.weights) if each is not None]

@@ -11,8 +11,8 @@ from ratebound.problem.problem import left_out_words
 if TYPE_CHECKING:  # the report says its limits with these functions
     from ratebound.auditing.report import Audit
 
-MANY = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
-FEW = 30  # rows of the smallest set, below which a promise is known badly
+PLURAL = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
+FEW_ROWS = 30  # rows of the smallest set, below which a promise is known badly
 LISTED = 6  # promises and columns that are named
 
 
@@ -55,7 +55,7 @@ def summary(report: Audit) -> str:
     kept = sum(bool(p.kept) for p in report.promises)
     words = f"{kept} of {total} promises kept on {rows_text(report)}"
     said = Counter[str](p.verdict for p in report.promises)
-    new = [f"{said[each]} {_verb(each, said[each])}" for each in MANY if said[each]]
+    new = [f"{said[each]} {_verb(each, said[each])}" for each in PLURAL if said[each]]
     if new:
         alone = "each alone, " if total > 1 else ""
         words += f"; on new rows {', '.join(new)} ({alone}at {percent(report.confidence)})"
@@ -65,7 +65,7 @@ def summary(report: Audit) -> str:
 
 
 def _verb(verdict: str, count: int) -> str:
-    return MANY[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
+    return PLURAL[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
 
 
 def percent(probability: float) -> str:
@@ -124,11 +124,11 @@ def _of_rows(report: Audit) -> list[str]:
 
 
 def _of_promises(report: Audit) -> list[str]:
-    said, few = [], [p for p in report.promises if 0 < p.rows < FEW]
+    said, few = [], [p for p in report.promises if 0 < p.rows < FEW_ROWS]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
-        said.append(f"Some promises rest on fewer than {FEW} rows: {named}{more}.")
+        said.append(f"Some promises rest on fewer than {FEW_ROWS} rows: {named}{more}.")
     said += [
         f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
-from ratebound.certifying._draws import Batch
+from ratebound.certifying._draws import StreamBatch
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, columns_by_name, is_missing, length
 from ratebound.problem.labels import Labels
@@ -28,7 +28,7 @@ def read_batch(
     known: Labels,
     existing: Iterable[str],
     strata: Sequence[str],
-) -> Batch:
+) -> StreamBatch:
     """The rows of a batch; columns named in `existing` are decisions too.
 
     >>> batch = read_batch(["no", "yes"], None, {"at": [1, 2]}, Labels(("no", "yes")), (), ["at"])
@@ -50,7 +50,7 @@ def read_batch(
     truth = None if labels is None else read(labels, "labels")
     rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=names.tolist())
     told = names[-score_count(len(names)) :, None]  # of two classes yes alone
-    return Batch(rows, np.where(decided == told, 1.0, -1.0)[None], _strata(rows, strata))
+    return StreamBatch(rows, np.where(decided == told, 1.0, -1.0)[None], _strata(rows, strata))
 
 
 def _check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:
@@ -72,13 +72,13 @@ def _strata(rows: Population, names: Sequence[str]) -> tuple[tuple[str, Array], 
     columns = [np.array(rows.column(name), dtype=object) for name in names]
     for column in columns:
         column[is_missing(column)] = None
-    found: dict[str, list[int]] = {}
+    strata: dict[str, list[int]] = {}
     said: dict[tuple[Any, ...], str] = {}
     for row, key in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         if key not in said:
             said[key] = json.dumps([_plain(value) for value in key])
-        found.setdefault(said[key], []).append(row)
-    return tuple((name, np.array(own)) for name, own in found.items())
+        strata.setdefault(said[key], []).append(row)
+    return tuple((name, np.array(own)) for name, own in strata.items())
 
 
 def _plain(value: Any) -> Any:
@@ -106,7 +106,7 @@ def _one_each(values: Any, what: str) -> Array:
 
 
 @dataclass(frozen=True)
-class Clock:
+class LabelClock:
     """Up to which decisions rows have been taken in, and how many of the others there were.
 
     Moments are numbers of the column, or days if it holds dates.
@@ -118,25 +118,25 @@ class Clock:
     late: int = 0  # rows that were given after their time was over, or again, at the last moment
     unlabelled: int = 0  # rows without a label when it was their time, ever
 
-    def moved(self, until: float) -> Clock:
+    def moved(self, until: float) -> LabelClock:
         """The same at another moment, which is never an earlier one."""
         if self.until is not None and until < self.until:
             raise ValueError("now= is before that of an earlier update, and time goes one way")
         if until == self.until:
             return self
-        return Clock(self.until, until, unlabelled=self.unlabelled)
+        return LabelClock(self.until, until, unlabelled=self.unlabelled)
 
 
 def in_time(
-    rows: tuple[Any, Any, dict[Any, Any]], decided: str, wait: float, now: Any, clock: Clock
-) -> tuple[tuple[Any, Any, dict[Any, Any]], Clock]:
+    rows: tuple[Any, Any, dict[Any, Any]], decided: str, wait: float, now: Any, clock: LabelClock
+) -> tuple[tuple[Any, Any, dict[Any, Any]], LabelClock]:
     """The rows whose time has come, decisions, labels and columns, in the order of decision.
 
     A row's time comes `wait` after it was decided. If it has no label by then, it is left out. Rows of
     one moment are taken in an order that is drawn, the same one for the same rows.
 
     >>> rows = [1, 1, 0], [None, 1, 0], {"day": ["2024-01-02", "2024-01-03", "2024-01-01"]}
-    >>> (decisions, labels, _), clock = in_time(rows, "day", 30, "2024-02-01", Clock())
+    >>> (decisions, labels, _), clock = in_time(rows, "day", 30, "2024-02-01", LabelClock())
     >>> decisions.tolist(), labels.tolist(), clock.early, clock.unlabelled
     ([0], [0], 1, 1)
     """
@@ -179,8 +179,8 @@ def _moments(values: Any, name: str, now: Any) -> tuple[Array, float]:
             raise ValueError(f"column {name!r} does not hold numbers, and now={now!r} is one")
         return column.astype(float), float(now)
     text = now if isinstance(now, str) else now.isoformat() if hasattr(now, "isoformat") else str(now)
-    found, moment = dated(name, read_values(column), text, in_order=True)
-    if found.kinds != {"dates"} or found.codes is not None:
+    dates, moment = dated(name, read_values(column), text, in_order=True)
+    if dates.kinds != {"dates"} or dates.codes is not None:
         raise ValueError(f"column {name!r} does not hold dates, and now={now!r} is one")
-    days = np.append(found.values, moment).astype("M8[us]").astype(np.int64) / (24 * 3600 * 10**6)
+    days = np.append(dates.values, moment).astype("M8[us]").astype(np.int64) / (24 * 3600 * 10**6)
     return days[:-1], float(days[-1])

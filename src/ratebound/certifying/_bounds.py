@@ -17,12 +17,15 @@ import numpy as np
 
 from ratebound.base.types import Array
 
-SPENT, FEW = 0.02, 10  # share of δ for what is not known beside the promise; less for more promises
+SPENT, FEW_PROMISES = (
+    0.02,
+    10,
+)  # share of δ for what is not known beside the promise; less for more promises
 AIM = 0.05  # the p-value that bets are sized for
 BOLDEST = 0.75  # of the bet that one row could ruin
 STEPS = 45
 MOST_BETS = 2_000_000  # about so many rows on disk are bet on
-LEAST = 1e-12  # p-values are not told apart below
+LEAST_P_VALUE = 1e-12  # p-values are not told apart below
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Aim:
 
         It is .001 at δ = .05, and less among many promises, since Holm asks for small p-values.
         """
-        return SPENT * min(self.delta, 0.05) * min(1.0, FEW / max(self.promises, 1))
+        return SPENT * min(self.delta, 0.05) * min(1.0, FEW_PROMISES / max(self.promises, 1))
 
     @property
     def luck(self) -> float:
@@ -162,9 +165,9 @@ def smallest_tail(room: Callable[[float], float]) -> float:
     """The smallest δ whose lower bound of the room is not below 0; 1 where there is none."""
     if room(1.0) < 0:
         return 1.0
-    if room(LEAST) >= 0:
-        return LEAST
-    low, high = math.log(LEAST), 0.0
+    if room(LEAST_P_VALUE) >= 0:
+        return LEAST_P_VALUE
+    low, high = math.log(LEAST_P_VALUE), 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if room(math.exp(middle)) >= 0 else (middle, high)

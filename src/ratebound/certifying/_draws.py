@@ -21,7 +21,7 @@ from ratebound.auditing.tally import Countable, Lines, counted, over_of
 from ratebound.auditing.tallying import asked_of, lines_of
 from ratebound.base.types import Array
 from ratebound.certifying._means import RowKinds, row_kinds, unbounded
-from ratebound.certifying._wealth import PAIRS, WINDOW, Range
+from ratebound.certifying._wealth import PAIRS, WINDOW, DrawRange
 from ratebound.problem.population import Population
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import demands, is_even
@@ -41,7 +41,7 @@ class Unwatchable(ValueError):
 
 
 @dataclass(frozen=True)
-class Batch:
+class StreamBatch:
     """Rows of a stream, in the order in which they came."""
 
     rows: Population
@@ -90,7 +90,7 @@ class Draws:
     constant: float
     population: str
     classes: Classes
-    range: Range
+    range: DrawRange
 
 
 def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
@@ -135,18 +135,18 @@ def numbers(
         totals = above + draws.constant * below
         at = np.flatnonzero(totals != 0)
         return at, totals[at, None], {}
-    after, found = dict(waiting), []
+    after, drawn_here = dict(waiting), []
     for stratum, rows in strata:
         own = [(above[rows], below[rows]) for above, below in values]
         gathered = _windows if draws.kind == "pairs" else _blocks
         at, drawn, after[stratum] = gathered(own, draws.constant, after.get(stratum, ()))
-        found.append((rows[at], drawn))
+        drawn_here.append((rows[at], drawn))
     if len(after) > MOST_STRATA:
         raise ValueError(
             f"there are more than {MOST_STRATA:,} strata, and each compares its own rows only: choose "
             "columns with few values"
         )
-    at, drawn = (np.concatenate(part) for part in zip(*found, strict=True))
+    at, drawn = (np.concatenate(part) for part in zip(*drawn_here, strict=True))
     order = np.argsort(at, kind="stable")
     return at[order], drawn[order], after
 
@@ -189,11 +189,11 @@ def _compared(promise: Parity) -> tuple[Part, ...]:
 
 def _shares(terms: Terms, per_row: bool, classes: Classes) -> tuple[Part, ...]:
     """Rates by the rows that they are shares of."""
-    found: dict[Subset, list[tuple[Rate, float]]] = {}
+    by_subset: dict[Subset, list[tuple[Rate, float]]] = {}
     for rate, coefficient in terms:
         over = over_of(rate, classes, per_row)
-        found.setdefault(over, []).append((rate, coefficient * (rate.per or 1.0)))
-    return tuple(Part(tuple(own), over) for over, own in found.items())
+        by_subset.setdefault(over, []).append((rate, coefficient * (rate.per or 1.0)))
+    return tuple(Part(tuple(own), over) for over, own in by_subset.items())
 
 
 def _check_rates(promise: Constraint | Parity, rates: list[Rate], per_row: bool) -> None:
@@ -215,12 +215,12 @@ def _check_rates(promise: Constraint | Parity, rates: list[Rate], per_row: bool)
 
 def _range(
     kind: Kind, parts: tuple[Part, ...], constant: float, kinds: RowKinds | None, classes: Classes
-) -> Range:
+) -> DrawRange:
     """Between which ends numbers lie, of all rows that the words allow."""
     possible = [part.possible(kinds, classes) for part in parts]
     if kind != "pairs":
         own = [above[below > 0] for above, below in possible]
-        return Range(constant + sum(map(np.min, own)), constant + sum(map(np.max, own)))
+        return DrawRange(constant + sum(map(np.min, own)), constant + sum(map(np.max, own)))
     (a, b), (c, d) = possible
     if kinds is None:  # any row may be in both
         places = np.meshgrid(np.arange(len(a)), np.arange(len(c)))
@@ -232,7 +232,7 @@ def _range(
         )
     rows = np.unique(np.stack([a + constant * b, b, c, d]), axis=1)
     given = pair_numbers(rows[:, :, None], rows[:, None, :])
-    return Range(float(given.min()), float(given.max()), windows=True)
+    return DrawRange(float(given.min()), float(given.max()), windows=True)
 
 
 def _ends(terms: Terms) -> tuple[float, float]:

@@ -37,7 +37,7 @@ from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, holds, leaves
 
 ROUNDING = 1e-9  # of values that are sums of a few coefficients
-MOST = 200_000  # combinations; where the words allow more, nothing is concluded from them
+MOST_COMBINATIONS = 200_000  # combinations; where the words allow more, nothing is concluded from them
 ORDERS = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
@@ -116,7 +116,7 @@ class Mean:
 
 def means(tally: Tally, expression: Expression) -> list[Mean]:
     """The means that a sum of rates is made of, population by population."""
-    found = []
+    parts = []
     for name in dict.fromkeys(rate.population for rate in expression.rates):
         terms = [(r, c * scale(tally, r)) for r, c in expression.terms if r.population == name]
         kinds = row_kinds([rate for rate, _ in terms], tally.classes, tally[name])
@@ -129,8 +129,8 @@ def means(tally: Tally, expression: Expression) -> list[Mean]:
                 same[0].append(term)
             else:
                 sets.append((over, [term]))
-        found += [_mean(tally, name, own, kinds) for _, own in sets]
-    return found
+        parts += [_mean(tally, name, own, kinds) for _, own in sets]
+    return parts
 
 
 def _mean(tally: Tally, name: str, terms: Sequence[tuple[Rate, float]], kinds: RowKinds | None) -> Mean:
@@ -185,7 +185,7 @@ def proportions(tally: Tally, parity: Parity) -> list[Mean] | None:
     Given which rows these are, those above the line are a proportion of them, as of precision among the
     yeses. So the room is a sum of two means. None of other ratios, and if decisions are expectations.
     """
-    sign, found = 1.0 if parity.relation == ">=" else -1.0, []
+    sign, sides = 1.0 if parity.relation == ">=" else -1.0, []
     ratios, classes = (parity.left, parity.right), tally.classes
     counts = [rate for r in ratios for part in (r.numerator, r.denominator) for rate in part.rates]
     for side, ratio in ((sign, parity.left), (-sign, parity.right)):
@@ -202,8 +202,8 @@ def proportions(tally: Tally, parity: Parity) -> list[Mean] | None:
         if kinds is not None:
             of_kinds = _added(kinds, below, classes) > 0, _added(kinds, above, classes)
         possible = np.sort([0.0, side * times])
-        found.append(_made(tally, name, possible, of_kinds, inside, values))
-    return found
+        sides.append(_made(tally, name, possible, of_kinds, inside, values))
+    return sides
 
 
 def unbounded(rate: Rate) -> str:
@@ -278,7 +278,7 @@ def row_kinds(rates: Sequence[Rate], classes: Classes, lines: Lines | None = Non
     axes = [_values(each, lines) for each in columns.values()]
     axes += [_one_of(each, len(classes)) for each in said.values()]
     axes += _decided(answers, len(classes))
-    if float(np.prod([float(len(axis)) for axis in axes])) > MOST:
+    if float(np.prod([float(len(axis)) for axis in axes])) > MOST_COMBINATIONS:
         return None
     rows = list(product(*axes))
     truth = {key: np.array([part[key] for part in parts]) for parts in zip(*rows, strict=True)
@@ -325,11 +325,11 @@ def _values(conditions: Sequence[Compare | In | Missing], rows: Lines | None) ->
             {condition: bool(mask[row]) for condition, mask in zip(conditions, masks, strict=True)}
             for row in patterns(masks, len(rows))[0]
         ]
-    found = [kind for reading in readings for kind in _placed(conditions, reading, in_order)]
+    possible = [kind for reading in readings for kind in _placed(conditions, reading, in_order)]
     lacking: Said = {
         c: isinstance(c, Missing) or (isinstance(c, Compare) and c.relation == "!=") for c in conditions
     }
-    return _once([*found, lacking, *seen])
+    return _once([*possible, lacking, *seen])
 
 
 def _placed(
@@ -359,14 +359,14 @@ def _readings(named: Sequence[Value]) -> list[dict[Value, Comparable]]:
     >>> len(_readings(["a", 1])), len(_readings(["2024-2-1", "2024-10-1"]))
     (1, 2)
     """
-    found: list[dict[Value, Comparable]] = [{value: value for value in named}]
+    readings: list[dict[Value, Comparable]] = [{value: value for value in named}]
     texts = [value for value in named if isinstance(value, str)]
     for order in DATES if texts and len(texts) == len(named) else ():
         reading: dict[Value, Comparable] = {}
         reading.update(zip(texts, read_dates(texts, order).tolist(), strict=True))
-        if None not in reading.values() and reading not in found:
-            found.append(reading)
-    return found
+        if None not in reading.values() and reading not in readings:
+            readings.append(reading)
+    return readings
 
 
 def _once(said: Sequence[Said]) -> list[Said]:
@@ -377,10 +377,10 @@ def _thresholds(answers: Sequence[Answer]) -> list[Said]:
     """What may be decided of two classes: a score that passes a number passes those below it."""
     numbers = sorted(at for at, _ in answers if not isinstance(at, str))
     names = [at for at, _ in answers if isinstance(at, str)]
-    found: list[Said] = []
+    possible: list[Said] = []
     for count in range(len(numbers) + 1):
         for learned in product((False, True), repeat=len(names)):
             said: Said = {(at, None): i < count for i, at in enumerate(numbers)}
             said.update({(at, None): yes for at, yes in zip(names, learned, strict=True)})
-            found.append(said)
-    return found
+            possible.append(said)
+    return possible

@@ -34,17 +34,19 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.certifying._bounds import Aim, Finding, normal
 from ratebound.certifying._means import Mean, same_once
-from ratebound.certifying._pair import BISECTIONS, SCORE, SMALL, Line, Share, one_sided, pair_p_value
+from ratebound.certifying._pair import BISECTIONS, ROUNDING, SCORE, Line, Share, one_sided, pair_p_value
 
 TURNING = 0.02  # of the rest's part in the promise: the group's must be more, whatever its share
-LEAST = 1e-5  # expected rows: rates are kept so far from 0 and from 1
+LEAST_EXPECTED = 1e-5  # expected rows: rates are kept so far from 0 and from 1
 FAR = 5.5  # standard deviations; what lies farther out is added to the probability
-FAR_OUT = 4e-6 + 3 * LEAST  # more than its probability, by Bernstein's inequality, and what LEAST adds
+FAR_OUT = (
+    4e-6 + 3 * LEAST_EXPECTED
+)  # more than its probability, by Bernstein's inequality, and what LEAST_EXPECTED adds
 HALVINGS = 36
 COARSE, FINE = 0.9, 0.45  # spacing of the grid in standard deviations; fine where it may matter
-CLOSE = 1e-7  # of logits
+CLOSE_LOGITS = 1e-7  # of logits
 CHUNK = 2e5  # numbers at a time
-MOST = 150_000  # rows; of more, this would take too long
+MOST_ROWS = 150_000  # rows; of more, this would take too long
 BLOCK = 0.25  # times the root of the smaller part: sizes of the group so close count as one in the score
 BETWEEN = np.linspace(0.0, 1.0, 5)  # places in a cell at which it is compared with its corners
 Ends = tuple[float, float]
@@ -67,11 +69,11 @@ class Nested:
         """The test of ``constant + the group's mean + everyone's mean >= 0``."""
         p_value = self._jointly(constant, aim)
         if p_value is None:
-            found = [
+            p_values = [
                 pair_p_value(*self.at(share, constant), aim.gamma / 2)
                 for share in self.ends(constant, aim.gamma / 2)
             ]
-            p_value = max(found) + aim.gamma / 2
+            p_value = max(p_values) + aim.gamma / 2
         return Finding(min(p_value, 1.0), SCORE, self.spread(aim))
 
     def _jointly(self, constant: float, aim: Aim) -> float | None:
@@ -86,7 +88,7 @@ class Nested:
         start, slope = self.alone[1] - self.alone[0], self.among[1] - self.among[0]
         rest, sign = self.rest[1] - self.rest[0], np.sign(start + slope * self.share)
         times = sign * (start + slope * window(everyone, *shares) / everyone)
-        if not rest or everyone > MOST or times.min() <= TURNING * max(abs(start), abs(rest)):
+        if not rest or everyone > MOST_ROWS or times.min() <= TURNING * max(abs(start), abs(rest)):
             return None
         failed = int(sign < 0)  # whether failures of the group speak for the promise
         offset = constant + self.alone[failed] + max(self.rest)
@@ -147,14 +149,14 @@ class Nested:
     def _corners(self, share: float, constant: float) -> list[tuple[float, float]]:
         """Where the line on which the room is 0 enters and leaves the possible rates."""
         group, rest, offset = self.at(share, constant)
-        found = []
+        corners = []
         for q in (0.0, 1.0):
             if group.times and 0 <= (p := -(offset + rest.times * q) / group.times) <= 1:
-                found.append((p, q))
+                corners.append((p, q))
         for p in (0.0, 1.0):
             if rest.times and 0 <= (q := -(offset + group.times * p) / rest.times) <= 1:
-                found.append((p, q))
-        return found
+                corners.append((p, q))
+        return corners
 
 
 def nested(inner: Mean, outer: Mean) -> Nested | None:
@@ -191,8 +193,8 @@ def nested(inner: Mean, outer: Mean) -> Nested | None:
 
 def _only(values: Array) -> float | None:
     """The one value that all of these are; None where they differ."""
-    found = same_once(values) if len(values) else values
-    return float(found[0]) if len(found) == 1 else None
+    distinct = same_once(values) if len(values) else values
+    return float(distinct[0]) if len(distinct) == 1 else None
 
 
 # --- samples at least as good as one seen, and how likely they can be --------------------------------
@@ -217,9 +219,9 @@ class Inside:
         if score <= 0:
             return 1.0
         samples = _Samples.of(self, score, (group, good, bad), intervals)
-        bound, found = samples.largest(_Grid.of(self, group, intervals, COARSE))
-        if bound > enough / 2 and found < 2 * enough:
-            bound, _ = samples.largest(_Grid.of(self, group, intervals, FINE))
+        bound, largest = samples.largest(_Nodes.of(self, group, intervals, COARSE))
+        if bound > enough / 2 and largest < 2 * enough:
+            bound, _ = samples.largest(_Nodes.of(self, group, intervals, FINE))
         return bound + FAR_OUT
 
     def score(self, group: int, good: float, bad: float) -> float:
@@ -240,7 +242,7 @@ class Inside:
             slope -= (rest - bad - rest * q) * p * (1 - p) * line.a
             low, high = np.where(slope > 0, p, low), np.where(slope > 0, high, p)
         deviation = float(np.sqrt(sum(self._variances(line, (low + high) / 2))))
-        return float(room) / max(deviation, SMALL)
+        return float(room) / max(deviation, ROUNDING)
 
     def critical(self, score: float, group: Array, bad: Array) -> Array:
         """For each size of the `group` (m, 1) and number of `bad` ones (m, r): the least good, (m, r).
@@ -253,7 +255,7 @@ class Inside:
         def at(p: Array) -> tuple[Array, Array]:
             own, share = self._variances(line, p)
             q = line.second(p)
-            times = score * np.sqrt(own + share) / np.maximum(own, SMALL**2)
+            times = score * np.sqrt(own + share) / np.maximum(own, ROUNDING**2)
             good = group * p + times * line.a * p * (1 - p)
             return good, (self.rows - group) * q + times * line.b * q * (1 - q)
 
@@ -275,8 +277,8 @@ class Inside:
         """Of the rest where the `rate` is that `of_group`, else of the group: where it is just kept."""
         offset, rest = self.o[0] + self.o[1] * share, self.h * (1 - share)
         group = self._times(share)
-        found: Array = (group * rate + offset) / rest if of_group else (rest * rate - offset) / group
-        return found
+        worst: Array = (group * rate + offset) / rest if of_group else (rest * rate - offset) / group
+        return worst
 
     def _times(self, share: Array | float) -> Array | float:
         return self.g[0] + self.g[1] * share
@@ -303,7 +305,7 @@ def _ends(line: Line) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class _Nodes:
     """Nodes where the promise is just kept, and what the probability is at most between them."""
 
     share: Array  # (a, 1)
@@ -312,7 +314,7 @@ class _Grid:
     gap: Array  # (a - 1, b - 1) of the logarithm; -inf where the promise cannot be broken
 
     @classmethod
-    def of(cls, promise: Inside, group: int, intervals: Intervals, spacing: float) -> _Grid:
+    def of(cls, promise: Inside, group: int, intervals: Intervals, spacing: float) -> _Nodes:
         """A grid over the intervals of the share and of a rate, so many standard deviations apart."""
         rows, by_group = promise.rows, promise.by_group(group)
         share = _spaced(*intervals[0], rows, rows, spacing)[:, None]
@@ -321,7 +323,11 @@ class _Grid:
             known, ends, own = ends, known, rows - group
         rate = _spaced(*known, own, rows, spacing)[None, :]
         share, rate = np.broadcast_arrays(share, rate)
-        just, level, little = promise.worst(share, rate, by_group), np.zeros(share.shape), LEAST / rows
+        just, level, little = (
+            promise.worst(share, rate, by_group),
+            np.zeros(share.shape),
+            LEAST_EXPECTED / rows,
+        )
         possible = ~_all_corners(just > ends[1] if by_group else just < ends[0])
         inner = little, 1 - little
         for _ in range(50):  # until mixtures of nodes are no better than where the promise is just kept
@@ -331,10 +337,10 @@ class _Grid:
             mixed, given = (mixed_bad, mixed_good) if by_group else (mixed_good, mixed_bad)
             short = _logit(np.clip(promise.worst(at, given, by_group), *inner)) - _logit(mixed)
             short = (-short if by_group else short).max(axis=(-2, -1)) * possible
-            if short.max() <= CLOSE:
+            if short.max() <= CLOSE_LOGITS:
                 break
             level = level + _at_corners(np.maximum(1.2 * short, 0.0))
-        gap = np.where(short <= CLOSE, 1.02 * gap.max(axis=(-2, -1)), np.inf)
+        gap = np.where(short <= CLOSE_LOGITS, 1.02 * gap.max(axis=(-2, -1)), np.inf)
         return cls(share[:, :1], good, bad, np.where(possible, gap, -np.inf))
 
     @property
@@ -342,9 +348,9 @@ class _Grid:
         """Which nodes (a, b) are corners of a cell in which the promise can be broken."""
         return _at_corners(self.gap > -np.inf)
 
-    def bounded(self, found: Array) -> float:
+    def bounded(self, probabilities: Array) -> float:
         """The most that the probability can be anywhere, from what it is at the nodes (a, b)."""
-        return float((np.maximum.reduce(_corners(found)) * np.exp(self.gap)).max())
+        return float((np.maximum.reduce(_corners(probabilities)) * np.exp(self.gap)).max())
 
 
 def _corners(nodes: Array) -> tuple[Array, Array, Array, Array]:
@@ -358,7 +364,7 @@ def _all_corners(nodes: Array) -> Array:
 
 def _spaced(low: float, high: float, own: int, rows: int, spacing: float) -> Array:
     """Rates from `low` to `high`, equally many standard deviations of their `own` rows apart."""
-    little = LEAST / rows
+    little = LEAST_EXPECTED / rows
     least, most = (math.asin(math.sqrt(min(max(end, little), 1 - little))) for end in (low, high))
     cells = max(1, math.ceil(2 * math.sqrt(own) * (most - least) / spacing))
     # A little more at both ends, since mixtures of their nodes may lie a little further in.
@@ -395,8 +401,8 @@ def _mixed(share: Array, good: Array, bad: Array, rows: int) -> tuple[tuple[Arra
     def between(values: Array) -> Array:
         a, b, c, d = (corner[..., None, None] for corner in _corners(values))
         u, v = BETWEEN[:, None], BETWEEN[None, :]
-        found: Array = (1 - v) * ((1 - u) * a + u * b) + v * ((1 - u) * c + u * d)
-        return found
+        mixed: Array = (1 - v) * ((1 - u) * a + u * b) + v * ((1 - u) * c + u * d)
+        return mixed
 
     r, f, k = (between(each) for each in (rest, fail, right))
     odds = [np.exp(each) for each in (r, f, k)]
@@ -412,8 +418,8 @@ def _blocks(rows: int) -> Array:
     half = rows // 2 + 1
     roots = np.arange(2.0, 2 * math.sqrt(half) / BLOCK + 1)
     below = np.unique(np.minimum((BLOCK * roots / 2) ** 2, half).astype(np.int64))
-    found = np.unique(np.concatenate([below, rows - below[::-1]]))
-    return found[(found >= 1) & (found <= rows)]
+    starts = np.unique(np.concatenate([below, rows - below[::-1]]))
+    return starts[(starts >= 1) & (starts <= rows)]
 
 
 def _centres(blocks: Array) -> Array:
@@ -442,23 +448,23 @@ class _Samples:
         start, end, centre = blocks[at], blocks[at + 1] - 1, _centres(blocks)[at][:, None]
         first, last = _likely(rows - end, *rates)[0], _likely(rows - start, *rates)[1]
         bad = first[:, None] + np.arange((last - first).max() + 2)
-        found = promise.critical(score * (1 - 1e-9), centre, bad)
-        found = np.minimum.accumulate(found[:, ::-1], axis=1)[:, ::-1]
+        critical = promise.critical(score * (1 - 1e-9), centre, bad)
+        critical = np.minimum.accumulate(critical[:, ::-1], axis=1)[:, ::-1]
         # Other sizes of a block have the same least share of good ones for the same share of bad ones.
         sizes = np.minimum(start[:, None] + np.arange((end - start).max() + 1), end[:, None])
         alike = bad[:, None, :] * ((rows - centre) / (rows - sizes))[..., None] - first[:, None, None]
         below = np.clip(np.floor(alike).astype(np.int64), 0, bad.shape[1] - 2)
         place, part = np.arange(len(at))[:, None, None], np.clip(alike - below, 0.0, 1.0)
-        least = (1 - part) * found[place, below] + part * found[place, below + 1]
+        least = (1 - part) * critical[place, below] + part * critical[place, below + 1]
         least = np.ceil(least * (sizes / centre)[..., None] - 1e-5)
         own = np.nonzero(sizes == seen[0])
         kept = np.where(bad[own[0]] <= seen[2], np.minimum(least[own], seen[1]), least[own])
         least[own] = kept
         return cls(rows, start, end - start + 1, first[:, None], np.clip(least, 0, rows + 1).astype(int))
 
-    def largest(self, grid: _Grid) -> tuple[float, float]:
+    def largest(self, grid: _Nodes) -> tuple[float, float]:
         """What their probability is at most, less what lies far out; and the largest at a node."""
-        found = np.zeros(grid.good.shape)
+        probabilities = np.zeros(grid.good.shape)
         for i, share in enumerate(grid.share[:, 0]):
             group = window(self.rows, share, share)
             ends = np.searchsorted(self.start, group[[0, -1]], side="right")
@@ -467,8 +473,10 @@ class _Samples:
             step = max(1, int(CHUNK / (self.least[own].size + 1)))
             for at in range(0, len(nodes), step):
                 some = nodes[at : at + step]
-                found[i, some] = self.probability(own, share, grid.good[i, some], grid.bad[i, some])
-        return grid.bounded(found), float(found.max())
+                probabilities[i, some] = self.probability(
+                    own, share, grid.good[i, some], grid.bad[i, some]
+                )
+        return grid.bounded(probabilities), float(probabilities.max())
 
     def probability(self, own: slice, share: float, good: Array, bad: Array) -> Array:
         """The probability at nodes (c,) that have one share, from some of the blocks.
@@ -492,7 +500,7 @@ class _Samples:
         above[..., :-1] = np.cumsum(masses[..., ::-1], axis=2)[..., ::-1]
         sizes = start[:, None] + np.arange(most)
         weight = _mass(np.asarray(self.rows), sizes, np.array([share]))[0]
-        place, found = np.arange(len(start))[:, None], np.zeros(len(good))
+        place, probability = np.arange(len(start))[:, None], np.zeros(len(good))
         for step in range(most):
             if step:
                 above, before = (1 - p) * above, above
@@ -502,8 +510,8 @@ class _Samples:
             counted = np.flatnonzero(step < size)
             masses = np.stack([rest[size[i] - 1 - step][:, i] for i in counted], axis=1)
             tails = above[:, place[counted], at[counted]]
-            found += np.einsum("cmr,cmr,m->c", masses, tails, weight[counted, step])
-        return found
+            probability += np.einsum("cmr,cmr,m->c", masses, tails, weight[counted, step])
+        return probability
 
 
 def window(rows: int, low: float, high: float) -> Array:
@@ -527,16 +535,16 @@ def _mass(rows: Array, k: Array, q: Array) -> Array:
     ways = logs[rows] - logs[np.minimum(k, rows)] - logs[np.maximum(rest, 0)]
     ways = np.where(rest >= 0, ways, -np.inf)
     yes, no = (np.log(each).reshape(-1, *[1] * ways.ndim) for each in (q, 1 - q))
-    found: Array = np.exp(ways + k * yes + np.maximum(rest, 0) * no)
-    return found
+    mass: Array = np.exp(ways + k * yes + np.maximum(rest, 0) * no)
+    return mass
 
 
 @lru_cache(maxsize=2)
 def _log_factorials(rows: int) -> Array:
     from scipy.special import gammaln
 
-    found: Array = gammaln(np.arange(rows + 2.0) + 1)
-    return found
+    logs: Array = gammaln(np.arange(rows + 2.0) + 1)
+    return logs
 
 
 def _factorials(rows: int) -> Array:

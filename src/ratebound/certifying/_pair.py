@@ -29,9 +29,12 @@ from ratebound.certifying._bounds import Aim, Finding, binomial_tail, normal
 SCORE = "exact score test (Berger–Boos)"
 FAR = 7.0  # standard deviations; what lies farther out is added to the probability
 CELLS = 32  # pieces of the line to begin with
-CLOSE, CLOSER = 0.01, 1e-4  # the bound ends within this share of what was found, or this
+CLOSE_RELATIVE, CLOSE_ABSOLUTE = (
+    0.01,
+    1e-4,
+)  # the bound ends within this share of what was found, or this
 BISECTIONS = 60
-SMALL, CORNER = 1e-12, 1e-9
+ROUNDING, CORNER = 1e-12, 1e-9
 FAR_OUT = 1e-10  # more than the probability of what lies farther than FAR
 CHUNK = 4e6  # numbers at a time
 
@@ -120,7 +123,7 @@ def pair_p_value(first: Share, second: Share, constant: float, gamma: float) -> 
     >>> bool(scipy <= ours <= scipy + 0.0002)
     True
     """
-    if min(abs(first.times), abs(second.times)) <= SMALL * max(abs(first.times), abs(second.times)):
+    if min(abs(first.times), abs(second.times)) <= ROUNDING * max(abs(first.times), abs(second.times)):
         return share_p_value(max(first, second, key=lambda share: abs(share.times)), constant)
     one, two = first.turned, second.turned
     bound = -constant + sum(-share.times for share in (first, second) if share.times < 0)
@@ -172,7 +175,7 @@ class Line:
         q2 = self.second(q1)
         first = self.a**2 * q1 * (1 - q1) / self.rows1
         variance = first + self.b**2 * q2 * (1 - q2) / self.rows2
-        return np.maximum(np.sqrt(variance), SMALL**2)
+        return np.maximum(np.sqrt(variance), ROUNDING**2)
 
     def score(self, k1: int, k2: int) -> float:
         """The score statistic: how many deviations, at the constrained estimate, above the line."""
@@ -225,7 +228,7 @@ class Region:
     def of(cls, line: Line, score: float, seen: tuple[int, int], ends: tuple[float, float]) -> Region:
         k1 = _window(line.rows1, *ends)
         k2 = _window(line.rows2, float(line.second(ends[1])), float(line.second(ends[0])))
-        least = np.ceil(line.critical(score * (1 - SMALL), k2) - 1e-7 * max(1.0, line.rows1 * 1e-6))
+        least = np.ceil(line.critical(score * (1 - ROUNDING), k2) - 1e-7 * max(1.0, line.rows1 * 1e-6))
         least = np.where(k2 >= seen[1], np.minimum(least, seen[0]), least)  # rounding apart
         least = np.minimum.accumulate(least)  # it grows with k1 and with k2
         return cls(line, k1, k2, np.clip(least - k1[0], 0, len(k1)).astype(np.int64))
@@ -242,19 +245,19 @@ class Region:
         """An upper bound of the probability on the line, q1 between the two."""
         ends = np.linspace(least, most, CELLS + 1)
         low, high, settled = ends[:-1], ends[1:], 0.0
-        found = float(self._by_chunks(ends, self.line.second(ends)).max())
+        largest = float(self._by_chunks(ends, self.line.second(ends)).max())
         while len(low):
             bounds = self._by_chunks(high, self.line.second(low))
             best = np.argsort(-bounds, kind="stable")[:CELLS]
             middle = (low[best] + high[best]) / 2
-            found = max(found, float(self.probability(middle, self.line.second(middle)).max()))
-            near = max(CLOSER, CLOSE * found)
-            again = (bounds > found + near) & (high - low > SMALL)
+            largest = max(largest, float(self.probability(middle, self.line.second(middle)).max()))
+            near = max(CLOSE_ABSOLUTE, CLOSE_RELATIVE * largest)
+            again = (bounds > largest + near) & (high - low > ROUNDING)
             settled = max(settled, float(bounds[~again].max(initial=0.0)))
             # What a bound is too large by falls with the length of its piece.
-            parts = np.clip(np.ceil(1.1 * (bounds[again] - found) / near), 2, CELLS).astype(np.int64)
+            parts = np.clip(np.ceil(1.1 * (bounds[again] - largest) / near), 2, CELLS).astype(np.int64)
             low, high = _divided(low[again], high[again], parts)
-        return max(found, settled)
+        return max(largest, settled)
 
     def _by_chunks(self, q1: Array, q2: Array) -> Array:
         step = max(1, int(CHUNK // (len(self.k1) + len(self.k2))))

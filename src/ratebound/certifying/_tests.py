@@ -232,8 +232,8 @@ class Bound:
         def p_value(at: float) -> float:
             return betting(self.weights * (self.values - at), heaviest * (mean.low - at))
 
-        found = lower_bound(p_value, mean.low + 1e-9 * mean.reach, mean.mean, tail)
-        return found if found > mean.low + 1e-9 * mean.reach else mean.low
+        bound = lower_bound(p_value, mean.low + 1e-9 * mean.reach, mean.mean, tail)
+        return bound if bound > mean.low + 1e-9 * mean.reach else mean.low
 
     def most(self, tail: float) -> float:
         """An upper bound of a mean that is bet on, wrong with probability `tail` at most."""
@@ -287,8 +287,8 @@ class Chernoff:
             times = math.exp(log_times)
             return self._largest(times, constant) - times * seen
 
-        found = minimize_scalar(logarithm, bounds=(likely - 3, likely + 6), method="bounded")
-        return math.exp(min(float(found.fun), 0.0))
+        best = minimize_scalar(logarithm, bounds=(likely - 3, likely + 6), method="bounded")
+        return math.exp(min(float(best.fun), 0.0))
 
     def _largest(self, times: float, constant: float) -> float:
         """The most that the logarithm of the moment can be where constant + Σ reach · share <= 0."""
@@ -355,12 +355,12 @@ class Bets:
         values, weights, low = side.values, side.weights, side.mean.low
         at = _moments(len(values))
         bet = np.repeat(self._bets[which], np.diff(at))
-        found = np.zeros((len(numbers), len(at)))
+        money = np.zeros((len(numbers), len(at)))
         for row, number in enumerate(numbers):
             boldest = BOLDEST / max(float(weights.max()) * (number - low), 1e-300)
             won = np.log1p(np.minimum(bet, boldest) * weights * (values - number))
-            found[row] = np.append(0.0, np.cumsum(won))[at]
-        return found
+            money[row] = np.append(0.0, np.cumsum(won))[at]
+        return money
 
     @cached_property
     def _bets(self) -> list[Array]:

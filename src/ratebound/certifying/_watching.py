@@ -11,8 +11,8 @@ import numpy as np
 from ratebound.auditing.tally import counted, over_of
 from ratebound.base.layout import number
 from ratebound.base.types import Array
-from ratebound.certifying._batches import Clock
-from ratebound.certifying._draws import Batch, Draws, Open, draws_of, numbers
+from ratebound.certifying._batches import LabelClock
+from ratebound.certifying._draws import Draws, Open, StreamBatch, draws_of, numbers
 from ratebound.certifying._wealth import WINDOW, Wealth, evidence, opening, played
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.expressions import Constraint, Expression, Metric, Rate, Ratio
@@ -126,16 +126,16 @@ def rates_of(constraint: Constraint | Parity) -> tuple[Rate, ...]:
     return tuple(dict.fromkeys(rate for each in sums for rate in each.rates))
 
 
-def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
+def watched(watch: Watch, batch: StreamBatch, seen: int, error: float) -> Watch:
     """The watch after a batch of decisions; `seen` rows came before it."""
     rates, classes = rates_of(watch.constraint), watch.draws.classes
     lines = batch.lines(rates, classes)
     at, drawn, waiting = numbers(watch.draws, lines, batch.strata, watch.waiting)
-    wealth, found = played(watch.wealth, drawn)
+    wealth, money_after = played(watch.wealth, drawn)
     # Whether a row of each line is among those that a rate is a share of, and whether it is counted.
     each = np.array([[lines.inside(over_of(r, classes)), counted(lines, r, classes)] for r in rates])
     after = replace(watch, wealth=wealth, waiting=waiting, tallies=watch.tallies + each @ lines.rows)
-    broken, kept = (np.flatnonzero(found[:, i] >= -math.log(error)) for i in (0, 1))
+    broken, kept = (np.flatnonzero(money_after[:, i] >= -math.log(error)) for i in (0, 1))
     if len(kept) and watch.kept is None:
         after = replace(after, kept=seen + int(at[kept[0]]) + 1)
     if len(broken) and watch.alarm is None:
@@ -143,7 +143,7 @@ def watched(watch: Watch, batch: Batch, seen: int, error: float) -> Watch:
         assert lines.place is not None  # a batch is in memory
         until = np.bincount(lines.place[:row], minlength=len(lines))
         sides = _sides(watch.constraint, watch.tallies + each @ until)
-        money = math.exp(min(float(found[broken[0], 0]), 700.0))
+        money = math.exp(min(float(money_after[broken[0], 0]), 700.0))
         after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides))
     return after
 
@@ -189,7 +189,7 @@ def _value(metric: Metric, rates: dict[Rate, float | None]) -> float | None:
 def stored(watch: Watch) -> dict[str, Any]:
     """The watch of one promise, as JSON has it."""
     wealth = watch.wealth
-    found: dict[str, Any] = {
+    state: dict[str, Any] = {
         "promise": str(watch.constraint),
         "draws": wealth.draws,
         "squares": wealth.squares,
@@ -202,8 +202,8 @@ def stored(watch: Watch) -> dict[str, Any]:
     }
     if watch.alarm is not None:
         fields = ("row", "evidence", "value", "bound")
-        found["alarm"] = {name: getattr(watch.alarm, name) for name in fields}
-    return found
+        state["alarm"] = {name: getattr(watch.alarm, name) for name in fields}
+    return state
 
 
 def restored(constraint: Constraint | Parity, classes: Classes, data: dict[str, Any]) -> Watch:
@@ -241,13 +241,13 @@ def _waiting(draws: Draws, data: list[Any]) -> Open:
     fits = len(data) < WINDOW if pairs else len(data) == sets
     if draws.kind == "one set" or not isinstance(data, list) or not fits:
         raise ValueError("the rows that wait in it belong to another promise")
-    found = [
+    waiting = [
         None if each is None and not pairs else tuple(real(value, "waiting row") for value in each)
         for each in data
     ]
-    if any(each is not None and len(each) != (4 if pairs else 1) for each in found):
+    if any(each is not None and len(each) != (4 if pairs else 1) for each in waiting):
         raise ValueError("the rows that wait in it belong to another promise")
-    return tuple(found)
+    return tuple(waiting)
 
 
 def _alarm(constraint: Constraint | Parity, data: dict[str, Any]) -> Alarm:
@@ -262,10 +262,10 @@ def whole(value: Any, name: str) -> int:
     return value
 
 
-def read_clock(data: dict[str, Any]) -> Clock:
+def read_clock(data: dict[str, Any]) -> LabelClock:
     """The clock of a population."""
     closed, until = (None if data[n] is None else real(data[n], n) for n in ("closed", "until"))
-    return Clock(closed, until, *(whole(data[n], n) for n in ("early", "late", "unlabelled")))
+    return LabelClock(closed, until, *(whole(data[n], n) for n in ("early", "late", "unlabelled")))
 
 
 def texts(value: Any, name: str) -> tuple[str, ...]:
@@ -283,7 +283,7 @@ def real(value: Any, name: str) -> float:
 
 
 def _array(value: Any, shape: tuple[int, ...], name: str) -> Array:
-    found = np.array(value, dtype=float)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"its {name} have shape {found.shape} or are not finite, expected {shape}")
-    return found
+    numbers = np.array(value, dtype=float)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
+        raise ValueError(f"its {name} have shape {numbers.shape} or are not finite, expected {shape}")
+    return numbers

@@ -26,7 +26,7 @@ BOLDEST = 0.8  # of the money is the most that one number can lose
 RESERVE = 0.1  # of the money is held back for later
 PAUSE = 256  # rows after which some of it is brought in, again and again
 IMAGINED = 8  # numbers or windows of a middling variance, before there are any
-MOST = 1_000_000  # factors held at a time
+FACTORS_AT_ONCE = 1_000_000  # factors held at a time
 
 PAIRS = list(combinations(range(WINDOW), 2))  # (P,) of a window's rows
 
@@ -48,7 +48,7 @@ ALONE = np.zeros((1, 1), dtype=int)  # a row by itself
 
 
 @dataclass(frozen=True)
-class Range:
+class DrawRange:
     """Between which ends numbers lie, and whether they come from windows of rows."""
 
     low: float
@@ -71,7 +71,7 @@ class Range:
 class Wealth:
     """What both gamblers own, and what they remember."""
 
-    given: Range
+    given: DrawRange
     draws: int  # numbers, or windows of them, so far
     squares: float  # the sum of squared draws, with the imagined ones
     logs: Array  # (2, K) of the money: against "at most 0", against "at least 0"
@@ -84,7 +84,7 @@ def evidence(wealth: Wealth) -> tuple[float, float]:
     return broken, kept
 
 
-def opening(given: Range) -> Wealth:
+def opening(given: DrawRange) -> Wealth:
     """The wealth before any row."""
     below, above = given.losses
     middling = below * above * (given.ways.shape[1] / 16 if given.windows else 1.0)
@@ -104,16 +104,16 @@ def played(wealth: Wealth, numbers: Array) -> tuple[Wealth, Array]:
             f"{low:g} to {high:g} is possible: compare columns with values that they can hold"
         )
     pause = max(1, PAUSE // WINDOW) if wealth.given.windows else PAUSE
-    room = max(1, MOST // (wealth.logs.size * wealth.given.ways.size))
-    found = [np.empty((0, 2))]
+    room = max(1, FACTORS_AT_ONCE // (wealth.logs.size * wealth.given.ways.size))
+    logs = [np.empty((0, 2))]
     start = 0
     while start < len(numbers):
         stop = min(len(numbers), start + room, start + pause - wealth.draws % pause)
         wealth, after = _played(wealth, numbers[start:stop])
         wealth = _released(wealth, pause)
-        found.append(after)
+        logs.append(after)
         start = stop
-    return wealth, np.concatenate(found)
+    return wealth, np.concatenate(logs)
 
 
 def _played(wealth: Wealth, numbers: Array) -> tuple[Wealth, Array]:

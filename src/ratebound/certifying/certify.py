@@ -91,8 +91,8 @@ def certify(
     ...     def predict(self, X):
     ...         return [1] * len(X)
     >>> people = rb.Population([[0.0]] * 60, [1] * 50 + [0] * 10)
-    >>> found = rb.certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
-    >>> found.holds, round(found.promises[0].p_value, 4)
+    >>> certificate = rb.certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
+    >>> certificate.holds, round(certificate.promises[0].p_value, 4)
     (True, 0.0052)
     """
     check_given("certify", problem, model, population, others)
@@ -108,7 +108,7 @@ def certify(
     missing = {} if all_counted else measurable(problem, tally, known, CERTIFIED)[1]
     promises = list(_testable(problem, tally, levels, missing))
     aim = Aim(1.0 - confidence, len(promises))
-    found = [
+    outcomes = [
         _refused(promise, missing[promise]) if promise in missing else _certified(promise, tally, aim)
         for promise in promises
     ]
@@ -118,7 +118,7 @@ def certify(
         populations={
             CERTIFIED if name == FIRST else name: lines.size for name, lines in tally.lines.items()
         },
-        promises=_judged(found, aim.delta),
+        promises=_judged(outcomes, aim.delta),
     )
 
 
@@ -144,14 +144,14 @@ def outlook(problem: Problem, tally: Tally, confidence: float) -> float:
     It is that of the promise with the least; no p-value is computed.
     """
     aim = Aim(1.0 - confidence, len(problem.constraints))
-    found = [math.inf]
+    ratios = [math.inf]
     for constraint in problem.constraints:
         if nobody_counted(constraint, tally) or _untestable(constraint, tally):
             return 0.0
         room = room_of(constraint)
         needed, own = spread(means(tally, room), room.constant, aim), total(tally, room)
-        found.append(own / needed if needed > 0 else math.inf)
-    return min(found)
+        ratios.append(own / needed if needed > 0 else math.inf)
+    return min(ratios)
 
 
 def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> bool:
@@ -215,20 +215,20 @@ def _certified(promise: Constraint | Parity, tally: Tally, aim: Aim) -> Certifie
 
 def _compared(parity: Parity, tally: Tally, aim: Aim) -> Certified:
     """Two ratios compared: two proportions of the rows that each counts, given which rows these are."""
-    found = proportions(tally, parity)
-    if found is None:
+    sides = proportions(tally, parity)
+    if sides is None:
         return _refused(
             parity,
             "there is no exact test of these two ratios here: promise each of them against a number, or "
             "certify a model that was trained for this promise; rb.audit gives an interval, which is "
             "not a certificate",
         )
-    rows = min(mean.rows for mean in found)
+    rows = min(mean.rows for mean in sides)
     if not rows:
         return _refused(parity, "no row here counts for or against it on one side")
-    finding = tested(found, 0.0, aim)
+    finding = tested(sides, 0.0, aim)
     sign = 1.0 if parity.relation == ">=" else -1.0
-    left, right = (side * mean.mean for side, mean in zip((sign, -sign), found, strict=True))
+    left, right = (side * mean.mean for side, mean in zip((sign, -sign), sides, strict=True))
     return Certified(
         constraint=parity,
         value=left,
@@ -284,12 +284,12 @@ def _measured(constraint: Constraint, tally: Tally) -> tuple[float | None, int]:
     return value, lines.counted(below_line.sum(axis=0) > 0)
 
 
-def _judged(found: Sequence[Certified], delta: float) -> tuple[Certified, ...]:
+def _judged(promises: Sequence[Certified], delta: float) -> tuple[Certified, ...]:
     """Each promise's own verdict: with all others where all hold together, otherwise by Holm."""
-    together = all(promise.p_value <= delta for promise in found)
-    order = sorted(range(len(found)), key=lambda i: found[i].p_value)
+    together = all(promise.p_value <= delta for promise in promises)
+    order = sorted(range(len(promises)), key=lambda i: promises[i].p_value)
     held, still = set(), True
     for place, index in enumerate(order):
-        still = still and (together or found[index].p_value <= delta / (len(found) - place))
-        held |= {index} if still and not found[index].why else set()
-    return tuple(replace(promise, holds=i in held) for i, promise in enumerate(found))
+        still = still and (together or promises[index].p_value <= delta / (len(promises) - place))
+        held |= {index} if still and not promises[index].why else set()
+    return tuple(replace(promise, holds=i in held) for i, promise in enumerate(promises))

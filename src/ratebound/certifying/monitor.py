@@ -18,7 +18,7 @@ from ratebound.base import document as doc
 from ratebound.base.checks import check_number, nearest
 from ratebound.base.rendering import Documented
 from ratebound.base.writing import alone_in, write_whole
-from ratebound.certifying._batches import Clock, in_time, read_batch
+from ratebound.certifying._batches import LabelClock, in_time, read_batch
 from ratebound.certifying._draws import Unwatchable
 from ratebound.certifying._watching import (
     FORMAT,
@@ -130,7 +130,7 @@ class Monitor(Documented):
         self.positive, self.classes = _checked(positive, classes)
         self.watches: tuple[Watch, ...] = tuple(_watch(each, self.classes) for each in promises)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
-        self.clocks: dict[str, Clock] = dict.fromkeys(self.rows, Clock())
+        self.clocks: dict[str, LabelClock] = dict.fromkeys(self.rows, LabelClock())
         self.batches: dict[str, tuple[str, ...]] = dict.fromkeys(self.rows, ())
         self._files: dict[
             str, str
@@ -144,8 +144,8 @@ class Monitor(Documented):
     @property
     def alarms(self) -> list[Alarm]:
         """The promises found to be broken, in order of the rows at which they were."""
-        found = [watch.alarm for watch in self.watches if watch.alarm is not None]
-        return sorted(found, key=lambda alarm: alarm.row)
+        alarms = [watch.alarm for watch in self.watches if watch.alarm is not None]
+        return sorted(alarms, key=lambda alarm: alarm.row)
 
     @property
     def kept(self) -> bool:
@@ -313,19 +313,19 @@ class Monitor(Documented):
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
             how = {name: data[name] for name in ("positive", "classes", "strata", "decided", "wait")}
-            found = cls(from_plain(data["problem"]), data["confidence"], **how)
-            found._restore(data)
+            monitor = cls(from_plain(data["problem"]), data["confidence"], **how)
+            monitor._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             said = f"{type(error).__name__}: {error}"
             raise ValueError(f"the monitor's state is not as it was written: {said}") from None
         except ValueError as error:
             raise ValueError(f"the monitor's state cannot be read: {error}") from None
-        if problem is not None and _promises(found.problem) != _promises(problem):
+        if problem is not None and _promises(monitor.problem) != _promises(problem):
             raise ValueError(
                 "the monitor's state is of another problem; it watches "
-                f"{'; '.join(map(str, _promises(found.problem)))}. Start a new one for these promises"
+                f"{'; '.join(map(str, _promises(monitor.problem)))}. Start a new one for these promises"
             )
-        return found
+        return monitor
 
     def save(self, path: str | Path) -> Path:
         """Write the state to a file, whole or not at all.
@@ -354,9 +354,11 @@ class Monitor(Documented):
         with alone_in(place.parent):
             there = _digest(place.read_bytes()) if place.is_file() else None
             if there != self._files.get(str(place)):
-                found = "holds a state that this monitor did not come from, of another run or an earlier"
-                found = f"{found} one: load it and take in these rows again" if there else "was removed"
-                raise ValueError(f"{path} {found}, or save to another file")
+                other = (
+                    "holds a state that this monitor did not come from, of another run or an "
+                    "earlier one: load it and take in these rows again"
+                )
+                raise ValueError(f"{path} {other if there else 'was removed'}, or save to another file")
             write_whole(path, content)
         self._files = self._files | {str(place): _digest(content)}
         return Path(path)
@@ -387,11 +389,11 @@ class Monitor(Documented):
             raise FileNotFoundError(f"there is no monitor's state at {source}")
         content = source.read_bytes()
         try:
-            found = cls.from_json(content.decode(), problem)
+            monitor = cls.from_json(content.decode(), problem)
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
-        found._files = {os.path.realpath(source): _digest(content)}
-        return found
+        monitor._files = {os.path.realpath(source): _digest(content)}
+        return monitor
 
     def _restore(self, data: dict[str, Any]) -> None:
         if len(data["promises"]) != len(self.watches) or data["rows"].keys() != self.rows.keys():
@@ -445,16 +447,16 @@ def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Cla
     """The yes of two classes and all classes, which differ; of two, the second is yes by default."""
     if isinstance(classes, str) or len(set(classes)) != len(classes) or len(classes) < 2:
         raise ValueError(f"classes takes two different labels or more, got {classes!r}")
-    found = tuple(map(plain_value, classes))
+    labels = tuple(map(plain_value, classes))
     if positive is None:
-        return (None if len(found) > 2 or found == TWO else found[1]), found
-    if len(found) > 2:
+        return (None if len(labels) > 2 or labels == TWO else labels[1]), labels
+    if len(labels) > 2:
         raise ValueError("of several classes none is yes: leave out positive=, and say recall(of=...)")
-    if found == TWO:
-        return plain_value(positive), found
-    if positive not in found:
-        raise ValueError(f"positive={positive!r} is not one of classes={list(found)!r}")
-    return plain_value(positive), found if found[1] == positive else found[::-1]
+    if labels == TWO:
+        return plain_value(positive), labels
+    if positive not in labels:
+        raise ValueError(f"positive={positive!r} is not one of classes={list(labels)!r}")
+    return plain_value(positive), labels if labels[1] == positive else labels[::-1]
 
 
 def _labels(positive: Value | None, classes: Classes) -> Labels:

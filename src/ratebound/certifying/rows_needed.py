@@ -64,8 +64,8 @@ class RowsNeeded(Documented):
     --------
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 0] * 50)
-    >>> found = rb.rows_needed(rb.Problem(rb.error_rate(), [rb.recall() >= 0.8]), people, margin=0.05)
-    >>> found.promises[0].rows, found.promises[0].rows_needed, found.promises[0].rows_in_all
+    >>> needs = rb.rows_needed(rb.Problem(rb.error_rate(), [rb.recall() >= 0.8]), people, margin=0.05)
+    >>> needs.promises[0].rows, needs.promises[0].rows_needed, needs.promises[0].rows_in_all
     (50, 388, 775)
     """
 
@@ -151,13 +151,13 @@ def rows_needed(
     undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
     _, missing = measurable(problem, undecided, (), FIRST)
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
-    found = []
+    needs = []
     for constraint in problem.constraints:
         why = missing.get(constraint) or _untold(constraint) or nobody_counted(constraint, undecided)
         for each in _margins(margin, constraint, undecided):
             needed = Needed(constraint, each, 0, None, None, why)
-            found.append(needed if why else _needed(needed, undecided, aim, rate))
-    return RowsNeeded(confidence, power, tuple(found))
+            needs.append(needed if why else _needed(needed, undecided, aim, rate))
+    return RowsNeeded(confidence, power, tuple(needs))
 
 
 def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> list[float]:
@@ -168,12 +168,12 @@ def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> lis
     if isinstance(margin, Mapping):
         if constraint not in margin:
             raise ValueError(f"margin says nothing of {constraint}: give a number for each constraint")
-        found = [margin[constraint]]
+        margins = [margin[constraint]]
     else:
-        found = list(margin) if isinstance(margin, Iterable) else [margin]
-    for each in found:
+        margins = list(margin) if isinstance(margin, Iterable) else [margin]
+    for each in margins:
         check_number("margin, by how much a promise is kept,", each, above=0)
-    return found
+    return margins
 
 
 def _untold(constraint: Constraint) -> str:
