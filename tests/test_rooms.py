@@ -4,6 +4,7 @@ import ast
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,32 @@ def test_learners_and_players_are_told_apart_in_their_own_rooms_only(module):
     for call in calls(MODULES[module], "isinstance", "issubclass"):
         kinds = {last_name(node) for node in ast.walk(call.args[1])}
         assert not kinds & elsewhere, f"{module}:{call.lineno} asks for {kinds & elsewhere}"
+
+
+def test_what_tests_and_scripts_import_is_there():
+    """A module of tests that cannot be imported would be passed over: doctests forgive that."""
+    repository = Path(__file__).parents[1]
+    folders = [repository / name for name in ("tests", "benchmarks", "examples", "experiments")]
+    lacking = []
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "ratebound":
+                lacking += [
+                    f"{path.name}: {node.module}.{a.name}"
+                    for a in node.names
+                    if not is_there(node.module, a.name)
+                ]
+    assert lacking == []
+
+
+def is_there(module, name):
+    """Whether a module of ours has a name: as its own, or as a module inside."""
+    place = ROOT.parent / module.replace(".", "/")
+    if (place / f"{name}.py").exists() or (place / name).is_dir():
+        return True
+    if not place.is_dir() and not place.with_suffix(".py").exists():
+        return False
+    try:
+        return hasattr(import_module(module), name)
+    except ImportError:  # of a library that is not installed
+        return True

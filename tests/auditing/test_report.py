@@ -317,3 +317,18 @@ def test_verdicts_show_the_digits_that_decide():
     assert "0.99999<" in report.render("html")
     certified = rb.certify(problem, mixture([1.0]), rb.Population(scores, np.ones(n, int)))
     assert "0.99999  >= 1.00000" in str(certified)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (False, True)])
+@pytest.mark.parametrize("judge", [rb.audit, rb.certify])
+def test_rows_and_model_have_to_take_the_same_label_for_yes(labels, judge):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.array(labels)[(X[:, 0] + rng.normal(size=300) > 0).astype(int)]
+    model = rb.RateConstrainedClassifier("recall() >= 0.6", positive_label=labels[0], random_state=0)
+    model.fit(X, y)
+    problem = rb.Problem("error_rate()", ["recall() >= 0.6"])
+    with pytest.raises(ValueError, match=rf"takes {labels[1]!r} for yes, .* positive={labels[0]!r}"):
+        judge(problem, model, rb.Population(X, y))
+    report = rb.audit(problem, model, rb.Population(X, y, positive=labels[0]))
+    assert report.objective.value == pytest.approx(np.mean(model.predict(X) != y), abs=0.05)

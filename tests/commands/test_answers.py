@@ -11,7 +11,7 @@ import pytest
 import ratebound as rb
 from ratebound.auditing.report import Audit, Objective, Promise
 from ratebound.base.progress import Lines, bar
-from ratebound.commands import progress
+from ratebound.commands import answers
 from ratebound.commands.answers import failing, note, one_notice
 from ratebound.tables.table import read_table
 
@@ -299,12 +299,12 @@ def test_notices_are_one(run, model, tmp_path):
 
 
 def test_work_that_takes_long_shows_that_it_goes_on(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "AFTER", 0.01)
-    with progress.working("deciding", quiet=False):
+    monkeypatch.setattr(answers, "AFTER", 0.01)
+    with answers.working("deciding", quiet=False):
         while "ratebound: deciding, 0 s\n" not in capsys.readouterr().err:
             pass
     capsys.readouterr()
-    with progress.working("deciding", quiet=True):
+    with answers.working("deciding", quiet=True):
         assert capsys.readouterr().err == ""
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.rates.formulas import EVENTS, formula
+from ratebound.rates.formulas import formula
+from ratebound.rates.kinds import KINDS
 
 rng = np.random.default_rng(0)
 Y, DECIDED, EXISTING = (rng.random(300) < share for share in (0.4, 0.5, 0.3))
@@ -21,15 +22,17 @@ class Same:
 
 def meets(conditions):
     """Which rows meet conditions such as ``ŷ = 1, y ≠ 1``."""
-    named, found = {"ŷ": DECIDED, "y": Y, "v": EXISTING, "1": True, "0": False}, np.ones(300, dtype=bool)
+    named, met = {"ŷ": DECIDED, "y": Y, "v": EXISTING, "1": True, "0": False}, np.ones(300, dtype=bool)
     for each in filter(None, conditions.split(", ")):
         left, sign, right = each.split()
         same = named[left] == named[right]
-        found &= same if sign == "=" else ~same
-    return found
+        met &= same if sign == "=" else ~same
+    return met
 
 
-@pytest.mark.parametrize("name", sorted(EVENTS.keys() - {"cost"}))
+@pytest.mark.parametrize(
+    "name", sorted(name for name, kind in KINDS.items() if kind.event is not None and name != "cost")
+)
 def test_a_formula_gives_the_number_of_its_rate(name):
     rate = getattr(rb, name)(**OPTIONS.get(name, {}))
     promise = rb.audit(rb.Problem(rb.error_rate(), [rate >= 0.1]), Same(), ROWS).promises[0]

@@ -42,7 +42,7 @@ def test_it_prints_a_verdict():
     text = str(CERTIFICATE)
     assert "on 200 rows, steering: 20" in text
     assert "Not tested: precision() >= 0.6: no row here is <b>" in text
-    assert text.endswith("all promises hold; 1 of 3 do on their own; 1 could not be tested.")
+    assert text.endswith("all promises hold; 1 of 3 are shown to hold; 1 could not be tested.")
     assert "&lt;b&gt;" in CERTIFICATE._repr_html_()
     assert "<b>" not in CERTIFICATE._repr_html_()
     assert repr(HELD).startswith("Certificate(Certified: ")

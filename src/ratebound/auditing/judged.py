@@ -157,15 +157,24 @@ def as_deployed(model: Any) -> Any:
 
 
 def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
-    """The populations with labels among the classes of a model, where these are more than two.
+    """The populations with labels among the classes of a model, if these are more than two.
 
-    A few rows need not hold every class that a model was trained on.
+    A few rows need not hold every class that a model was trained on. Of two classes, both have to take
+    the same one for yes.
     """
     model = getattr(model, "solution_", model)
     classes = getattr(model, "classes", getattr(model, "classes_", ()))
-    if np.ndim(classes) != 1 or len(classes) <= 2:
+    if np.ndim(classes) != 1 or len(classes) < 2:
         return populations
     plain: Classes = tuple(np.asarray(classes).tolist())
+    if len(classes) == 2:
+        for name, population in populations.items():
+            if is_mixture(model) and population.classes == plain[::-1]:
+                raise ValueError(
+                    f"population {called(name)!r} takes {plain[0]!r} for yes, and the model "
+                    f"{plain[1]!r}: say so of the rows too, positive={plain[1]!r}"
+                )
+        return populations
     among = {}
     for name, population in populations.items():
         try:

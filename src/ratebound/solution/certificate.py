@@ -106,7 +106,7 @@ class Certificate(Documented):
             return f"Certified: {which} on new rows like these, at {level}."
         held = sum(promise.holds for promise in self.promises)
         refused = sum(bool(promise.why) for promise in self.promises)
-        some = f"; {held} of {count} do on their own" if held else ""
+        some = f"; {held} of {count} are shown to hold" if held else ""
         untested = f"; {refused} could not be tested" if refused else ""
         all_of = "the promise holds" if count == 1 else "all promises hold"
         return f"Not certified: these rows do not show at {level} that {all_of}{some}{untested}."
