@@ -316,8 +316,8 @@ class OracleFit(Answering):
 
         round = len(self.members) // self.settings + 1
         earlier = self.members[-self.settings :] or [None] * self.settings
-        fits = Parallel(n_jobs=self.spec.n_jobs if self.settings > 1 else 1)(
-            delayed(_fitted)(
+        calls = (
+            (
                 self.prototype,
                 before,
                 self.X,
@@ -327,6 +327,10 @@ class OracleFit(Answering):
             )
             for before, cost in zip(earlier, costs, strict=True)
         )
+        if self.settings == 1:  # Parallel warns for no reason while another thread changes warnings
+            fits = [_fitted(*call) for call in calls]
+        else:
+            fits = Parallel(n_jobs=self.spec.n_jobs)(delayed(_fitted)(*call) for call in calls)
         forms, scores = zip(*map(self._form, fits), strict=True)
         self._scores = np.stack(scores)
         if not np.isfinite(self._scores).all():
