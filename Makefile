@@ -49,7 +49,7 @@ LEFT_OUT := --ignore tests/commands/test_reproduce.py --ignore tests/commands/te
 	--ignore tests/problem/test_by_definition.py --ignore tests/estimators/test_dask.py \
 	--ignore tests/commands/test_killed.py --ignore tests/estimators/test_new_rows.py \
 	--ignore tests/estimators/test_many_promises.py --ignore tests/estimators/test_single_rates.py \
-	--ignore tests/estimators/test_planning.py --ignore tests/estimators/test_explaining.py \
+	--ignore tests/estimators/test_planning.py --ignore tests/estimators/test_explaining.py --ignore tests/estimators/test_claims.py \
 	--ignore tests/estimators/test_goals.py --ignore tests/solution/test_offsets.py \
 	--ignore tests/solution/test_leveling.py
 SHORT := not own_checks and not changed_byte and not cut_short
@@ -85,11 +85,11 @@ peers: $(READY)
 # What models reach, and how often intervals and certificates are right: hours.
 bench-rows: $(READY)
 	for name in $(ROWS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
-	$(BIN)/python benchmarks/new_rows.py --redraws 8
+	$(BIN)/python benchmarks/new_rows.py
 	$(BIN)/python benchmarks/lattice.py --only fit
 
 PEERS := cooper-optim fairlearn
-ROWS := covered certificates monitor calibration defaults goals judge multiclass price together communities
+ROWS := claims covered certificates monitor calibration defaults goals judge multiclass price together communities
 
 clean:
 	rm -rf .venv .venv-dist .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

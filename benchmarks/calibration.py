@@ -46,7 +46,7 @@ def measured(model: str, table: str, count: int | None) -> list[list[str]]:
     others, test = splits.validation, splits.test
     train = splits.train if count is None else splits.train.only(np.arange(len(splits.train))[:count])
     columns = {name: np.asarray(values) for name, values in train.columns.items() if name == "sex"}
-    base = rb.RateConstrainedClassifier(promises, model=MODELS[model], random_state=0)
+    base = rb.RateConstrainedClassifier(promises, model=MODELS[model], random_state=0, confidence=None)
 
     def fitted(**options):
         return clone(base).set_params(**options).fit(train.X, train.y, columns=columns)

@@ -115,7 +115,9 @@ def promises_measured(load, folder, seed):
     train, test, promises, options = load(folder, seed)
     problem, found = rb.Problem(rb.error_rate(), promises), []
     for constraints in ((), promises):
-        model = rb.RateConstrainedClassifier(constraints, random_state=seed, **options)
+        model = rb.RateConstrainedClassifier(
+            constraints, random_state=seed, **{"confidence": None} | options
+        )
         started = time.process_time()
         model.fit(train[0], train[1], columns=train[2])
         seconds = time.process_time() - started
@@ -182,7 +184,9 @@ def asks_measured(kind, objective, promise, seed):
     """For ours and the plain model: whether it is feasible, and shares on training and test rows."""
     splits = rb.datasets.load_adult(seed=seed)
     train, test = splits.train, splits.test
-    model = rb.RateConstrainedClassifier(promise, objective=objective, model=kind, random_state=seed)
+    model = rb.RateConstrainedClassifier(
+        promise, objective=objective, model=kind, random_state=seed, confidence=None
+    )
     model.fit(train.X, train.y, columns=train.columns)
     plain = PLAIN[kind]().fit(train.X, train.y)
     at = best_threshold(plain, train, objective, promise)
@@ -246,7 +250,7 @@ def many_table(most):
             promises = eight_groups(None, 0)[2]
         found = []
         for model in ("linear", LogisticRegression(solver="liblinear")):
-            fit = rb.RateConstrainedClassifier(promises, model=model, random_state=0)
+            fit = rb.RateConstrainedClassifier(promises, model=model, random_state=0, confidence=None)
             started = time.process_time()
             fit.fit(splits.train.X, y, columns=columns)
             error, worst = fit.solution_.objectives["train"], max(fit.violations_.values())

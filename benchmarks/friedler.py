@@ -36,7 +36,9 @@ WAYS = {
 
 
 def fitted(table, rows, asked, seed, options):
-    model = rb.RateConstrainedClassifier(friedler.promises(rb, asked), random_state=seed, **options)
+    model = rb.RateConstrainedClassifier(
+        friedler.promises(rb, asked), random_state=seed, **{"confidence": None} | options
+    )
     return model.fit(table.X[rows], table.y[rows], columns={"group": table.group[rows]})
 
 

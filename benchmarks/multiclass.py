@@ -102,7 +102,9 @@ def measured(rows, setting, seed, model):
     parts = order[: rows.train], order[rows.train :]
     options = dict(SETTINGS[setting])
     promises = rows.promises() if options.pop("promised") else ()
-    estimator = rb.RateConstrainedClassifier(promises, model=model, random_state=seed, **options)
+    estimator = rb.RateConstrainedClassifier(
+        promises, model=model, random_state=seed, **{"confidence": None} | options
+    )
     train, test = ((only(rows.X, part), rows.y[part], rows.group[part]) for part in parts)
     estimator.fit(*train[:2], columns={"group": train[2]})
     found = []

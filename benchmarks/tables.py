@@ -86,7 +86,9 @@ def peak() -> int:
 
 def fitted(X: Any, y: Any, **how: Any) -> Any:
     training = rb.Training(epochs=how.pop("epochs", None))
-    return rb.RateConstrainedClassifier(PROMISES, training=training, random_state=0, **how).fit(X, y)
+    return rb.RateConstrainedClassifier(
+        PROMISES, training=training, random_state=0, **{"confidence": None} | how
+    ).fit(X, y)
 
 
 def logistic(X: Any, y: Any) -> Any:
@@ -100,7 +102,9 @@ def predict(rows: int) -> Lines:
     plain = logistic(dummies, y)
     many, _ = adult_like(rows)
     category = many.astype(dict.fromkeys(many.select_dtypes(exclude="number"), "category"))
-    numbers = rb.RateConstrainedClassifier("positive_rate() <= 0.2", training=rb.Training(epochs=2))
+    numbers = rb.RateConstrainedClassifier(
+        "positive_rate() <= 0.2", training=rb.Training(epochs=2), confidence=None
+    )
     X = np.random.default_rng(0).normal(size=(rows, 20)).astype(np.float32)
     numbers.fit(X[:20_000], X[:20_000, 0] > 0)
     of_numbers = logistic(X[:20_000], X[:20_000, 0] > 0)
@@ -122,7 +126,10 @@ def one(rows: int) -> Lines:
     model = fitted(frame, y, epochs=20)
     X = frame.select_dtypes("number").to_numpy()
     on_array = rb.RateConstrainedClassifier(
-        "recall(sex == 'Female') >= 0.95 * recall()", training=rb.Training(epochs=20), random_state=0
+        "recall(sex == 'Female') >= 0.95 * recall()",
+        training=rb.Training(epochs=20),
+        random_state=0,
+        confidence=None,
     )
     on_array.fit(X, y, columns=frame[["sex"]])
     plain = logistic(X, y)
@@ -143,7 +150,9 @@ def train(rows: int) -> Lines:
     X = random.normal(size=(rows, 20))
     columns = {"sex": np.where(X[:, 0] + random.normal(size=rows) > 0, "Female", "Male")}
     y = X.sum(axis=1) + random.logistic(size=rows) > 1
-    model = rb.RateConstrainedClassifier(PROMISES, training=rb.Training(epochs=1), random_state=0)
+    model = rb.RateConstrainedClassifier(
+        PROMISES, training=rb.Training(epochs=1), random_state=0, confidence=None
+    )
     seconds = timed(lambda: model.fit(X, y, columns=columns))
     held = peak()
     return [line("a million rows of 20 floats, one epoch", seconds, timed(lambda: logistic(X, y)), held)]

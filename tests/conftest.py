@@ -26,3 +26,4 @@ def places():
 def brief(monkeypatch):
     """The estimator's default games last 200 rounds: for tests of what surrounds them."""
     monkeypatch.setattr("ratebound.estimators.search.FEWEST_ROUNDS", 200)
+    monkeypatch.setattr("ratebound.learners.forecast.ROUNDS", (200, 5000))

@@ -23,9 +23,9 @@ PUBLIC = {
     "tables": "Features Inspection Parquet inspect",
     "game": """Answering CuttingPlane Descending ExternalRegret Fit Folds Game Grid Growing Keep
         Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
-    "learners": "Boosted Lattice Linear MLP Oracle Torch check_monotone trace_of",
-    "solution": """Certificate Determined Mixture Price Status at_levels average best_iterate determinize
-        duality_gap last_iterate price select shrink thresholds""",
+    "learners": "Boosted Lattice Linear MLP Oracle PlugIn Torch check_monotone trace_of",
+    "solution": """Certificate Determined Mixture Price Reasons Status at_levels average best_iterate
+        determinize duality_gap last_iterate price select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "certifying": "Alarm Monitor RowsNeeded certify rows_needed",
     "estimators": "Explanation Plan Policy RateConstrainedClassifier Training explain load plan",

@@ -120,7 +120,7 @@ SEAMS = {"learner", "fit", "player", "scorer", "decider"}
 # The concrete classes behind each seam, and where alone they may be told apart by `isinstance`.
 CONCRETE = {
     "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
-    "Boosted BoostedFit Oracle OracleFit",
+    "Boosted BoostedFit Oracle OracleFit PlugIn PlugInFit",
     "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
     "game/players_by_fits.py": "CuttingPlane Grid",
 }

@@ -67,7 +67,7 @@ def own_fits(people: rb.Population, compiled: rb.Compiled) -> dict[str, Result]:
         return rb.shrink(rb.play(compiled, rb.Oracle(estimator()), progress=False))
 
     def linear() -> rb.Mixture:
-        model = rb.RateConstrainedClassifier(GOALS, model="linear", random_state=0)
+        model = rb.RateConstrainedClassifier(GOALS, model="linear", random_state=0, confidence=None)
         columns = {name: people.column(name) for name in GROUPS}
         return model.fit(people.features, people.y, columns=columns).solution_
 

@@ -8,7 +8,9 @@ warm_up()
 
 
 def linear(train, test, promises):
-    model = rb.RateConstrainedClassifier([str(promise) for promise in promises], random_state=0)
+    model = rb.RateConstrainedClassifier(
+        [str(promise) for promise in promises], random_state=0, confidence=None
+    )
     model.fit(train.X, train.y, columns=train.columns)
     return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
 
@@ -22,7 +24,7 @@ def linear_confident(train, test, promises):
 
 def lightgbm(train, test, promises):
     asked = [str(promise) for promise in promises]
-    model = rb.RateConstrainedClassifier(asked, model="lightgbm", random_state=0)
+    model = rb.RateConstrainedClassifier(asked, model="lightgbm", random_state=0, confidence=None)
     model.fit(train.X, train.y, columns=train.columns)
     return [model.decision_proba(rows.X)[:, 1] for rows in (train, test)]
 
@@ -36,7 +38,7 @@ def lightgbm_confident(train, test, promises):
 
 def linear_known(train, test, promises):
     asked, known = [str(promise) for promise in promises], [*train.columns]
-    model = rb.RateConstrainedClassifier(asked, known=known, random_state=0)
+    model = rb.RateConstrainedClassifier(asked, known=known, random_state=0, confidence=None)
     model.fit(train.X, train.y, columns=train.columns)
     return [model.decision_proba(rows.X, columns=rows.columns)[:, 1] for rows in (train, test)]
 

@@ -32,6 +32,7 @@ _NAMES = {
     "learners.lattice": "check_monotone Lattice",
     "learners.linear": "Linear",
     "learners.oracle": "Oracle",
+    "learners.plug_in": "PlugIn",
     "learners.snapshots": "trace_of",
     "learners.torch": "MLP Torch",
     "problem.compiled": "Compiled",
@@ -59,6 +60,7 @@ _NAMES = {
     "solution.mixture": "Mixture",
     "solution.price": "Price",
     "solution.prices": "price",
+    "solution.reasons": "Reasons",
     "solution.solutions": "average best_iterate last_iterate select shrink",
     "solution.status": "Status",
     "solution.thresholds": "thresholds",
@@ -69,7 +71,7 @@ _NAMES = {
 # What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
 # goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
-    Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet Population Problem
+    Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet PlugIn Population Problem
     RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
     column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates

@@ -47,6 +47,7 @@ from ratebound.learners.lattice import Lattice as Lattice
 from ratebound.learners.lattice import check_monotone as check_monotone
 from ratebound.learners.linear import Linear as Linear
 from ratebound.learners.oracle import Oracle as Oracle
+from ratebound.learners.plug_in import PlugIn as PlugIn
 from ratebound.learners.snapshots import trace_of as trace_of
 from ratebound.learners.torch import MLP as MLP
 from ratebound.learners.torch import Torch as Torch
@@ -100,6 +101,7 @@ from ratebound.solution.leveling import at_levels as at_levels
 from ratebound.solution.mixture import Mixture as Mixture
 from ratebound.solution.price import Price as Price
 from ratebound.solution.prices import price as price
+from ratebound.solution.reasons import Reasons as Reasons
 from ratebound.solution.solutions import average as average
 from ratebound.solution.solutions import best_iterate as best_iterate
 from ratebound.solution.solutions import last_iterate as last_iterate

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ratebound import __version__
-from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, METHODS, MODELS, PLAYERS, SOLUTIONS
 from ratebound.base.layout import printable
 
 BAD_INPUT = 2
@@ -28,7 +28,7 @@ exit status:
        be broken; explain: no classifier could keep them all); --fail-on says what else, or less
   2    bad usage or input
   3    failed otherwise: no space left, out of memory, a defect of ratebound
-  130  interrupted: train has written the model so far, reproduce the games that had ended
+  130  interrupted: train has written the model so far, if any, reproduce the games that had ended
   141  whoever read the output has closed it, as head does
   143  terminated"""
 
@@ -91,13 +91,32 @@ def _add_train(commands: Any) -> None:
         metavar="P",
         help=f"how likely all promises should hold on new rows (default {CONFIDENCE}), or none",
     )
+    add(
+        "--method",
+        choices=METHODS,
+        help="how the model is found: plug-in learns what each promise costs, and solves for one rule; "
+        "game trains against multipliers; auto (default) is plug-in, and game where that cannot be",
+    )
+    add(
+        "--groups",
+        metavar="COLUMN",
+        help="which rows belong together, such as those of one customer (default: each is by itself)",
+    )
     add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
-    add("--epochs", type=int, metavar="N", help="passes over the rows (40), or trees (100)")
+    add("--epochs", type=int, metavar="N", help="of the game: passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
     add("--force", action="store_true", help="replace the model in that folder, if there is one")
     add("--resume", action="store_true", help="go on with an interrupted run of the same words")
-    add("--player", choices=PLAYERS, help="which algorithm sets the multipliers (default auto)")
-    add("--solution", choices=SOLUTIONS, help="what to make of the iterates (default shrink)")
+    add(
+        "--player",
+        choices=PLAYERS,
+        help="of the game: which algorithm sets the multipliers (default auto)",
+    )
+    add(
+        "--solution",
+        choices=SOLUTIONS,
+        help="of the game: what to make of the iterates (default shrink)",
+    )
     _add_fail_on(train)
 
 
@@ -180,6 +199,11 @@ def _add_predict(commands: Any) -> None:
         help="also write the probability of the label: of yes, or each",
     )
     add("--decision-probability", action="store_true", help="also write that of the decision")
+    add(
+        "--reasons",
+        action="store_true",
+        help="also write what the label and each promise add to a score",
+    )
     add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,

@@ -470,11 +470,9 @@ def test_an_estimator_or_any_classifier():
     rows = rb.Population(X, y, positive="yes")
     plain = rb.certify(problem, LogisticRegression().fit(*train), rows)
     assert plain.model == "one model (LogisticRegression)"
-    fitted = rb.RateConstrainedClassifier(
-        ["recall() >= 0.5"], training=rb.Training(epochs=3), random_state=0
-    ).fit(*train)
+    fitted = rb.RateConstrainedClassifier("recall() >= 0.9", random_state=0).fit(*train)
     found = rb.certify(problem, fitted, rows)
-    assert found.promises[0].p_value > plain.promises[0].p_value
+    assert found.promises[0].p_value < plain.promises[0].p_value
     assert plain.holds
     assert found.promises[0].value == pytest.approx((fitted.predict(X) == "yes")[y == "yes"].mean())
 

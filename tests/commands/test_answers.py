@@ -6,6 +6,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import ratebound as rb
@@ -324,10 +325,13 @@ def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):
 
 def test_a_verbose_estimator_says_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr("ratebound.base.progress.AFTER", 0.0)
+    X = np.random.default_rng(0).normal(size=(60, 1))
     for verbose in (0, 1):
-        model = rb.RateConstrainedClassifier(training=rb.Training(epochs=1), verbose=verbose)
-        model.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
-        assert ("rounds" in capsys.readouterr().err) == bool(verbose)
+        for method, unit in (("game", "rounds"), ("plug-in", "15 of 15 models")):
+            short = rb.Training(epochs=1)
+            asked = {"method": method, "training": short, "verbose": verbose, "random_state": 0}
+            rb.RateConstrainedClassifier("recall() >= 0.5", **asked).fit(X, X[:, 0] > 0)
+            assert (unit in capsys.readouterr().err) == bool(verbose)
 
 
 @pytest.fixture

@@ -11,6 +11,12 @@ from ratebound.game.turns import Taken
 
 
 @pytest.fixture
+def flags(flags):
+    """A plug-in keeps nothing on its way: it begins anew."""
+    return [*flags, "--method", "game"]
+
+
+@pytest.fixture
 def failing_after(monkeypatch):
     """Let training fail after so many rounds in all, or not at all for None; how many were played."""
     take, played = Taken.step, []

@@ -130,13 +130,16 @@ def test_an_mlp(run, flags, new_people, tmp_path):
     assert run("predict", tmp_path / "model", new_people).status == 0
 
 
-def test_boosted_trees(run, flags, new_people, tmp_path):
+@pytest.mark.parametrize("method", ["plug-in", "game"])
+def test_boosted_trees(run, flags, new_people, tmp_path, method):
     pytest.importorskip("lightgbm")
-    answer = run(*flags, "--model", "lightgbm", "--epochs", "20", "--out", tmp_path / "model")
+    words = ["--model", "lightgbm", "--method", method, "--epochs", "20", "--out", tmp_path / "model"]
+    answer = run(*flags, *words)
     assert answer.status in (0, 1)
     saved = rb.load(tmp_path / "model")
-    assert saved.encoding.style == "codes"
-    assert saved.parameters[:, 1].max() <= 20  # trees
+    if method == "game":
+        assert saved.encoding.style == "codes"
+        assert saved.parameters[:, 1].max() <= 20  # trees
     assert f"Training on 640 rows: {saved.status}" in answer.out
     predicted = run("predict", tmp_path / "model", new_people).out.split()[1:]
     assert predicted == saved.predict(read_table(new_people)).tolist()
@@ -236,6 +239,85 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
     assert audited == run("audit", tmp_path / "model", tmp_path / "people.parquet", "--label", "income")
 
 
+def test_a_plug_in_is_one_rule_and_says_so(run, flags, tmp_path):
+    answer = run(*flags, "--out", tmp_path / "model")
+    assert "On new rows like these all hold together with a probability of" in answer.out
+    saved = rb.load(tmp_path / "model")
+    assert (len(saved), saved.scorer.kind, saved.drawn) == (1, "plug-in", 0.0)
+    audited = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))
+    card = audited["card"]
+    assert (card["randomised"], card["drawn"]) == (False, {"decisions": 0.0, "yeses": 0.0})
+    assert (card["tried"], card["confidence"]) == ([], saved.status.confidence)
+    plain, chosen = card["compared"]
+    assert plain.startswith("the plain model: error_rate() 0.")
+    assert chosen.startswith("the plug-in, of ")
+    assert f"error_rate() {card['objectives']['out of fold']:.4f}" in chosen
+    page = (tmp_path / "model" / "report.html").read_text("utf-8")
+    for words in (
+        plain,
+        chosen,
+        "No decision is left to a draw.",
+        "judged by models that did not see it",
+    ):
+        assert words in page
+    assert "Every setting that was trained" not in page
+
+
+def test_the_way_a_model_is_found_may_be_said(run, refused, flags, tmp_path):
+    kinds = {}
+    for method in ("plug-in", "game"):
+        out = tmp_path / method
+        assert run(*flags, "--method", method, "--out", out).status in (0, 1)
+        kinds[method] = rb.load(out).scorer.kind
+        assert f"--method {method}" in (out / "audit.json").read_text("utf-8")
+    assert kinds == {"plug-in": "plug-in", "game": "linear"}
+    area = flags.index("--require") + 1
+    flags[area] = "roc_auc() >= 0.6"
+    words = refused(*flags, "--method", "plug-in", "--out", tmp_path / "area")
+    assert "method='plug-in' cannot be asked for this" in words
+    said = run(*flags, "--out", tmp_path / "area").out
+    assert "It was trained by the game, since for the plug-in" in said
+
+
+def test_rows_that_belong_together_are_not_parted(run, refused, flags, tmp_path):
+    """Each person is in the table four times, in rows that differ in what the model sees."""
+    random, people = np.random.default_rng(0), make_people(300)
+    often = {name: list(values) * 4 for name, values in people.items()}
+    often["hours"] = (np.array(often["hours"]) + random.normal(0, 1, 1200)).round(2).tolist()
+    flags[1] = write_csv(tmp_path / "often.csv", often)
+    flags.remove("id")
+    reports = {}
+    for name, words in (("rows", ["--exclude", "id"]), ("people", ["--groups", "id"])):
+        out = tmp_path / name
+        answer = run(*flags, *words, "--out", out)
+        assert answer.status in (0, 1)
+        reports[name] = json.loads((out / "audit.json").read_text("utf-8"))
+        assert "id" not in [c.name for c in rb.load(out).encoding.columns]
+    assert reports["rows"]["clusters"] is None
+    held = reports["people"]["populations"]["audited"]
+    assert "clusters by 'id'" in answer.out
+    assert f"drawn as {held // 4} clusters" in answer.out  # with all their rows
+    widths = {
+        name: report["promises"][0]["slack_high"] - report["promises"][0]["slack_low"]
+        for name, report in reports.items()
+    }
+    assert widths["people"] > 1.4 * widths["rows"]
+    assert "no groups column 'nobody'" in refused(*flags, "--groups", "nobody", "--out", tmp_path / "no")
+    few = refused(*flags, "--groups", "sex", "--out", tmp_path / "no")
+    assert "2 different ids, too few to judge any" in few
+
+
+def test_copies_of_rows_are_told_of_once(run, flags, tmp_path):
+    people = make_people(300)
+    copied = {name: list(values) * 3 for name, values in people.items()}
+    flags[1] = write_csv(tmp_path / "copied.csv", copied)
+    answer = run(*flags, "--out", tmp_path / "model")
+    assert answer.err.count("are copies of others") == 1
+    assert "If they are not copies, give --groups a column that tells them apart" in answer.err
+    held = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))["populations"]["audited"]
+    assert held % 3 == 0
+
+
 def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):
     from ratebound.base import progress
 
@@ -246,27 +328,31 @@ def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(progress, "Lines", Interrupting)
-    answer = run(*flags, "--epochs", "100000", "--out", tmp_path / "model")
+    answer = run(*flags, "--method", "game", "--epochs", "100000", "--out", tmp_path / "model")
     assert answer.status == 130
     assert "interrupted: this is the model so far" in answer.out
     assert names(tmp_path / "model") == FILES
     assert len(rb.load(tmp_path / "model"))
 
 
-def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "moment", ["commands.rows.read_table", "base.progress.Lines.update", "estimators.rules.Rules.best"]
+)
+def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch, moment):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ratebound.commands.rows.read_table", interrupt)
+    monkeypatch.setattr(f"ratebound.{moment}", interrupt)
     answer = run(*flags, "--out", tmp_path / "model")
     assert (answer.status, answer.err) == (130, "ratebound: interrupted\n")
     assert names(tmp_path) == []
 
 
 def test_out_of_time(run, flags, tmp_path):
-    answer = run(*flags, "--epochs", "10000000", "--max-time", "0.2", "--out", tmp_path / "model")
+    answer = run(*flags, "--max-time", "0.001", "--out", tmp_path / "model")
     assert "out of time" in answer.out
     assert answer.status in (0, 1)
+    assert rb.load(tmp_path / "model").scorer.kind == "plug-in"  # and there was none for a game
 
 
 @pytest.mark.parametrize("existing", [False, True])

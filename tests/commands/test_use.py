@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.cli import main
 from ratebound.solution.mixture import Members
 from ratebound.tables.table import read_table
 
@@ -60,9 +61,14 @@ def test_rows_of_one_cluster_count_as_drawn_together(run, refused, model, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def mixed(model, tmp_path_factory):
-    """The model with two members that disagree on every row: always no, and always yes."""
-    whole = rb.load(model)
+def mixed(people, tmp_path_factory):
+    """A model with two members that disagree on every row: always no, and always yes."""
+    trained = tmp_path_factory.mktemp("models") / "game"
+    words = ["--label", "income", "--require", PROMISE, "--method", "game", "--epochs", "1", "--quiet"]
+    main(
+        ["train", str(people), *words, "--exclude", "id", "sex", "live", "weight", "--out", str(trained)]
+    )
+    whole = rb.load(trained)
     parameters = np.zeros((2, whole.parameters.shape[1]), dtype=whole.parameters.dtype)
     parameters[:, -1] = [-1.0, 1.0]  # the bias
     folder = tmp_path_factory.mktemp("mixed")
@@ -323,3 +329,19 @@ def test_explaining_every_kind_of_promise(brief, run, people, promise):
     answer = explain(run, people, promise)
     assert answer.status == 0
     assert answer.err == ""
+
+
+def test_reasons_sum_to_the_score(run, flags, new_people, tmp_path):
+    folder = tmp_path / "model"
+    assert (
+        run(
+            *flags, "--holdout", "0", "--method", "plug-in", "--confidence", "0.5", "--out", folder
+        ).status
+        == 0
+    )
+    rows = read(run("predict", folder, new_people, "--reasons").out)
+    names = [name for name in rows[0] if name not in ("prediction", "score")]
+    assert names[0] == "the objective"
+    for row in rows:
+        assert float(row["score"]) == pytest.approx(sum(float(row[name]) for name in names), abs=1e-4)
+        assert (row["prediction"] == ">50K") == (float(row["score"]) >= 0)

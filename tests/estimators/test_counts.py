@@ -14,9 +14,8 @@ AS_COUNT, AS_RATE = "predicted_positives() <= 720", "positive_rate() <= 0.3"
 
 
 def fitted(constraint, weights=None, **options):
-    model = rb.RateConstrainedClassifier(
-        constraint, player="external", training=rb.Training(epochs=4), random_state=0, **options
-    )
+    game = {"player": "external", "confidence": None, "training": rb.Training(epochs=4)}
+    model = rb.RateConstrainedClassifier(constraint, random_state=0, **game | options)
     X, y, _ = people(ROWS)
     return model.fit(X, y, sample_weight=weights)
 
@@ -40,6 +39,15 @@ def test_training_is_the_same_in_counts_and_in_rates(weighted):
     assert [*count.violations_] == [f"predicted_positives(per={total:g}) <= {0.3 * total}"]
 
 
+def test_so_it_is_by_what_is_learned_of_each_row():
+    count, rate = (fitted(words, player="auto", confidence=0.9) for words in (AS_COUNT, AS_RATE))
+    assert count.status_.confidence == rate.status_.confidence
+    (of_count,), (of_rate,) = count.violations_.values(), rate.violations_.values()
+    assert of_count == pytest.approx(ROWS * of_rate)
+    X, _, _ = people(600, seed=1)
+    np.testing.assert_array_equal(count.predict(X), rate.predict(X))
+
+
 def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
     model = fitted(AS_COUNT)
     X, y, _ = people(600, seed=1)
@@ -51,7 +59,7 @@ def test_audits_of_fewer_rows_are_scaled_to_those_trained_on():
 def test_thresholds_by_known_cell_too():
     X, y, group = people(ROWS)
     model = rb.RateConstrainedClassifier(
-        AS_COUNT, known=["group"], training=rb.Training(epochs=4), random_state=0
+        AS_COUNT, known=["group"], confidence=None, training=rb.Training(epochs=4), random_state=0
     )
     model.fit(X, y, columns={"group": group})
     yes = model.decision_proba(X, columns={"group": group})[:, 1].sum()

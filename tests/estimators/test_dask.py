@@ -37,7 +37,11 @@ def recall_of_a(y, decided, columns):
 def test_a_grid_search_on_dask_finds_what_it_finds_without(cluster):
     X, y, columns = people()
     model = rb.RateConstrainedClassifier(
-        model=rb.Linear(0.05), player=rb.SwapRegret(0.1), training=rb.Training(epochs=30), random_state=0
+        model=rb.Linear(0.05),
+        player=rb.SwapRegret(0.1),
+        confidence=None,
+        training=rb.Training(epochs=30),
+        random_state=0,
     )
     with sklearn.config_context(enable_metadata_routing=True):
         scorer = make_scorer(recall_of_a).set_score_request(columns=True)

@@ -181,7 +181,7 @@ def test_the_worst_group_gains_where_errors_may_be_no_more_than_the_plain_models
     lower = np.select([group == each for each in "abc"], [1.2, 0.8, 0.4], 0.0)
     sign = np.where(np.isin(group, ["a", "b"]), -0.7, 0.7)
     labels = features[:, 0] + sign * features[:, 1] + 0.8 * rng.normal(size=rows) > 0.8 + lower
-    options = {"training": rb.Training(epochs=5), "random_state": 0}
+    options = {"confidence": None, "training": rb.Training(epochs=5), "random_state": 0}
     plain = rb.RateConstrainedClassifier(**options).fit(features, labels)
     most = float(np.mean(plain.predict(features) != labels))
     goal = rb.Problem(maximize=rb.smallest(rb.recall(group=each) for each in "abcd"))

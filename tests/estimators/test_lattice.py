@@ -30,6 +30,7 @@ def fitted(**options):
     return rb.RateConstrainedClassifier(
         PROMISE,
         model=rb.Lattice(monotone=SIGNS, learning_rate=(0.003, 0.01, 0.03)),
+        confidence=None,
         training=rb.Training(epochs=30),
         random_state=0,
         **options,
@@ -70,6 +71,7 @@ def test_a_learner_as_such_gets_the_codes():
         PROMISE,
         model=learner,
         features=["income", "debt", "town"],
+        confidence=None,
         training=rb.Training(epochs=40),
         random_state=0,
     ).fit(X, y)

@@ -24,7 +24,7 @@ PROMISES = {
 @pytest.mark.parametrize("name", [pytest.param("four", marks=pytest.mark.slow), "thirty-two"])
 def test_the_defaults_cost_no_more_than_cutting_planes(name):
     people = rb.datasets.load_adult().train
-    model = rb.RateConstrainedClassifier(PROMISES[name], random_state=0)
+    model = rb.RateConstrainedClassifier(PROMISES[name], random_state=0, confidence=None)
     model.fit(people.X, people.y, columns=people.columns)
     assert model.status_.feasible
     compiled = rb.compile(rb.Problem(rb.error_rate(), PROMISES[name]), people)

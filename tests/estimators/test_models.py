@@ -68,23 +68,21 @@ MODELS = {
 }
 
 
+@pytest.mark.parametrize("confidence", [None, 0.9], ids=["game", "plug-in"])
 @pytest.mark.parametrize("kind", MODELS)
-def test_promises_are_kept_by_any_model(kind):
+def test_promises_are_kept_by_any_model(kind, confidence):
     X, y = table()
     given = MODELS[kind]()
     before = given if isinstance(given, rb.Oracle | rb.Boosted) else clone(given)
-    model = rb.RateConstrainedClassifier(PROMISE, model=given, features=VISIBLE, random_state=0).fit(
-        X, y
-    )
+    options = {"features": VISIBLE, "confidence": confidence, "random_state": 0}
+    model = rb.RateConstrainedClassifier(PROMISE, model=given, **options).fit(X, y)
     assert model.status_.feasible
     assert worst(model, X, y) <= 1e-9
-    assert model.violations_[PROMISE] == pytest.approx(worst(model, X, y), abs=1e-9)
+    assert model.solution_.violations["train"] == pytest.approx(worst(model, X, y), abs=1e-9)
     assert (model.predict(X) != y).mean() < 0.3
     assert str(given) == str(before)  # never changed
     assert not hasattr(given, "classes_")
-    again = rb.RateConstrainedClassifier(PROMISE, model=given, features=VISIBLE, random_state=0).fit(
-        X, y
-    )
+    again = rb.RateConstrainedClassifier(PROMISE, model=given, **options).fit(X, y)
     np.testing.assert_array_equal(model.decision_proba(X), again.decision_proba(X))
 
 
@@ -145,8 +143,9 @@ def test_an_estimator_is_fitted_as_it_was_passed(library, promises, tmp_path):
     stock = boosted(library, name)(n_estimators=7, n_jobs=1, **own)
     model = rb.RateConstrainedClassifier(promises, model=stock, random_state=0)
     model.fit(rows, y, columns=X[["group"]])
-    ensembles = model.solution_.members.scorer.ensembles
-    assert {trees.count for trees in ensembles} == {7}
+    scorer = model.solution_.members.scorer
+    labels = scorer.forecast.labels.scorer if promises else scorer
+    assert {trees.count for trees in labels.ensembles} == {7}
     if not promises:
         assert np.array_equal(model.predict(rows), stock.fit(rows, y).predict(rows))
     again = rb.load(model.save(tmp_path))  # trees are checked, so nothing has to be trusted
@@ -171,7 +170,7 @@ def test_early_stopping_is_the_models_own():
     kind = boosted("lightgbm", "LGBMClassifier")
     stopping = kind(n_estimators=300, early_stopping_rounds=5, learning_rate=0.3, verbose=-1, n_jobs=1)
     model = rb.RateConstrainedClassifier(
-        PROMISE, model=rb.Boosted(stopping), features=VISIBLE, random_state=0
+        PROMISE, model=rb.Boosted(stopping), features=VISIBLE, confidence=None, random_state=0
     ).fit(X, y)
     assert model.trace_.ended == "stopped"
     assert model.trace_.round.max() < 300
@@ -181,7 +180,7 @@ def test_what_is_known_sets_thresholds():
     table_, y = table()
     X, groups = table_.drop(columns="group"), table_[["group"]]
     promises = [f'recall(group == "{g}") >= 0.98 * recall()' for g in "ab"]
-    options = {"features": ["score", "noise"], "random_state": 0}
+    options = {"features": ["score", "noise"], "confidence": None, "random_state": 0}
     plain = rb.RateConstrainedClassifier(promises, **options).fit(X, y, columns=groups)
     knows = rb.RateConstrainedClassifier(promises, known=["group"], **options)
     knows.fit(X, y, columns=groups)
@@ -198,8 +197,15 @@ def test_what_is_known_sets_thresholds():
 
 def test_models_that_cannot_be_asked():
     X, y = table(100)
+    near = rb.RateConstrainedClassifier(PROMISE, model=KNeighborsClassifier(), features=VISIBLE)
+    for asked in ({"method": "game"}, {"confidence": None}):
+        with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
+            clone(near).set_params(**asked).fit(X, y)
     with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
-        rb.RateConstrainedClassifier(PROMISE, model=KNeighborsClassifier(), features=VISIBLE).fit(X, y)
+        near.fit(X, y, sample_weight=np.ones(100))
+    assert near.fit(X, y).status_.feasible  # what it learns of labels needs no weights
+    both = [PROMISE, "accuracy() >= 0.99", "recall() <= 0.5"]  # nor can the game help here
+    assert not near.set_params(constraints=both).fit(X, y).status_.feasible
     with pytest.raises(ValueError, match="model must be"):
         rb.RateConstrainedClassifier(PROMISE, model="forest", features=VISIBLE).fit(X, y)
 
@@ -287,7 +293,7 @@ def test_what_only_looks_like_an_estimator_will_do():
 
     X, y = table(200)
     fitted = rb.RateConstrainedClassifier(
-        PROMISE, model=Own(), features=VISIBLE, training=rb.Training(epochs=3)
+        PROMISE, model=Own(), features=VISIBLE, confidence=None, training=rb.Training(epochs=3)
     ).fit(X, y)
     assert worst(fitted, X, y) == pytest.approx(fitted.violations_[PROMISE])
 

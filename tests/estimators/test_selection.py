@@ -29,7 +29,9 @@ def test_a_setting_that_keeps_a_promise_by_deciding_alike_does_not_win_by_chance
     X, y, columns = sample(4000, seed)
     trees = lightgbm.LGBMClassifier(n_estimators=60, num_leaves=8, verbose=-1, n_jobs=1)
     player = rb.SwapRegret((0.005, 0.1), objective_weight=0.9)
-    model = rb.RateConstrainedClassifier(PROMISE, model=trees, player=player, random_state=0)
+    model = rb.RateConstrainedClassifier(
+        PROMISE, model=trees, player=player, confidence=None, random_state=0
+    )
     model.fit(X, y, columns=columns)
     there, labels, _ = sample(40_000, 999)
     chances = model.decision_proba(there)[:, 1]
@@ -42,7 +44,9 @@ def test_out_of_reach_nobody_is_decided_by_a_member_of_almost_no_weight():
     X, group = rng.normal(size=(800, 3)), np.where(rng.random(800) < 0.3, "a", "b")
     y = X @ [1, 0.5, 0] + 0.8 * (group == "b") + rng.logistic(size=800) > 1.2
     promises = ["equal_opportunity(g, ratio=0.98)", "precision() >= 0.9", "recall() >= 0.7"]
-    model = rb.RateConstrainedClassifier(promises, random_state=3, training=rb.Training(epochs=8))
+    model = rb.RateConstrainedClassifier(
+        promises, confidence=None, random_state=3, training=rb.Training(epochs=8)
+    )
     model.fit(X, y, columns={"g": group})
     assert not model.status_.feasible
     assert model.solution_.weights.min() >= 0.01

@@ -19,6 +19,7 @@ ANIMALS = np.array(["bird", "cat", "dog"])
 QUICK = {  # one learning rate, and few rounds
     "features": ["x", "y", "z"],
     "model": rb.Linear(0.05),
+    "confidence": None,
     "training": rb.Training(epochs=200),
     "random_state": 0,
 }
@@ -51,9 +52,12 @@ def people():
     return table()
 
 
-@pytest.fixture(scope="module")
-def model(people):
-    return fitted(*people)
+PLUGGED = {"model": "linear", "confidence": 0.9}
+
+
+@pytest.fixture(scope="module", params=[{}, PLUGGED], ids=["game", "plug-in"])
+def model(people, request):
+    return fitted(*people, **request.param)
 
 
 def test_floors_are_kept_that_the_plain_model_breaks(people, model):
@@ -63,7 +67,8 @@ def test_floors_are_kept_that_the_plain_model_breaks(people, model):
     assert min(recalls(model, X, y, "cat").values()) >= 0.6 - 1e-6
     assert model.status_.feasible
     assert (model.predict(X) == y).mean() > 0.5
-    for words, value in model.violations_.items():
+    violations = model.solution_.violations["train"]
+    for words, value in zip(model.violations_, violations, strict=True):
         group = "a" if '"a"' in words else "b"
         assert value == pytest.approx(0.6 - recalls(model, X, y, "cat")[group], abs=1e-6)
     assert model.prices_.keys() == model.violations_.keys()
@@ -193,7 +198,7 @@ def test_scikit_learns_tools(people):
 def test_a_pipeline_of_digits_keeps_a_floor_for_each():
     X, y = load_digits(return_X_y=True)
     floors = [f"recall(of={digit}) >= 0.97" for digit in range(10)]
-    options = {name: QUICK[name] for name in ("model", "training", "random_state")}
+    options = {name: QUICK[name] for name in ("model", "confidence", "training", "random_state")}
     model = make_pipeline(StandardScaler(), rb.RateConstrainedClassifier(floors, **options))
     model.fit(X, y)
     proba = model[-1].decision_proba(model[:-1].transform(X))

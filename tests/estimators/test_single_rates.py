@@ -51,7 +51,7 @@ def test_one_rate_is_always_kept(kind, ask):
     X, y = rows(500)
     objective, promise = ASKS[ask]
     model = rb.RateConstrainedClassifier(
-        promise, objective=objective, model=MODELS[kind](), random_state=0
+        promise, objective=objective, model=MODELS[kind](), random_state=0, confidence=None
     ).fit(X, y)
     assert model.status_.feasible
     _, worst = expected(model, model.solution_.problem, X, y)
@@ -66,7 +66,7 @@ def test_the_plain_models_best_threshold_is_never_better(kind, ask, count):
     X, y = rows(count, seed=1)
     objective, promise = ASKS[ask]
     model = rb.RateConstrainedClassifier(
-        promise, objective=objective, model=MODELS[kind](), random_state=0
+        promise, objective=objective, model=MODELS[kind](), random_state=0, confidence=None
     ).fit(X, y)
     found, _ = expected(model, model.solution_.problem, X, y)
     plain = MODELS[kind]().fit(X, y)
@@ -103,7 +103,9 @@ def test_what_one_decision_for_everyone_keeps_is_always_kept(table, promise):
     X = random.integers(0, 2, (200, 2)).astype(float) if X is None else X
     y = X[:, 0] + random.normal(size=200) > 0.7
     columns = {"g": random.integers(0, 2, 200), "live": (random.random(200) < 0.2 + 0.5 * y).astype(int)}
-    model = rb.RateConstrainedClassifier(promise, random_state=0, training=rb.Training(epochs=2))
+    model = rb.RateConstrainedClassifier(
+        promise, random_state=0, training=rb.Training(epochs=2), confidence=None
+    )
     model.fit(X, y, columns=columns)
     compiled = rb.compile(model.solution_.problem, rb.Population(X, y, columns=columns))
     _, violations = compiled.evaluate(np.outer([-1.0, 1.0], np.ones(200)))
@@ -118,7 +120,11 @@ def test_the_best_single_model_keeps_one_rate_too():
     X, y = rows(500)
     for kind in ("linear", "lightgbm"):
         model = rb.RateConstrainedClassifier(
-            "positive_rate() <= 0.15", model=MODELS[kind](), solution="best", random_state=0
+            "positive_rate() <= 0.15",
+            model=MODELS[kind](),
+            solution="best",
+            random_state=0,
+            confidence=None,
         ).fit(X, y)
         assert model.status_.feasible
         assert len(model.solution_) == 1
@@ -126,4 +132,7 @@ def test_the_best_single_model_keeps_one_rate_too():
 
 def test_without_promises_no_threshold_is_moved():
     X, y = rows(500)
-    assert rb.RateConstrainedClassifier(random_state=0).fit(X, y).solution_.decider.kind == "draw"
+    assert (
+        rb.RateConstrainedClassifier(random_state=0, confidence=None).fit(X, y).solution_.decider.kind
+        == "draw"
+    )

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.game._folding import folded
+from ratebound.game.folding import folded
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.trace import beside, judged_on
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
-from ratebound.game._folding import _out_of_fold, folded
+from ratebound.game.folding import _out_of_fold, folded
 from ratebound.game.learner import Descending, Learner
 from ratebound.game.moving import with_moved_thresholds
 from ratebound.game.trace import beside, judged_on

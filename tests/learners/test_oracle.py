@@ -346,7 +346,8 @@ def test_a_member_that_occurs_twice_is_asked_once():
     member = Counting()
     scorer = OracleScorer((member, False))
     scores = scorer.scores(np.array([[0], [1], [0]]), X[:2])
-    assert scores[:, 0].tolist() == [[0.25, 0.25], [-1.0, -1.0], [0.25, 0.25]]
+    odds = np.log(3.0)
+    assert scores[:, 0].tolist() == [[odds, odds], [-1.0, -1.0], [odds, odds]]
     assert member.asked == 1
 
 

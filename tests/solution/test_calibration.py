@@ -10,7 +10,7 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import log_loss
 
 import ratebound as rb
-from ratebound.solution.calibration import Calibration, fit_calibration
+from ratebound.learners.calibration import Calibration, fit_calibration
 
 from ..small_tables import people
 

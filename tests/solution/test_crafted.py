@@ -18,8 +18,8 @@ from safetensors.numpy import save as write_tensors
 
 import ratebound as rb
 from ratebound.learners import _torch_scorer as torch_scorer
+from ratebound.learners.calibration import Calibration
 from ratebound.solution import files
-from ratebound.solution.calibration import Calibration
 from ratebound.tables.fitting import fit_encoding
 from ratebound.tables.table import Table
 
@@ -32,10 +32,10 @@ FREE = [("record", "audited"), ("record", "versions")]  # where anything may be 
 ODD = [None, True, -1, 0, 1, 2**70, 1e308, "", "x", [], {}, [[]], ["x"], {"x": 1}, "error_rate()", -0.5]
 
 
-def trained(learner, style="scaled"):
+def trained(learner, style="scaled", promises=PROMISES):
     encoding = fit_encoding(TABLE, style=style)
     people = rb.Population(encoding.transform(TABLE), Y, columns={"group": GROUP})
-    compiled = rb.compile(rb.Problem("error_rate()", PROMISES), people)
+    compiled = rb.compile(rb.Problem("error_rate()", promises), people)
     trace = rb.play(compiled, learner, rounds=12, keep=rb.Keep(4), batch_size=None, progress=False)
     return replace(rb.average(trace), encoding=encoding, classes=("no", "yes"))
 
@@ -85,6 +85,7 @@ MAKERS = {
     "by group": by_group,
     "offsets by group": offsets_by_group,
     "oracle": nearest,
+    "plug-in": lambda: trained(rb.PlugIn("linear", folds=2), promises=PROMISES[:2]),
 }
 
 

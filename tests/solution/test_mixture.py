@@ -127,7 +127,7 @@ def test_a_mixture_keeps_its_shares_whatever_the_units(by):
     group = rng.choice(["a", "b"], 4000)
     y = 2 * rows[:, 0] + 0.4 * rows[:, 1] * (group == "a") + 0.3 * rng.normal(size=4000) > 1.2
     model = rb.RateConstrainedClassifier(
-        'positive_rate(group == "a") <= 0.3', model=tree, random_state=0
+        'positive_rate(group == "a") <= 0.3', model=tree, random_state=0, confidence=None
     )
     model.fit(rows * by, y, columns={"group": group})
     assert len(model.solution_) > 1

@@ -105,7 +105,7 @@ def test_a_fitted_and_a_loaded_model_have_the_same_price(rows, options, tmp_path
     X, y, group = rows
     promises = ['recall(g == "a") >= recall() - 0.02', "positive_rate() <= 0.5"]
     model = rb.RateConstrainedClassifier(
-        promises, training=rb.Training(epochs=60), random_state=0, **options
+        promises, training=rb.Training(epochs=60), random_state=0, confidence=None, **options
     ).fit(X, y, columns={"g": group})
     found = rb.price(model, promises[0])
     loaded = rb.price(rb.load(model.save(tmp_path / "model")), promises[0])
@@ -130,7 +130,7 @@ def test_an_estimators_curve_is_what_thresholds_at_other_bounds_reach(rows, by, 
         rows = rb.Population(score[:, None], y, columns={"g": group})
         return rb.RateConstrainedClassifier(
             problem.constraints, known=known, training=rb.Training(epochs=30), random_state=0,
-            player=rb.ExternalRegret(1e-9), model=rb.Linear(0.01),
+            player=rb.ExternalRegret(1e-9), model=rb.Linear(0.01), confidence=None,
         ).fit(score[:, None], y, columns=rows.columns)  # fmt: skip
 
     here, there = solved(-0.1), solved(-0.1 + by)

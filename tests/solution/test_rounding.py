@@ -25,7 +25,9 @@ def test_rounding_of_a_rate_costs_the_estimator_nothing():
         "player": rb.SwapRegret((0.01, 0.03, 0.1) * 3),
         "solution": lambda t: rb.shrink(t),
     }
-    model = rb.RateConstrainedClassifier('accuracy(g == "a") >= accuracy()', random_state=0, **played)
+    model = rb.RateConstrainedClassifier(
+        'accuracy(g == "a") >= accuracy()', random_state=0, confidence=None, **played
+    )
     model.fit(x[:, None], y, columns={"g": group})
     assert 0 < model.trace_.violations[model.trace_.objectives == 0].max() < 1e-15
     assert model.status_.feasible
@@ -45,7 +47,9 @@ def test_rounding_of_a_rate_costs_thresholds_nothing(known):
 @pytest.mark.parametrize("bound", [0.3, 0.7])
 def test_rows_that_are_all_alike_can_be_trained_on(bound):
     """All candidates break or keep the promise by roundings of about 1e-16."""
-    model = rb.RateConstrainedClassifier(f"error_rate() <= {bound}", training=rb.Training(epochs=20))
+    model = rb.RateConstrainedClassifier(
+        f"error_rate() <= {bound}", training=rb.Training(epochs=20), confidence=None
+    )
     model.fit(np.zeros((10, 1)), np.arange(10) < 3)
     assert model.status_.feasible
     assert model.solution_.objectives["train"] == pytest.approx(0.3)

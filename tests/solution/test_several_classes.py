@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 import ratebound as rb
 from ratebound.game.scorer import Scorer, register_scorer
-from ratebound.solution.calibration import Calibration
+from ratebound.learners.calibration import Calibration
 from ratebound.solution.deciders import Draw, GroupThresholds, Vote
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.record import Record

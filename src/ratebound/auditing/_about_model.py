@@ -63,6 +63,11 @@ BEST = (
     "“Best” is the candidate that keeps every promise at the best objective, or the one that breaks "
     "them least where none does."
 )
+RULES = (
+    "Each row was judged by models that did not see it. Rules were found at rising margins, and the one "
+    "was chosen that is as sure to keep its promises on new rows as was asked for, or beyond which more "
+    "would cost more than it is worth."
+)
 HOLDS, DONE = doc.Head("holds", "words"), doc.Head("what was done", "words")
 HEADS = doc.heads("column", HOLDS, "missing", "distinct", DONE)
 
@@ -175,13 +180,16 @@ def training(report: Audit) -> doc.Section | None:
         return None
     record = card.mixture.record
     parts: list[doc.Part] = [doc.Paragraph(f"On the rows trained on: {record.status}"), *_reached(card)]
-    if record.course is not None:
+    if record.made.compared:
+        parts += [doc.Bullets(record.made.compared), doc.Remark(f"{RULES} {_ended(card)}")]
+    elif record.course is not None:
         parts += [_settings(card), doc.Remark(f"{BEST} {CHOICE} {_ended(card)}")]
-        parts += _charts(record.course, report)
     elif record.made.tried:
         made = record.made
         tried = f"{len(made.tried)} settings were tried, and {made.candidates:,} candidates kept"
         parts += [doc.Paragraph(f"{tried}. {_ended(card)}"), doc.Remark(CHOICE)]
+    if record.course is not None:
+        parts += _charts(record.course, report)
     return doc.Section("Training and choice", tuple(parts), "training")
 
 
@@ -230,7 +238,8 @@ def _settings(card: Card) -> doc.ReportTable:
 
 def _charts(course: Course, report: Audit) -> list[doc.Part]:
     """How training got there, drawn."""
-    words = f"{len(course):,} candidates of {len(course.settings)} settings, where they were judged. "
+    settings = f" of {len(course.settings)} settings" * (len(course.settings) > 1)
+    words = f"{len(course):,} candidates{settings}, where they were judged. "
     if report.training is not None:
         words += "Filled: the solution on the rows trained on. "
     words += "Ring: the solution on the rows audited."
@@ -303,6 +312,13 @@ def deciding(report: Audit) -> doc.Section | None:
         return None
     model = card.mixture
     parts: list[doc.Part] = [doc.Bullets(tuple(map(doc.Quoted, model.rule.splitlines())))]
+    drawn = card.drawn or {}
+    if any(drawn.values()):
+        shares = ((f"of {name}:", doc.rate(each, f"card/drawn/{name}")) for name, each in drawn.items())
+        told = "Left to a draw on the rows trained on, as a share"
+        parts.append(doc.Paragraph((told, *(part for pair in shares for part in pair))))
+    elif drawn:
+        parts.append(doc.Paragraph("No decision is left to a draw."))
     said = f"The scores are those of a model of the kind “{model.scorer.kind}”."
     if len(model) > 1:
         heads = ("weight", *(f"threshold {name}" for name in model.thresholds))

@@ -8,7 +8,7 @@ mixture varies less in expectation than the decisions drawn from it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -164,3 +164,72 @@ def _swing(tally: Tally, rate: Rate) -> Array:
         return np.asarray(next(iter(gains.values())) * np.sqrt(chances * (1.0 - chances)))
     added = np.array(list(gains.values()))
     return np.asarray(np.sqrt(chances) * (added - (chances * added).sum(axis=0)))
+
+
+# --- of rows, whatever is decided of them ------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RowMoves:
+    """How far each row moves each demand, for any decisions; rows that are alike share a line."""
+
+    line: Array  # (n,) of the stacked rows
+    hits: Array  # (R, L, D) what each rate counts of a row of each line, decided as each class
+    over: Array  # (R, L) the lines that it is a share of
+    weight: Array  # (L,) what one row counts
+    times: Array  # (R,) what the share is multiplied by
+    coefficients: Array  # (m, R) of the rates in each demand
+    together: Array | None = None  # (n,) which rows were drawn together, if some were
+
+    def of(self, decided: Array) -> tuple[Array, Array]:
+        """How far each row moves each demand, (m, n), if it is decided so (n,); and variances (m,)."""
+        lines, decisions = self.hits.shape[1:]
+        code = self.line * decisions + decided
+        rows = np.bincount(code, minlength=lines * decisions).astype(float)
+        hits = self.hits.reshape(len(self.hits), -1)
+        over, weight = np.repeat(self.over, decisions, axis=1), np.repeat(self.weight, decisions)
+        among = over @ (rows * weight)
+        share = hits @ (rows * weight) / among
+        moved = (self.times / among)[:, None] * weight * (hits - share[:, None] * over)
+        typical = over @ (rows * weight**2) / among
+        one = self.times * typical / among
+        imagined = (one * (1.0 - share)) ** 2 + (one * share) ** 2
+        demands = self.coefficients @ moved
+        found: Array = demands[:, code]
+        if self.together is None:
+            variances = (rows * demands**2).sum(axis=1)
+        else:
+            found = np.stack([np.bincount(self.together, each) for each in found])
+            variances = (found**2).sum(axis=1)
+        return found, variances + self.coefficients**2 @ imagined
+
+
+def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = None) -> RowMoves:
+    """How rows move demands, from a tally of rows in memory, whatever it says of decisions."""
+    shares = list(dict.fromkeys((rate, d.per_row) for d in demands for rate in d.expression.rates))
+    names, decisions = list(tally.lines), len(tally.classes)
+    sizes = [len(tally[name]) for name in names]
+    starts = dict(zip(names, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+    total = sum(sizes)
+    hits, over = np.zeros((len(shares), total, decisions)), np.zeros((len(shares), total))
+    times = np.ones(len(shares))
+    for place, (rate, per_row) in enumerate(shares):
+        lines = tally[rate.population]
+        own = slice(starts[rate.population], starts[rate.population] + len(lines))
+        over[place, own] = lines.inside(over_of(rate, tally.classes, per_row))
+        times[place] = 1.0 if per_row else scale(tally, rate)
+        for decision in range(decisions):
+            alike = np.zeros((decisions, len(lines)))
+            alike[decision] = 1.0
+            every = replace(lines, chances={at_of(rate): alike})
+            hits[place, own, decision] = counted(every, rate, tally.classes)
+    places = {share: place for place, share in enumerate(shares)}
+    coefficients = np.zeros((len(demands), len(shares)))
+    for row, demand in enumerate(demands):
+        for rate, coefficient in demand.expression.terms:
+            coefficients[row, places[rate, demand.per_row]] = coefficient
+    placed = [tally[name].place for name in names]
+    assert all(each is not None for each in placed)  # in memory
+    line = np.concatenate([each + starts[name] for each, name in zip(placed, names, strict=True)])
+    weight = np.concatenate([tally[name].weight for name in names])
+    return RowMoves(line, hits, over, weight, times, coefficients, together)

@@ -80,6 +80,14 @@ class Card:
         return len(self.mixture) > 1 and self.mixture.decider.draw is not None
 
     @property
+    def drawn(self) -> dict[str, float] | None:
+        """The shares of decisions, and of yeses, that a draw makes; None if they were not counted."""
+        shares = {"decisions": self.mixture.drawn}
+        if len(self.mixture.classes) == 2:
+            shares["yeses"] = self.mixture.drawn_yeses
+        return None if math.isnan(shares["decisions"]) else shares
+
+    @property
     def worst(self) -> dict[str, float]:
         """The worst violation on each population that it was judged on."""
         violations = self.mixture.violations.items()
@@ -92,6 +100,7 @@ class Card:
             "decides": model.rule.splitlines(),
             "randomised": self.randomised,
             "kind": model.scorer.kind,
+            "drawn": self.drawn,
             "weights": model.weights.tolist(),
             "thresholds": {name: values.tolist() for name, values in model.thresholds.items()},
             "known": {name: list(values) for name, values in model.decider.known.items()},

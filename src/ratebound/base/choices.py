@@ -7,6 +7,7 @@ from __future__ import annotations
 
 MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
 PLAYERS = ("auto", "swap", "external", "lagrangian")
+METHODS = ("auto", "plug-in", "game")  # of finding a model
 SOLUTIONS = ("shrink", "best", "average", "last")
 PROXIES = ("hinge", "logistic", "sigmoid")
 EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering")

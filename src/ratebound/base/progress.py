@@ -1,14 +1,32 @@
-"""How far something long has come: a bar on a terminal, and lines now and then elsewhere."""
+"""How far something long has come, and what is left of its time: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ratebound.base.processes import is_first
 
 AFTER = 2.0  # seconds until the first line; each further one takes twice as long
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """How much of `max_time` is left."""
+
+    max_time: float | None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None if there is no end."""
+        return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
+
+    def part(self, share: float) -> float | None:
+        """A share of what is left."""
+        return None if self.left is None else share * self.left
 
 
 def bar(total: int, unit: str, progress: bool | None = None) -> Any:

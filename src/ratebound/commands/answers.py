@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from ratebound.auditing.report import Audit
 
 
-IN_PYTHON = ("rb.inspect(X)", "ratebound inspect")  # a remedy, and what it is here
+IN_PYTHON = {  # remedies, and what they are here
+    "rb.inspect(X)": "ratebound inspect",
+    "pass groups=np.arange(len(X))": "give --groups a column that tells them apart",
+}
 
 
 def tell(words: str, data: Any, json: str | None) -> None:
@@ -58,10 +61,15 @@ def one_notice() -> Iterator[None]:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.filterwarnings("always", category=UserWarning, module=r"ratebound\.|__main__")
         yield
-    spoken = (str(warning.message).replace(*IN_PYTHON) for warning in caught)
-    said = list(dict.fromkeys(spoken))
+    said = list(dict.fromkeys(_spoken_here(str(warning.message)) for warning in caught))
     if said:
         note("\n".join(said))
+
+
+def _spoken_here(words: str) -> str:
+    for remedy, here in IN_PYTHON.items():
+        words = words.replace(remedy, here)
+    return words
 
 
 def failing(report: Audit, feasible: bool, fail_on: str) -> bool:

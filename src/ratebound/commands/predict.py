@@ -27,6 +27,7 @@ from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.reasons import reasons
 from ratebound.tables.table import Table
 
 # Columns of the label and of the decision; with more than two classes one for each, probability_cat.
@@ -83,6 +84,10 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
     if use.decision_probability:
         shares = mixture.decision_proba(rows, columns=truths(mixture, table))
         columns += _chances(mixture, of_decision, shares)
+    if use.reasons:
+        told = reasons(mixture, rows)
+        columns.append(("score", _digits(told.scores)))
+        columns += [(name, _digits(part)) for name, part in zip(told.names, told.parts.T, strict=True)]
     return columns
 
 

@@ -309,7 +309,7 @@ def _bare(value: Any) -> str:
 
 
 def visible(table: Table, run: Run) -> Features:
-    """What the model may see: all columns, or those asked for, but never the label or the weights."""
+    """What the model may see: all columns, or those asked for; never the label, weights or groups."""
     roles = {"feature": run.features or (), "excluded": run.exclude, "categorical": run.categorical}
     for role, names in roles.items():
         for name in names:
@@ -325,7 +325,9 @@ def visible(table: Table, run: Run) -> Features:
 
 
 def check_known(table: Table, run: Run) -> None:
-    """Raise unless every known column is there and is neither the label nor the weight."""
+    """Raise unless the groups and every known column are there; a known one has no other role."""
+    if run.groups is not None:
+        table.check(run.groups, "groups")
     for name in run.known or ():
         table.check(name, "known")
         if name in _roles(run):
@@ -333,7 +335,7 @@ def check_known(table: Table, run: Run) -> None:
 
 
 def _roles(run: Run) -> dict[str | None, str]:
-    return {run.weight: "the weight", run.label: "the label"}
+    return {run.groups: "the groups", run.weight: "the weight", run.label: "the label"}
 
 
 def _positive(given: Any, labels: list[Any], label: str) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ratebound.base.checks import nearest
-from ratebound.base.choices import CONFIDENCE, FAIL_ON, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import CONFIDENCE, FAIL_ON, METHODS, MODELS, PLAYERS, SOLUTIONS
 from ratebound.solution.files import NAME
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.texts import Reading
@@ -34,6 +34,7 @@ class Run:
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes of categories
     known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
+    groups: str | None = None  # the column that tells which rows belong together
     population: dict[str, str] = field(default_factory=dict)  # others that promises speak of: on="..."
     drop_unlabelled: bool = False  # leave out rows without a label
     sep: str | None = None
@@ -41,6 +42,7 @@ class Run:
     header: bool | None = None
     on_disk: bool = False  # leave rows on disk, and read some at a time
     confidence: float | None = CONFIDENCE  # that the promises hold on new rows; None for these rows
+    method: str = "auto"
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
     seed: int = 0
@@ -109,6 +111,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "categorical": ("a list of columns' names", _is_texts),
     "known": ("a list of columns' names", _is_texts),
     "weight": ("a column's name", _is_text),
+    "groups": ("a column's name", _is_text),
     "population": ("a table of names and files, as in steering = 'experts.csv'", _is_files),
     "drop_unlabelled": ("true or false", _is_truth),
     "sep": ("one character, or 'tab'", _is_text),
@@ -119,6 +122,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
         "a probability between 0 and 1, or 'none'",
         lambda v: v == "none" or (_is_number(v) and 0 < v < 1),
     ),
+    "method": _one_of(METHODS),
     "certify": ("a share of the rows between 0 and 1", lambda v: _is_number(v) and 0 < v < 1),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
@@ -235,6 +239,7 @@ class Use:
     now: str | None = None  # today by default
     probability: bool = False  # of the label
     decision_probability: bool = False
+    reasons: bool = False  # the parts of each score
     safe_csv: bool = False
     fail_on: str = "broken"
     out: Path | None = None

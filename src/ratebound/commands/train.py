@@ -103,7 +103,7 @@ def _written(
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         files = digests_of(files_of(run.data))
-        report = audit(promised, solution, aside.first, **aside.others)
+        report = audit(promised, solution, aside.first, clusters=run.groups, **aside.others)
         audited = replace(
             report, provenance=None, card=None
         ).to_dict()  # that of the model is its record
@@ -132,12 +132,18 @@ def _written(
 
 
 def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
-    """Rows to train on and rows held out, of every population; the same rows where none are."""
+    """Rows to train on and rows held out, of every population; the same rows where none are.
+
+    Rows that belong together are on one side, and so are copies of a row.
+    """
+    from ratebound.estimators.belonging import together
+
+    belonging = together(everyone, run.groups, told=run.confidence is not None)
     if not run.holdout:
         return everyone, everyone
     groups = None if not run.known else known_groups(run.known, everyone)[2]
     try:
-        return parted(everyone, run.holdout, run.seed, groups)
+        return parted(everyone, run.holdout, run.seed, groups, belonging)
     except ValueError as error:
         raise ValueError(
             f"{error}; there are too few such rows to train and audit on: change --holdout, or --seed"
@@ -151,12 +157,14 @@ def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, 
     return fitted(
         fitting,
         promised,
+        groups=run.groups,
         model=run.model,
         player=run.player,
         solution=run.solution,
         features=features,
         known=run.known,
         confidence=run.confidence,
+        method=run.method,
         certify=run.certify,
         training=Training(epochs=run.epochs, max_time=run.max_time, folder=games),
         verbose=not run.quiet,

@@ -16,6 +16,8 @@ from ratebound.learners.boosted import Boosted
 from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.oracle import Oracle
+from ratebound.learners.plug_in import MODELS as PLUGGED
+from ratebound.learners.plug_in import PlugIn
 from ratebound.learners.torch import MLP, Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
@@ -46,7 +48,8 @@ class Training(Adjustable):
         Passes over the rows. By default 40, more where those are fewer than 1,000 rounds, fewer where
         they are more than 5,000: the multipliers need rounds, whatever the size of the table. For
         boosted trees a pass is one tree, and by default there are as many as the model says. For
-        scikit-learn classifiers a pass is one fit, and by default there are at most 50.
+        scikit-learn classifiers a pass is one fit, and by default there are at most 50. A plug-in asks
+        for them only where its models learn by steps, as networks do.
     batch_size : int, default=512
         Rows per round. Up to 2,000 rows, every round uses all of them.
     loss : {"logistic", "hinge", "sigmoid"}, default="logistic"
@@ -63,7 +66,8 @@ class Training(Adjustable):
         Stop after this many kept iterates without a better mixture. None, the default, never stops
         early: a promise may be reached late.
     max_time : float, default=None
-        Seconds after which training ends with the best result so far. None, the default, sets no limit.
+        Seconds after which training ends with the best result so far; models that a plug-in learns are
+        learned to the end. None, the default, sets no limit.
     warm_start : bool, default=False
         Start from the previously fitted model. Off by default, so that `fit` forgets, as scikit-learn
         expects.
@@ -125,6 +129,24 @@ def as_learner(model: Any) -> Learner:
         f"model must be {', '.join(map(repr, MODELS))}, a scikit-learn classifier, a torch module, "
         f"a function that makes one, or a learner such as rb.Linear(), got {model!r}{slip}"
     )
+
+
+def as_plug_in(model: Any) -> Learner:
+    """The plug-in learner whose labels `model` learns."""
+    return model if isinstance(model, Learner) and model.cross_fits else PlugIn(model)
+
+
+def plug_in_for(model: Any) -> Learner | None:
+    """The plug-in learner to try for a model by default; None for one that is made to be played.
+
+    A learner with settings of its own is one that plays the game, and a lattice keeps shapes that a sum
+    of several models does not.
+    """
+    if isinstance(model, str):
+        return PlugIn(model) if model in PLUGGED else None
+    estimator = hasattr(model, "fit") and hasattr(model, "get_params") and not isinstance(model, Learner)
+    scores = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    return PlugIn(model) if estimator and scores else None
 
 
 def _check_classifier(estimator: Any) -> None:

@@ -31,13 +31,14 @@ from ratebound.base.types import Array
 from ratebound.certifying.certify import certify
 from ratebound.estimators.choices import Training
 from ratebound.estimators.margins import about, errors_of
+from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace
+from ratebound.learners.calibration import Calibration
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import mean_score
+from ratebound.problem.deciding import mean_score, score_count
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
-from ratebound.solution.calibration import Calibration
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
 from ratebound.solution.mixture import Mixture, member
@@ -135,6 +136,7 @@ def with_best_draw(
     margins: Array,
     seed: int,
     resolved: Callable[[Array], Mixture],
+    folds: bool,
 ) -> Mixture:
     """A solution with the draw whose decisions keep the promises best; `compiled` are the training rows.
 
@@ -143,6 +145,8 @@ def with_best_draw(
     decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none does,
     the promises are tightened by what was lacking and solved again (`resolved`); failing that, a member
     that keeps them alone is taken, or the status says so. Rows on disk are read only once for this.
+    Where promises are of rates out of fold (`folds`), what chance adds to a violation here is added to
+    that.
     """
     first = replace(solution, decider=solution.decider.salted(seed))
     if first.decider.draw is None or len(first) == 1 or compiled.learnable:
@@ -153,10 +157,15 @@ def with_best_draw(
         return first
 
     def rank(tried: tuple[Mixture, Outcome]) -> tuple[float, float, float]:
-        own = tried[1]
-        lacking = [worst_violation(own.violations + room, scale) for room in (0.0, margins)]
+        lacking = [worst_violation(judged(*tried) + room, scale) for room in (0.0, margins)]
         broken, short = (max(float(each) - TOLERANCE, 0.0) for each in lacking)
-        return broken, short, own.objective
+        return broken, short, tried[1].objective
+
+    def judged(mixed: Mixture, outcome: Outcome) -> Array:
+        known = mixed.violations
+        if not folds or OUT_OF_FOLD not in known:
+            return outcome.violations
+        return np.asarray(outcome.violations - known["train"] + known[OUT_OF_FOLD])
 
     def best_draw(mixed: Mixture, most: int) -> tuple[Mixture, Outcome]:
         salts = range(seed, seed + most)
@@ -182,19 +191,21 @@ def with_best_draw(
         members = (member(first, index) for index in range(len(first)))
         best = min([best, *((each, evaluate(each, compiled)) for each in members)], key=rank)
     chosen, outcome = best
+    violations = judged(chosen, outcome)
     if chosen.calibration is None and first.calibration is not None:  # it is another's mean score
         chosen = chosen.calibrated(compiled.first, TRAINED_ON)
-    status = _fallen(
-        solution.status, status_there(compiled.constraints, outcome.violations, scale, KEPT)
-    )
+    status = _fallen(solution.status, status_there(compiled.constraints, violations, scale, KEPT))
     if status.confidence is not None and rank(best)[1] > 0:
-        reached = min(status.confidence, errors_of(chosen, compiled).confidence(outcome.violations))
+        reached = min(status.confidence, errors_of(chosen, compiled).confidence(violations))
         said = f"As decisions fall on rows with equal features, it is {about(reached)}."
-        status = replace(status, confidence=reached, message=f"{status.message} {said}")
+        status = replace(
+            status, confidence=reached, message=f"{status.message.removesuffix('.')}. {said}"
+        )
+    outside = {OUT_OF_FOLD: violations} if folds else {}
     return chosen.recorded(
         status=status,
         objectives=chosen.record.objectives | {"train": outcome.objective},
-        violations=chosen.record.violations | {"train": outcome.violations},
+        violations=chosen.record.violations | {"train": outcome.violations} | outside,
     )
 
 
@@ -259,13 +270,64 @@ def making_of(estimator: Any, search: Search, result: SearchResult, aside: Compi
     rows = {"trained on": every - result.held_out}
     if result.held_out:
         rows["held out to choose a setting"] = result.held_out
-    if search.folds is not None:
+    if search.folds is not None or result.rules is not None:
         rows["judged out of fold"] = every
     if aside is not None:
         rows[ASIDE] = aside.sizes[FIRST]
-    settings = result.trace.settings
+    compared = () if result.rules is None else _rules_compared(result)
+    settings = () if result.rules is not None else result.trace.settings
     tried = tuple(_setting(search, each) for each in settings)
-    return Making(said(estimator), rows, tried, len(result.trace), result.trace.ended)
+    return Making(said(estimator), rows, tried, compared, len(result.trace), result.trace.ended)
+
+
+def _rules_compared(result: SearchResult) -> tuple[str, ...]:
+    """The plain model and the rule that was chosen, each with what it does out of fold."""
+    assert result.rules is not None
+    problem, own = result.rules.compiled.problem, result.solution
+    plain = result.rules.rule(0)
+    worst = [
+        float(each.max(initial=-np.inf)) for each in (plain.violations, own.violations[OUT_OF_FOLD])
+    ]
+    costs = plain.objective, own.record.objectives[OUT_OF_FOLD]
+    names = "the plain model", f"the plug-in, of {len(result.rules.weights):,} rules"
+    return tuple(
+        f"{name}: {problem.objective} {problem.shown(cost):.4f}"
+        + (f", worst violation {each:+.4f}" if np.isfinite(each) else "")
+        for name, cost, each in zip(names, costs, worst, strict=True)
+    )
+
+
+def noted(result: SearchResult, said: str, tried: Sequence[SearchResult]) -> SearchResult:
+    """A result whose status says why another way was not gone, or how that did."""
+    for other in tried:
+        if other is not result:
+            name = "plug-in" if other.rules is not None else "game"
+            said += f" The {name} broke promises by {other.solution.status.violation:.4f}."
+    if not said:
+        return result
+    own = result.solution.status
+    message = f"{own.message.removesuffix('.')}. {said.strip()}"
+    return replace(result, solution=result.solution.recorded(status=replace(own, message=message)))
+
+
+def as_it_says(result: SearchResult, search: Search) -> SearchResult:
+    """The plain model with its own probabilities, if it has such: nothing is to be put right."""
+    if not search.learner.has_probabilities:
+        return result
+    each = (0.0,) * score_count(search.compiled.decisions)
+    own = Calibration(1.0, each, "the model's own", search.compiled.sizes[FIRST])
+    return replace(result, solution=replace(result.solution, calibration=own))
+
+
+def drawn_shares(solution: Mixture, compiled: Compiled) -> tuple[float, float] | None:
+    """The shares of decisions, and of yeses, on the training rows that a draw makes."""
+    if len(solution) == 1 or solution.decider.draw is None or not compiled.all_in_memory:
+        return (0.0, 0.0) if len(solution) == 1 or solution.decider.draw is None else None
+    first = compiled.first
+    chance = solution.decision_proba(first.X, columns=first.columns)
+    yes = chance[:, int(np.flatnonzero(solution.classes_ == solution.classes[-1])[0])]
+    drawn = (chance.max(axis=1) < 1 - 1e-9).astype(float)
+    return float(drawn.mean()), float((yes * drawn).sum() / max(yes.sum(), 1e-300))
 
 
 def said(estimator: Any) -> str:

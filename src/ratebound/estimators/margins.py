@@ -31,12 +31,15 @@ from ratebound.problem.population import Population
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.mixture import Mixture
-from ratebound.solution.status import KEPT, Status
+from ratebound.solution.status import Status
 
 if TYPE_CHECKING:
     from ratebound.estimators.proposals import Proposals
 
 DRAWS = 2**23  # numbers drawn to find a quantile of the largest of several normal variables
+# As many rules, independent of each other, as a solution is taken to be the luckiest of: along all
+# thresholds of one score, rates wander that much.
+LOOKS = 3
 LEAST = 1000  # draws of each, however many there are
 POWER = 0.8  # chance of a certificate that margins aim at
 FOLLOWED = 2  # times that margins follow a solution
@@ -74,12 +77,12 @@ class Errors:
         """The margins (m,) with which all promises hold together with this probability.
 
         >>> two = Errors(np.diag([0.01, 0.02]) ** 2)
-        >>> (two.margins(0.9) / two.sizes).round(1)  # the normal quantile of .9 ** .5
-        array([1.6, 1.6])
+        >>> (two.margins(0.9) / two.sizes).round(1)  # the normal quantile of .9 ** (1 / 2 / LOOKS)
+        array([2.1, 2.1])
         """
         if not len(self.sizes):
             return self.sizes
-        return self._quantile(confidence) * self.sizes
+        return self._quantile(confidence ** (1 / LOOKS)) * self.sizes
 
     def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
         """The margins (m,) that give a chance of 80% of a certificate at this confidence.
@@ -102,17 +105,23 @@ class Errors:
     def confidence(self, violations: Array) -> float:
         """The probability that promises with these violations (m,) here all hold on new rows.
 
-        >>> Errors(np.diag([0.01, 0.01]) ** 2).confidence(np.array([-0.1, 0.0]))
-        0.5
+        >>> Errors(np.diag([0.01, 0.01]) ** 2).confidence(np.array([-0.1, 0.0]))  # a half, LOOKS times
+        0.12
         """
         if not len(self.sizes):
             return 1.0
-        return round(float((self._drawn <= -violations / self.sizes).all(axis=1).mean()), 2)
+        return round(float((self._drawn <= -violations / self.sizes).all(axis=1).mean()) ** LOOKS, 2)
 
 
-def errors_of(solution: Mixture, compiled: Compiled, *, drawn: bool = False) -> Errors:
-    """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn."""
-    return Errors(covariance(tally_on(compiled, solution), compiled.problem.demands, drawn=drawn))
+def errors_of(
+    solution: Mixture, compiled: Compiled, *, drawn: bool = False, effect: float = 1.0
+) -> Errors:
+    """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn.
+
+    Where rows belong together, so many of them (`effect`) tell as much as one.
+    """
+    tally = tally_on(compiled, solution)
+    return Errors(effect * covariance(tally, compiled.problem.demands, drawn=drawn))
 
 
 def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:
@@ -122,7 +131,7 @@ def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None)
 
 
 def at_confidence(
-    candidates: Proposals, confidence: float, margins: Array, optimism: Array
+    candidates: Proposals, confidence: float, margins: Array, optimism: Array, effect: float = 1.0
 ) -> tuple[Mixture, Array]:
     """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
 
@@ -134,7 +143,7 @@ def at_confidence(
     for _ in range(FOLLOWED):
         asked = margins + optimism
         solution, share = _at_largest_share(candidates, asked)
-        errors = errors_of(solution, compiled)
+        errors = errors_of(solution, compiled, effect=effect)
         margins = errors.margins(confidence)
         if share == 1.0 and (np.abs(margins + optimism - asked) <= CLOSE * asked).all():
             break
@@ -203,10 +212,7 @@ def raises_of(solution: Mixture, compiled: Compiled, share: float) -> Array:
 
 def without_margins(solution: Mixture, margins: Array) -> Mixture:
     """A solution that was found and judged with margins, as it is without them."""
-    status, violations = solution.status, solution.violations["train"] - margins
-    if margins.any() and status.feasible:  # what is kept with margins is kept
-        status = replace(status, message=KEPT)
-    return solution.recorded(status=status, violations={"train": violations})
+    return solution.recorded(violations={"train": solution.violations["train"] - margins})
 
 
 def _at_largest_share(candidates: Proposals, margins: Array) -> tuple[Mixture, float]:
@@ -233,6 +239,17 @@ def _worth_it(solution: Mixture, compiled: Compiled) -> bool:
     """
     cost = solution.record.objectives["train"]
     return solution.status.feasible and cost <= decided_alike(compiled) + TOLERANCE
+
+
+def gained(compiled: Compiled, plain: float, own: float) -> float:
+    """How much less a rule costs, `own`, than one decision for everyone; 0 if it costs more.
+
+    Of these decisions that is the best that costs more than the `plain` rule: a yes for everyone has the
+    highest recall there is, whatever it breaks, and says nothing of what a rule is worth.
+    """
+    alike, _ = compiled.evaluate(_alike(compiled), _zeros(compiled))
+    worse = float(alike[alike > plain + TOLERANCE].min(initial=np.inf))
+    return max(worse - own, 0.0) if math.isfinite(worse) else 0.0
 
 
 def decided_alike(compiled: Compiled) -> float:

@@ -25,6 +25,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
+from ratebound.solution.reasons import Reasons, reasons
 
 if TYPE_CHECKING:
     from ratebound.auditing.report import Audit
@@ -57,12 +58,12 @@ class Policy(Mixture):
     Examples
     --------
     >>> import pandas, tempfile, ratebound as rb
-    >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50, "group": ["a", "b"] * 100})
-    >>> y = ["no", "no", "yes", "yes"] * 50
+    >>> people = pandas.DataFrame({"score": range(200), "group": ["a", "b"] * 100})
+    >>> y = ["no"] * 100 + ["yes"] * 100
     >>> model = rb.RateConstrainedClassifier('recall(group == "a") >= 0.9', features=["score"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     policy = rb.load(model.fit(people, y).save(folder))
-    >>> policy.predict(people[:4]).tolist(), policy.audit(people, y).kept
+    >>> policy.predict(people[::66]).tolist(), policy.audit(people, y).kept
     (['no', 'no', 'yes', 'yes'], True)
     """
 
@@ -90,6 +91,26 @@ class Policy(Mixture):
         decide = super().decision_function
         pieces = self._pieces(X, columns)
         return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
+
+    def reasons(self, X: Any) -> Reasons:
+        """What speaks for each decision: the label as far as features tell, and every promise.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        Reasons
+            The parts of each row's score, which sum to it; prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If its models are not of the plug-in, whose scores alone have such parts.
+        """
+        return reasons(self, X)
 
     def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
         """Rows to decide, some at a time; their columns, and which of all rows they are."""
@@ -232,14 +253,14 @@ def load(
 
     Examples
     --------
-    >>> import pandas, tempfile, ratebound as rb
+    >>> import numpy as np, pandas, tempfile, ratebound as rb
     >>> from sklearn.linear_model import LogisticRegression
-    >>> people = pandas.DataFrame({"score": [1, 2, 3, 4] * 50})
+    >>> people = pandas.DataFrame({"score": np.linspace(0, 1, 200)})
     >>> model = rb.RateConstrainedClassifier("recall() >= 0.9", model=LogisticRegression())
-    >>> _ = model.fit(people, [0, 0, 1, 1] * 50)
+    >>> _ = model.fit(people, [0] * 100 + [1] * 100)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     policy = rb.load(model.save(folder))
-    >>> policy.predict(people[:4])
+    >>> policy.predict(people[::66])
     array([0, 0, 1, 1])
     """
     return as_policy(files.load(path, module, trusted=trusted))

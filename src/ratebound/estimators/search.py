@@ -14,14 +14,14 @@ sample of them, and the candidates it proposes are then counted on all rows (`Pr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.choices import Training
 from ratebound.estimators.finishing import HELD_OUT, TRAINED_ON, Calibrating
@@ -32,7 +32,9 @@ from ratebound.estimators.margins import (
     raises_of,
     without_margins,
 )
+from ratebound.estimators.plugging_in import search_rules
 from ratebound.estimators.proposals import Proposals, counted_on_all_rows, out_of_fold
+from ratebound.estimators.rules import Rules as ForecastRules
 from ratebound.estimators.sampling import sample_and_rest
 from ratebound.game.learner import SMALL, Learner
 from ratebound.game.moving import with_moved_thresholds
@@ -71,8 +73,23 @@ class Search:
     confidence: float | None  # that all promises hold on new rows; None for these rows alone
     certify: float | None  # share of all rows that was set aside for a certificate; none are here
     training: Training
+    clock: TimeLimit
     seed: int
     progress: bool
+    together: Array | None = None  # (n,) which rows were drawn together, if some were
+
+    @property
+    def effect(self) -> float:
+        """How many rows that belong together tell as much as one by itself, at most."""
+        if self.together is None:
+            return 1.0
+        sizes = np.bincount(self.together)
+        return float(sizes @ sizes / sizes.sum())
+
+    @property
+    def takes_any_rule(self) -> bool:
+        """Whether any rule will do, and not only what is made of the iterates of a game."""
+        return self.solve in (shrink, best_iterate)
 
     @property
     def for_new_rows(self) -> bool:
@@ -94,7 +111,7 @@ class Search:
         folds, goal = self.learner.folds, self.compiled.goal
         wanted = self.for_new_rows or (goal is not None and self.confidence is not None)
         wanted = wanted and self.starts_anew and self.compiled.all_in_memory
-        return Folds(folds) if wanted and folds is not None else None
+        return Folds(folds, self.together) if wanted and folds is not None else None
 
     @property
     def takes_any_threshold(self) -> bool:
@@ -136,33 +153,16 @@ class Search:
     def margins(self, model: Mixture, rows: Compiled) -> Array:
         """The margins (m,) to train for, if violations vary as those of `model` do on these rows."""
         assert self.confidence is not None
-        errors = errors_of(model, rows)
+        errors = errors_of(model, rows, effect=self.effect)
         if self.certify is None:
             return errors.margins(self.confidence)
-        drawn = errors_of(model, rows, drawn=True)
+        drawn = errors_of(model, rows, drawn=True, effect=self.effect)
         return errors.to_be_certified(self.confidence, self.certify, drawn)
 
     def proposals(self, trace: Trace, rows: Compiled) -> Proposals:
         """Candidates on rows in memory, by scores out of fold if there are such."""
         proposals = Proposals(rows, trace, self.solve, self.known, self.moves)
         return proposals if trace.folds is None else out_of_fold(proposals)
-
-
-@dataclass(frozen=True)
-class TimeLimit:
-    """How much of `max_time` is left."""
-
-    max_time: float | None
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, None if there is no end."""
-        return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
-
-    def part(self, share: float) -> float | None:
-        """A share of what is left."""
-        return None if self.left is None else share * self.left
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +177,14 @@ class SearchResult:
     held_out: int  # rows on which a setting was chosen, and no model trained
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
     resolved: Callable[[Array], Mixture]  # the solution with other margins
+    rules: ForecastRules | None = None  # all rules of a forecast, where it was found among those
 
 
 def search(asked: Search) -> SearchResult:
     """The solution of a problem on its rows, found in four steps."""
-    clock = TimeLimit(asked.training.max_time)
-    rows = judge(asked)
+    if asked.learner.cross_fits:
+        return search_rules(asked)
+    rows, clock = judge(asked), asked.clock
     plain, margins = find_margins(asked, rows, clock)
     trained = train(asked, rows, plain, margins, clock)
     return choose(asked, rows, plain, trained, margins, clock)
@@ -320,7 +322,7 @@ def _cross_fitted(asked: Search, clock: TimeLimit) -> Trace | None:
     """
     if asked.learner.folds is None or not asked.starts_anew:
         return None
-    folds = Folds(asked.learner.folds)
+    folds = Folds(asked.learner.folds, asked.together)
     try:
         crossed = play_plainly(asked, asked.compiled, clock.left, judge=folds)
     except (ValueError, RuntimeError):
@@ -384,7 +386,7 @@ def choose(
         solution = candidates.solved(margins)
     else:
         optimism = candidates.optimism(margins, asked.seed)
-        solution, margins = at_confidence(candidates, asked.confidence, margins, optimism)
+        solution, margins = at_confidence(candidates, asked.confidence, margins, optimism, asked.effect)
         if asked.certify is not None:
             wide = asked.margins(solution, candidates.compiled)
             raises = raises_of(solution, candidates.compiled, asked.certify)

@@ -15,7 +15,7 @@ from ratebound.base import processes
 from ratebound.base.arrays import as_numpy, joined_in_numpy, namespace
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.game._folding import Folded
+from ratebound.game.folding import Folded
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer

@@ -30,6 +30,7 @@ from ratebound.problem.frames import rows_of
 from ratebound.tables.columns import Style as Style
 
 if TYPE_CHECKING:
+    from ratebound.game.folding import Folded
     from ratebound.problem.compiled import Compiled
 
 FOLDS = 3  # to judge a learner by that may learn rows by heart
@@ -342,6 +343,23 @@ class Answering(Fit):
             For each setting the cost of each decision on each row; only their differences matter.
         """
 
+    def respond(self, compiled: Compiled, weights: Array, folds: Folded | None) -> None:
+        """Answer multipliers, by default with what `answer` makes of the costs that they mean.
+
+        Parameters
+        ----------
+        compiled : Compiled
+            The problem on the rows it was started on.
+        weights : array of shape (K, 1+m)
+            Those of the objective and of each constraint, for each setting.
+        folds : Folded or None
+            If rows are judged out of fold, how they are split: each setting then has a model without
+            each fold, and one of all rows.
+        """
+        costs = costs_of_rows(compiled, weights)
+        counted = np.ones((1, 1)) if folds is None else folds.factors[:, folds.of]
+        self.answer((each * factors).T for each in costs for factors in counted)
+
     def settled(self, trace: Trace) -> Trace:
         """The trace with its models in the form in which they are stored.
 
@@ -356,6 +374,27 @@ class Answering(Fit):
             By default the same.
         """
         return trace
+
+
+def costs_of_rows(compiled: Compiled, weights: Array) -> Iterator[Array]:
+    """What each decision costs on each row more than the first, (D, n) for each of K.
+
+    Rates have the weights (K, 1+m).
+    """
+    by_cell, counted = [], []
+    for block in compiled.at_zero:
+        costs = compiled.spread_each((block.net.T @ (weights / compiled.scale).T).T)
+        rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
+        others = np.where(np.abs(costs) <= rounding, 0.0, costs)
+        others = others.reshape(len(weights), -1, compiled.cell_count)
+        by_cell.append(np.concatenate([np.zeros_like(others[:, :1]), others], axis=1))
+        own = compiled.weights_in(block)
+        counted.append(1.0 if own is None else own)
+    for setting in range(len(weights)):  # one at a time: there are far more rows than cells
+        each = [
+            costs[setting][:, compiled.cells] * own for costs, own in zip(by_cell, counted, strict=True)
+        ]
+        yield each[0] if len(each) == 1 else np.sum(each, axis=0)
 
 
 class Learner(Adjustable, ABC):
@@ -395,6 +434,11 @@ class Learner(Adjustable, ABC):
         return False
 
     @property
+    def takes_weights(self) -> bool:
+        """Whether rows may count differently, as they do at multipliers."""
+        return True
+
+    @property
     def takes_stored(self) -> bool:
         """Whether it can be trained on rows on disk, some of them at a time."""
         return False
@@ -422,6 +466,16 @@ class Learner(Adjustable, ABC):
         if it cannot be trained side by side with itself.
         """
         return FOLDS
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether its scores, trained without promises, are the log odds of probabilities it gives."""
+        return False
+
+    @property
+    def cross_fits(self) -> bool:
+        """Whether it learns out of fold by itself, so that `rb.play` judges it out of fold too."""
+        return False
 
     @property
     def multiplier_rates(self) -> tuple[float, ...] | None:
@@ -489,6 +543,21 @@ class Learner(Adjustable, ABC):
         """
         if self.settings > 1:
             raise ValueError(f"{self!r} trains the settings it has, and no others")
+        return self
+
+    def labels(self, rows: int) -> Learner:
+        """What learns the labels, where nothing else is to be learned.
+
+        Parameters
+        ----------
+        rows : int
+            Of how many rows.
+
+        Returns
+        -------
+        Learner
+            By default itself.
+        """
         return self
 
     def starting_at(self, parameters: Array) -> Self:

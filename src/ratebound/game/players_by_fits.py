@@ -81,6 +81,7 @@ class Elastic:
 
     value: float  # objective + radius · worst violation
     weights: Array  # (1+m,) 1 and the prices of the constraints
+    shares: Array = field(repr=False)  # (N,) of the iterates
 
 
 def elastic(values: Array, radius: float) -> Elastic:
@@ -95,16 +96,18 @@ def elastic(values: Array, radius: float) -> Elastic:
     """
     count, m = len(values), values.shape[1] - 1
     if m == 0:
-        return Elastic(float(values.min()), np.ones(1))
+        best = np.arange(count) == values[:, 0].argmin()
+        return Elastic(float(values.min()), np.ones(1), best.astype(float))
     A = np.column_stack([values[:, 1:].T, -np.ones(m)])
     try:
         solved = solve(np.append(values[:, 0], radius), A, np.zeros(m), np.zeros(count, dtype=int))
     except Unsolved:  # the best iterate alone, and no prices
         fined = values[:, 0] + radius * worst_violation(values[:, 1:])
-        return Elastic(float(fined.min()), np.eye(1 + m)[0])
+        alone = (np.arange(count) == fined.argmin()).astype(float)
+        return Elastic(float(fined.min()), np.eye(1 + m)[0], alone)
     weights = weights_of(solved, np.zeros(count, dtype=int))
     value = weights @ values[:, 0] + radius * worst_violation(weights @ values[:, 1:])
-    return Elastic(float(value), np.append(1.0, solved.prices))
+    return Elastic(float(value), np.append(1.0, solved.prices), weights)
 
 
 def lower_bounds(values: Array, tried: Array) -> Array:

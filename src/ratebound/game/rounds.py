@@ -20,7 +20,6 @@ from ratebound.base.checks import check_whole
 from ratebound.base.interrupts import put_off
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
-from ratebound.game._folding import Folded, FoldedGame, folded
 from ratebound.game._keeping import JUDGE, Keeper
 from ratebound.game._resuming import (
     GameFile,
@@ -31,8 +30,9 @@ from ratebound.game._resuming import (
     save_game,
     take_up,
 )
+from ratebound.game.folding import Folded, FoldedGame, folded
 from ratebound.game.game import Game
-from ratebound.game.learner import ANSWERS, Answering, Fit, Growing, Learner, Taking
+from ratebound.game.learner import ANSWERS, FOLDS, Answering, Fit, Growing, Learner, Taking
 from ratebound.game.players import Player
 from ratebound.game.programs import best_goal_mixture
 from ratebound.game.rules import Folds, Keep, Rules, Stop
@@ -128,6 +128,8 @@ def play(
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
+    if judge is None and learner.cross_fits:
+        judge = Folds(learner.folds or FOLDS)
     others, folds = _judges(compiled, judge, watch, seed)
     numbers = {"rounds": rounds, "epochs": epochs, "batch_size": batch_size, "seed": seed}
     _check_numbers(compiled, **numbers)
@@ -352,7 +354,7 @@ def _judges(
             "out, judge=rb.compile(compiled.problem, held_out)"
         )
     if judge is None or isinstance(judge, Folds):
-        return None, None if judge is None else folded(compiled, judge.count, seed)
+        return None, None if judge is None else folded(compiled, judge.count, seed, judge.together)
     if not isinstance(judge, Compiled):
         raise TypeError(
             f"judge takes rb.compile(compiled.problem, other_rows) or rb.Folds(5), got {judge!r}"

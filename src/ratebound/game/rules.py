@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ratebound.base.checks import check_number, check_whole, check_word
 from ratebound.base.parameters import Adjustable
@@ -74,6 +74,9 @@ class Folds(Adjustable):
     count : int, default=5
         The number of folds, at least 2. More leave each model more rows, and take more time; the
         default leaves it four fifths.
+    together : array of shape (n,), default=None
+        A number for each row, the same for rows that belong together, as those of one customer: they are
+        in the same fold. By default each row is by itself.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Folds(Adjustable):
     """
 
     count: int = 5
+    together: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_whole("count", self.count, least=2)

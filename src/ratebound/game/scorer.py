@@ -99,6 +99,40 @@ class Scorer(ABC):
             A = D, and it decides the class whose score is largest.
         """
 
+    def label_scores(self, parameters: Array, X: Any) -> Array:
+        """What the models say of the label alone, if they know more of it than their scores tell.
+
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of M models.
+        X : array or table
+            The rows.
+
+        Returns
+        -------
+        array of shape (M, A, n)
+            By default the scores; a calibration makes probabilities of them.
+        """
+        return self.scores(parameters, X)
+
+    def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array] | None:
+        """What a score is a sum of, if that says more than the score does.
+
+        Parameters
+        ----------
+        parameters : array of shape (P,)
+            Those of one model.
+        X : array or table
+            The rows.
+
+        Returns
+        -------
+        tuple or None
+            The names of T parts, and the parts (T, A, n), which sum to the scores. By default None.
+        """
+        return None
+
     def width(self, parameters: Array) -> int | None:
         """How many features these models take, where that is known.
 
@@ -201,6 +235,25 @@ class Scorer(ABC):
             "PyTorch layers"
         )
 
+    def label_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        """Write what `label_scores` says as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        graph : Graph
+            Calling it adds a node and gives the name of its output.
+        parameters : array of shape (M, P)
+            Those of the models.
+        features : str
+            The name of the input, (n, d).
+
+        Returns
+        -------
+        str
+            The name of the scores, (n, M, A). By default those that decide.
+        """
+        return self.to_graph(graph, parameters, features)
+
 
 _KINDS: dict[str, type[Scorer]] = {}
 # Where those of this package are: they are imported, and register themselves, once a file names them.
@@ -210,6 +263,7 @@ _OWN = {
     "boosted": "ratebound.learners.boosted",
     "oracle": "ratebound.learners.oracle",
     "given": "ratebound.solution.given_scores",
+    "plug-in": "ratebound.learners.plug_in",
 }
 Kind = TypeVar("Kind", bound=type[Scorer])
 

@@ -28,10 +28,10 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.arrays import Array, as_like, namespace
-from ratebound.game._folding import Folded
 from ratebound.game._keeping import Keeper
 from ratebound.game._recording import Recorder
 from ratebound.game._state import Batch, Described, GameState, put_together
+from ratebound.game.folding import Folded
 from ratebound.game.game import Game
 from ratebound.game.learner import Answering, Growing, Taking
 from ratebound.game.players import Player
@@ -280,9 +280,7 @@ class Asking(Turns):
     def step(self) -> None:
         if len(self.answers):
             self.multipliers = self.player.after(self.multipliers, self.answers)
-        costs = _costs(self.compiled, self.multipliers.weights)
-        counted = np.ones((1, 1)) if self.folds is None else self.folds.factors[:, self.folds.of]
-        self.fit.answer((each * factors).T for each in costs for factors in counted)
+        self.fit.respond(self.compiled, self.multipliers.weights, self.folds)
 
     def weighed(self) -> tuple[Array, Array]:
         """Weights whose product with the values of a trace is the Lagrangian."""
@@ -317,27 +315,6 @@ def _answered(best: Array, weights: Array) -> Array:
     """
     rounds = np.ones(len(best)), weights[: len(best)]
     return np.column_stack([np.bincount(best, each, len(weights)) for each in rounds])
-
-
-def _costs(compiled: Compiled, weights: Array) -> Iterator[Array]:
-    """What each decision costs on each row more than the first, (D, n) for each of K.
-
-    Rates have the weights (K, 1+m).
-    """
-    by_cell, counted = [], []
-    for block in compiled.at_zero:
-        costs = compiled.spread_each((block.net.T @ (weights / compiled.scale).T).T)
-        rounding = 1e-13 * np.abs(costs).max(axis=1, keepdims=True, initial=0.0)
-        others = np.where(np.abs(costs) <= rounding, 0.0, costs)
-        others = others.reshape(len(weights), -1, compiled.cell_count)
-        by_cell.append(np.concatenate([np.zeros_like(others[:, :1]), others], axis=1))
-        own = compiled.weights_in(block)
-        counted.append(1.0 if own is None else own)
-    for setting in range(len(weights)):  # one at a time: there are far more rows than cells
-        each = [
-            costs[setting][:, compiled.cells] * own for costs, own in zip(by_cell, counted, strict=True)
-        ]
-        yield each[0] if len(each) == 1 else np.sum(each, axis=0)
 
 
 def _check(compiled: Compiled, player: Player) -> None:

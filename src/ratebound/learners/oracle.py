@@ -14,7 +14,7 @@ It answers with a score for each class, also for those it saw no row of.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,9 +31,11 @@ from ratebound.learners.boosted import BoostedScorer, as_trees, categories_of, l
 from ratebound.learners.linear import LinearScorer
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, frame_columns, is_sparse, rows_of
+from ratebound.problem.population import Population
 
 FAINTEST = 1e-12  # a probability that is never the largest, and has a logarithm
 ROUNDING = 1e-13  # costs are the same up to this share of the largest
+COMPARED = 200  # rows on which what is deployed is compared with the estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,9 @@ def _yes(member: Any, X: Any) -> Array:
     if hasattr(member, "decision_function"):
         return np.asarray(member.decision_function(X), dtype=float)
     if hasattr(member, "predict_proba"):
-        return np.asarray(member.predict_proba(X), dtype=float)[:, 1] - 0.5
+        odds = np.asarray(member.predict_proba(X), dtype=float).clip(min=FAINTEST)
+        found = np.log(odds[:, 1] / odds[:, 0])
+        return np.where(found == 0, -FAINTEST, found)  # its own predict says no at a half
     return np.asarray(member.predict(X), dtype=float) - 0.5
 
 
@@ -222,6 +226,10 @@ class Oracle(Learner):
         return "table" if hasattr(inner, "steps") else "plain"
 
     @property
+    def has_probabilities(self) -> bool:
+        return hasattr(self.estimator, "predict_proba")
+
+    @property
     def takes_missing(self) -> bool:
         from sklearn.utils import get_tags
 
@@ -236,6 +244,14 @@ class Oracle(Learner):
         if (library := library_of(self.estimator)) is not None:
             return LIBRARIES[library].takes_sparse
         return hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.sparse
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether the estimator's fit takes sample weights, without which it cannot play."""
+        try:
+            return bool(_weight_argument(self.estimator))
+        except TypeError:
+            return False
 
     def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
         return OracleFit(self, rows, settings, seed)
@@ -369,6 +385,44 @@ class OracleFit(Answering):
         return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
 
 
+def fitted_to_labels(spec: Oracle, rows: Population, seed: int) -> Any:
+    """The estimator fitted to the labels of rows, as it would be without promises; or the only label."""
+    from sklearn.base import clone
+
+    assert rows.y is not None
+    labels, X = rows.y.astype(int), rows.inputs if frame_columns(rows.inputs) else as_array(rows.inputs)
+    prototype, present = clone(spec.estimator), np.unique(labels)
+    if len(present) < 2:
+        return int(present.sum())
+    _fix_chance(prototype, seed)
+    if (library := library_of(prototype)) is not None:
+        given = {n: v for n, v in prototype.get_params().items() if v is not None}
+        prototype.set_params(**LIBRARIES[library].unsaid(given, len(present)))
+    weighted = {} if rows.weights is None else {_weight_argument(prototype): rows.weights}
+    try:
+        return prototype.fit(X, labels, **weighted)
+    except Exception as error:  # anyone's estimator may raise anything; say which it was
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"{_name(prototype)} could not be fitted: {error}") from error
+
+
+def deployed(spec: Oracle, members: Sequence[Any], X: Any, decisions: int) -> tuple[Scorer, Array]:
+    """The scorer and parameters (M, P) of members: numbers or trees where all are such, on rows `X`."""
+    library = library_of(spec.estimator)
+    few = rows_of(X, np.arange(min(COMPARED, X.shape[0])))
+    if library is None:
+        numbers = [as_linear(each, few, decisions)[0] for each in members]
+        if not any(each is None for each in numbers):
+            return linear_scorer(decisions), np.array(numbers)
+    else:
+        found = [as_trees(each, library, few, decisions) for each in members]
+        trees = [each[0] for each in found if each is not None]
+        if len(trees) == len(members):
+            counts = np.array([[i, each.count] for i, each in enumerate(trees)], dtype=float)
+            return BoostedScorer(trees, categories_of(X)), counts
+    return OracleScorer(tuple(members), decisions), np.arange(len(members))[:, None]
+
+
 def _fitted(
     prototype: Any, earlier: Any, X: Any, asked: WeightedRows, weight_argument: str, round: int
 ) -> Any:
@@ -379,11 +433,20 @@ def _fitted(
     estimator = _beginning(prototype, earlier, labels)
     if not np.array_equal(asked.rows, np.arange(X.shape[0])):
         X = rows_of(X, asked.rows)
+    weighted = {weight_argument: asked.weights}
+    if (asked.weights == 1.0).all() and _draws_by_weights(estimator):
+        weighted = {}
     try:
-        return estimator.fit(X, asked.labels, **{weight_argument: asked.weights})
+        return estimator.fit(X, asked.labels, **weighted)
     except Exception as error:  # anyone's estimator may raise anything; say in which round it was
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"round {round}: {_name(estimator)} could not be fitted: {error}") from error
+
+
+def _draws_by_weights(estimator: Any) -> bool:
+    """Whether weights of 1 are not as none to it: forests draw rows by weights, if there are any."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return hasattr(last, "bootstrap")
 
 
 def _beginning(prototype: Any, earlier: Any, labels: Array) -> Any:

@@ -408,12 +408,17 @@ def _words(subset: Subset) -> str:
 
 
 def parted(
-    compiled: Compiled, share: float, seed: int, groups: Array | None = None
+    compiled: Compiled,
+    share: float,
+    seed: int,
+    groups: Array | None = None,
+    together: Array | None = None,
 ) -> tuple[Compiled, Compiled]:
     """The same problem on rows to train on, and on the share of every cell that is held out of them.
 
     Counts speak of all rows, whichever part they are counted on. Of every one of `groups`, given by
-    their numbers (n,), a row stays to train on.
+    their numbers (n,), a row stays to train on. Rows with the same number in `together` (n,) stay
+    together.
 
     >>> from ratebound import Population, Problem, compile, recall
     >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
@@ -421,7 +426,11 @@ def parted(
     >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
     ([80, 20], [40, 10])
     """
-    aside = held_out(compiled.cells, share, seed)
+    if together is None:
+        aside = held_out(compiled.cells, share, seed)
+    else:
+        first = np.unique(together, return_index=True)[1]
+        aside = held_out(compiled.cells[first], share, seed)[together]
     if groups is not None:
         aside[np.unique(groups, return_index=True)[1]] = False
     if aside.all() or not aside.any():

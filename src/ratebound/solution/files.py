@@ -24,9 +24,9 @@ from ratebound.base.tensors import read_tensors
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.game.scorer import Saved, read_scorer
+from ratebound.learners.calibration import Calibration
 from ratebound.problem.frames import some
 from ratebound.solution._checking import numbers, plain, texts
-from ratebound.solution.calibration import Calibration
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw, GroupThresholds, Sizes, Vote
 from ratebound.solution.mixture import Members, Mixture

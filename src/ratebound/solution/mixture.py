@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from ratebound.base.layout import printable
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import NO_SETTING, Trace, Values, worst_of
+from ratebound.learners.calibration import Calibration, fit_calibration
 from ratebound.problem.deciding import (
     as_shown,
     decided,
@@ -28,7 +30,6 @@ from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint
 from ratebound.rates.named import error_rate
 from ratebound.solution._choosing import choose, warn_of_shared_keys
-from ratebound.solution.calibration import Calibration, fit_calibration
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw, GroupThresholds
 from ratebound.solution.price import Price
@@ -153,6 +154,23 @@ class Mixture:
     def certificate(self) -> Certificate | None:
         """What was certified of it, on rows that it was neither trained nor chosen on."""
         return self.record.certificate
+
+    @property
+    def drawn(self) -> float:
+        """The share of decisions on the training rows that are left to a draw; 0 for a single rule.
+
+        NaN where it was not counted.
+        """
+        if len(self) == 1 or self.decider.draw is None:
+            return 0.0
+        return float("nan") if self.record.drawn is None else self.record.drawn[0]
+
+    @property
+    def drawn_yeses(self) -> float:
+        """The share of yeses on the training rows that a draw decides; of more classes, as `drawn`."""
+        if len(self) == 1 or self.decider.draw is None:
+            return 0.0
+        return float("nan") if self.record.drawn is None else self.record.drawn[1]
 
     @property
     def prices(self) -> tuple[Price, ...]:
@@ -389,7 +407,8 @@ class Mixture:
         return as_shown(self._mean_scores(X))
 
     def _mean_scores(self, X: Any) -> Array:
-        return mean_score(self.model_weights, self._model_scores(self.features(X)))
+        features = self.features(X)
+        return mean_score(self.model_weights, self._checked(self.scorer.label_scores, features))
 
     def label_probability(self, X: Any) -> Array:
         """The probability that the label is yes, or with D > 2 that it is each of `classes`.
@@ -461,6 +480,21 @@ class Mixture:
             Yes is decided from 0 on; of D > 2 classes that with the largest score.
         """
         return as_shown(self._decisive(X, columns, None, None)[0])
+
+    def deciding_member(self, X: Any) -> Array:
+        """Which member decides each row in `predict`.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            Its place; 0 for a single model, and of a vote.
+        """
+        return self._decisive(X, None)[2]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
         """The number in [0, 1) that chooses each row's member in `predict`.
@@ -537,7 +571,9 @@ class Mixture:
 
         return to_onnx(self, path, choose=choose)
 
-    def _decisive(self, X: Any, columns: Any, key: Any, seed: Any) -> tuple[Array, Array, Array, Array]:
+    def _decisive(
+        self, X: Any, columns: Any, key: Any = None, seed: Any = None
+    ) -> tuple[Array, Array, Array, Array]:
         """Each row's deciding scores (A, n); the choices' weights, which was chosen, by what number."""
         features = self.features(X)
         weights, scores = self._choices(X, features, columns)
@@ -561,9 +597,13 @@ class Mixture:
         return self.decider.member_scores(self._model_scores(features), X, columns)
 
     def _model_scores(self, features: Any) -> Array:
-        """Scores (B, A, n) of the models, checked: no number would silently say no."""
+        """Scores (B, A, n) of the models."""
+        return self._checked(self.scorer.scores, features)
+
+    def _checked(self, score: Callable[[Array, Any], Array], features: Any) -> Array:
+        """What the scorer says of rows, checked: no number would silently say no."""
         with np.errstate(all="ignore"):
-            scores = self.scorer.scores(self.parameters, features)
+            scores = score(self.parameters, features)
         if scores.ndim != 3:
             name = type(self.scorer).__name__
             raise ValueError(

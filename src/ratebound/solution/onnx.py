@@ -17,7 +17,7 @@ import numpy as np
 from ratebound.base.extras import import_extra, versions
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.game.scorer import Graph
+from ratebound.game.scorer import Graph, Scorer
 from ratebound.solution._deciding_graph import ML, lookup, votes_of
 from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
@@ -77,7 +77,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     if choose not in CHOOSERS:
         raise ValueError(f"choose must be 'key' or 'uniform', got {choose!r}")
     graph = GraphBuilder(RESERVED)
-    models = mixture.scorer.to_graph(graph, mixture.parameters, _features(graph, mixture))
+    features = _features(graph, mixture)
+    models = mixture.scorer.to_graph(graph, mixture.parameters, features)
     scores = mixture.decider.member_nodes(graph, models)
     votes = votes_of(graph, scores, mixture.weights, len(mixture.classes))
     shares, decided = mixture.decider.decided_nodes(graph, votes, mixture.weights, choose)
@@ -85,7 +86,9 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph.output("decision", _flat(graph, decided), "int64")
     graph.output("decision_probability", shares if each else _flat(graph, shares), "float32", *each)
     if mixture.calibration is not None:
-        graph.output("probability", _label_probability(graph, mixture, models), "float32", *each)
+        says_more = type(mixture.scorer).label_graph is not Scorer.label_graph
+        told = mixture.scorer.label_graph(graph, mixture.parameters, features) if says_more else models
+        graph.output("probability", _label_probability(graph, mixture, told), "float32", *each)
     shown = scores if each else graph("Squeeze", scores, np.array([2]))
     graph.output("scores", shown, "float32", len(mixture), *each)
     return write_whole(path, graph.model(_metadata(mixture, graph)).SerializeToString())

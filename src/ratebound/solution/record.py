@@ -38,20 +38,25 @@ class Making:
     call: str = ""  # what was asked for, as one would write it in Python
     rows: dict[str, int] = field(default_factory=dict)  # how many, by what they were used for
     tried: tuple[str, ...] = ()  # the settings that were trained, in words
+    compared: tuple[
+        str, ...
+    ] = ()  # the same of ways to decide that were judged alike, the chosen one last
     candidates: int = 0  # kept of all of them
     ended: str = ""  # what ended training
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data."""
-        return asdict(self) | {"tried": list(self.tried)}
+        return asdict(self) | {"tried": list(self.tried), "compared": list(self.compared)}
 
     @classmethod
     def from_json(cls, data: Any) -> Making:
         """What `to_json` wrote, checked."""
-        if not isinstance(data, dict) or data.keys() != {each.name for each in fields(cls)}:
+        names = {each.name for each in fields(cls)}
+        if not isinstance(data, dict) or data.keys() | {"compared"} != names:  # which old files lack
             raise ValueError("what it says of how it was made is not as it was saved")
-        making = cls(**data | {"tried": tuple(data["tried"])})
-        words = (making.call, making.ended, *making.tried, *making.rows)
+        lists = {"tried": tuple(data["tried"]), "compared": tuple(data.get("compared", ()))}
+        making = cls(**data | lists)
+        words = (making.call, making.ended, *making.tried, *making.compared, *making.rows)
         counts = (making.candidates, *making.rows.values())
         if not all(type(each) is str for each in words):
             raise ValueError("what it says of how it was made is not words")
@@ -116,6 +121,7 @@ class Record:
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
     prices: tuple[Price, ...] = ()  # of its promises, as they were read from a file
     gap: float | None = None  # by how much other offsets may be better at most, where they were searched
+    drawn: tuple[float, float] | None = None  # the shares of decisions and of yeses that a draw makes
     made: Making = field(default_factory=Making)  # by which call, of how many rows
     course: Course | None = None  # the candidates of its training, where it was not read from a file
     pool: Pool | None = None  # what it was chosen from, where it was not read from a file
@@ -149,6 +155,7 @@ class Record:
             "made": self.made.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "prices": [price.to_dict() for price in self.priced],
+            **({} if self.drawn is None else {"drawn": list(self.drawn)}),
             **({} if self.gap is None else {"gap": self.gap if self.gap < math.inf else "unknown"}),
         }
 
@@ -170,6 +177,9 @@ class Record:
         gap = data.get("gap")
         if gap is not None and gap != "unknown" and not (type(gap) in (int, float) and gap >= 0):
             raise ValueError(f"the gap in its record is {gap!r}")
+        drawn = data.get("drawn")
+        if drawn is not None and not (len(drawn) == 2 and all(0 <= float(each) <= 1 for each in drawn)):
+            raise ValueError(f"the shares of draws in its record are {drawn!r}")
         certificate = data.get("certificate")  # files of before there were any have none
         return cls(
             problem=problem,
@@ -180,6 +190,7 @@ class Record:
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             prices=tuple(Price.from_dict(price) for price in data.get("prices", ())),
             gap=math.inf if gap == "unknown" else gap,
+            drawn=None if drawn is None else (float(drawn[0]), float(drawn[1])),
             made=Making.from_json(data["made"]),
         )
 

@@ -54,13 +54,19 @@ class Folded:
         return FoldModels(self.splits, np.zeros(len(stacked), dtype=int), stacked[:, : self.count])
 
 
-def folded(compiled: Compiled, count: int, seed: int) -> Folded:
-    """Folds with the same share of every cell, to rounding, chosen by chance."""
+def folded(compiled: Compiled, count: int, seed: int, together: Array | None = None) -> Folded:
+    """Folds with the same share of every cell, to rounding, chosen by chance.
+
+    Rows with the same number in `together` (n,) are in the same fold; each such set counts as a row of
+    the cell of its first.
+    """
     random = np.random.default_rng(seed)
     cells = compiled.cells
-    order = np.lexsort((random.random(len(cells)), cells))
-    of = np.empty(len(cells), dtype=np.intp)
-    of[order] = (np.arange(len(cells)) + random.integers(count)) % count
+    first = np.arange(len(cells)) if together is None else np.unique(together, return_index=True)[1]
+    order = np.lexsort((random.random(len(first)), cells[first]))
+    dealt = np.empty(len(first), dtype=np.intp)
+    dealt[order] = (np.arange(len(first)) + random.integers(count)) % count
+    of = dealt if together is None else dealt[together]
     weights = np.ones(len(cells)) if compiled.weights is None else compiled.weights
     sizes = total(np.bincount(of, weights, count))
     if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:

@@ -1,0 +1,236 @@
+"""What is claimed of new rows, beside what comes true: simulations in which rows can be drawn afresh.
+
+Each sample comes from a known distribution, and the truth is what the model does on 100,000 fresh rows
+of it. `claimed` is the mean of `status_.confidence`, the probability with which all promises hold;
+`off` is by how many standard errors fewer (-) or more (+) were kept than was claimed, if each draw keeps
+them with the probability it claims; `when sure` counts the draws alone that claimed what was asked for.
+The cases are those in which margins went wrong before: few rows, few positives, weights, copies of rows,
+and rows that were drawn together.
+
+    python benchmarks/claims.py --draws 40 --jobs 16
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import NamedTuple
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the libraries are imported
+
+import numpy as np
+from _common import machine, markdown
+from joblib import Parallel, delayed
+
+import ratebound as rb
+
+FRESH = 100_000  # rows of the truth
+ASKED = 0.9
+NEAR = 0.02  # how much less than was asked for still counts as claimed
+
+
+class Sample(NamedTuple):
+    """What `fit` takes."""
+
+    X: np.ndarray
+    y: np.ndarray
+    group: np.ndarray
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A distribution, how a sample of it is drawn, and what is promised."""
+
+    words: str
+    rows: int
+    promises: tuple[str, ...]
+    draw: Callable[[np.random.Generator, int], Sample]  # independent rows
+    sample: Callable[[np.random.Generator, int], Sample] | None = (
+        None  # what is trained on, if not these
+    )
+
+    def trained_on(self, seed: int) -> Sample:
+        return (self.sample or self.draw)(np.random.default_rng(seed), self.rows)
+
+    def compiled(self, rows: Sample):
+        columns = {"g": rows.group}
+        return rb.compile(
+            rb.Problem("error_rate()", self.promises), rb.Population(rows.X, rows.y, columns=columns)
+        )
+
+
+def people(rng, rows, *, smaller, rarer=0.0):
+    """Two groups, the first this share of the rows, whose labels depend on three of five columns.
+
+    The slopes of the groups are not the same, and no column tells them apart.
+    """
+    group = (rng.random(rows) >= smaller).astype(int)
+    X = rng.normal(size=(rows, 5))
+    logit = 1.5 * X @ [1, 0.7, 0.4, 0, 0] + 0.5 * group * X[:, 1] + 0.4 * (group - 1) - rarer
+    y = rng.random(rows) < 1 / (1 + np.exp(-logit))
+    X[:, 0] += 0.3 * group
+    return Sample(X, y, group)
+
+
+def of(smaller, rarer=0.0):
+    return lambda rng, rows: people(rng, rows, smaller=smaller, rarer=rarer)
+
+
+def copied(times):
+    """As after a join, or where a class was oversampled."""
+
+    def sample(rng, rows):
+        own = people(rng, rows // times, smaller=0.2)
+        return Sample(*(np.repeat(values, times, axis=0) for values in own[:3]))
+
+    return sample
+
+
+def weighted(rng, rows):
+    """With weights that have nothing to do with the rows, so fresh rows need none for the same rates."""
+    return people(rng, rows, smaller=0.3)._replace(weights=np.exp(1.2 * rng.normal(size=rows)))
+
+
+def customers(size):
+    """Customers with so many rows each: of one group, alike in what is seen and in what is not."""
+
+    def sample(rng, rows):
+        customer = np.repeat(np.arange(-(-rows // size)), size)[:rows]
+        count = customer[-1] + 1
+        group = (rng.random(count) >= 0.3).astype(int)[customer]
+        X = 0.8 * rng.normal(size=(count, 5))[customer] + 0.6 * rng.normal(size=(rows, 5))
+        logit = 1.5 * X @ [1, 0.7, 0.4, 0, 0] + 0.5 * group * X[:, 1] + 0.4 * (group - 1)
+        y = rng.random(rows) < 1 / (1 + np.exp(-logit - rng.normal(size=count)[customer]))
+        X[:, 0] += 0.3 * group
+        return Sample(X, y, group, clusters=customer)
+
+    return sample
+
+
+BOTH = ("recall(g == 0) >= 0.95 * recall()", "recall(g == 1) >= 0.95 * recall()")
+ONE = ("recall(g == 0) >= 0.95 * recall()", "false_positive_rate() <= 0.2")
+CASES = {
+    "easy": Case("an easy pair of promises", 3000, BOTH, of(0.3)),
+    "once": Case("each row once", 3000, ONE, of(0.2)),
+    "twice": Case("each row twice", 3000, ONE, of(0.2), copied(2)),
+    "four": Case("each row four times", 3000, ONE, of(0.2), copied(4)),
+    "weights": Case("weights", 2000, ONE, of(0.3), weighted),
+    "small": Case("few rows", 2000, ONE, of(0.2)),
+    "rare": Case("240 positives in the smaller group", 8000, BOTH, of(0.3, 2.7)),
+    "customers": Case("8 rows of each customer", 3200, ONE, customers(1), customers(8)),
+}
+
+
+class Found(NamedTuple):
+    """What came of one draw."""
+
+    kept: bool
+    claimed: float  # NaN if nothing was
+    error: float
+    plain: float  # the error of the same library's model without promises
+    drawn: float  # the share of yeses decided by a draw
+    seconds: float  # of the processor, for the fit
+
+
+def rates(compiled, chances) -> tuple[float, float]:
+    """The error and the worst violation of decisions that are yes with these chances (n,)."""
+    yes = compiled.per_slice(np.bincount(compiled.cells, chances, compiled.cell_count)[None])
+    values = compiled.offset + (compiled.blocks[0].net @ yes.T)[:, 0]
+    return float(values[0]), float(values[1:].max())
+
+
+def measured(name: str, model: str, seed: int, *, method: str = "auto", fresh: int = FRESH) -> Found:
+    """Train on one draw of a case, and judge on fresh rows of it."""
+    case = CASES[name]
+    own, new = case.trained_on(seed), case.draw(np.random.default_rng(2**31), fresh)
+    compiled = case.compiled(new)
+    given = {"columns": {"g": own.group}, "sample_weight": own.weights, "groups": own.clusters}
+
+    def trained(promises, **options):
+        fit = rb.RateConstrainedClassifier(promises, model=model, random_state=seed, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that rows are copies of each other
+            started = time.process_time()
+            fit.fit(own.X, own.y, **given)
+            seconds = time.process_time() - started
+        return fit, seconds, *rates(compiled, fit.solution_.decision_proba(new.X)[:, 1])
+
+    _, _, plain, _ = trained(())  # first, so that what it imports is not counted below
+    fit, seconds, error, worst = trained(case.promises, confidence=ASKED, method=method)
+    claimed = fit.status_.confidence
+    claimed = np.nan if claimed is None else claimed
+    return Found(worst <= 0, claimed, error, plain, fit.solution_.drawn_yeses, seconds)
+
+
+def off(kept, claimed) -> float:
+    """By how many standard errors more were kept than was claimed."""
+    told = ~np.isnan(claimed)
+    if not told.any():
+        return np.nan
+    chances = np.clip(claimed[told], 0.005, 0.995)  # claims are rounded
+    return float((kept[told] - chances).sum() / np.sqrt((chances * (1 - chances)).sum()))
+
+
+def line(case: str, model: str, found: list[Found]) -> list[str]:
+    kept, claimed, error, plain, drawn, seconds = np.array(found, dtype=float).T
+    sure = claimed >= ASKED - NEAR
+    several = max(len(found) - 1, 1)
+    return [
+        CASES[case].words,
+        model,
+        f"{int(kept.sum())} of {len(found)}",
+        f"{np.nanmean(claimed):.2f}" if not np.isnan(claimed).all() else "not",
+        f"{off(kept, claimed):+.1f}",
+        f"{int(kept[sure].sum())} of {int(sure.sum())}",
+        f"{error.mean():.4f} ± {error.std() / np.sqrt(several):.4f}",
+        f"{plain.mean():.4f}",
+        f"{100 * drawn.mean():.1f}%",
+        f"{np.median(seconds):.1f}",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--models", nargs="+", default=["linear", "lightgbm"])
+    parser.add_argument("--method", default="auto", choices=["auto", "plug-in", "game"])
+    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first draw")
+    parser.add_argument("--jobs", type=int, default=1, help="draws measured at once, a core each")
+    given = parser.parse_args()
+    models = [model for model in given.models if model != "lightgbm" or find_spec("lightgbm")]
+    if models != given.models:
+        print("LightGBM is not installed, so its lines are missing: pip install lightgbm\n")
+    seeds = range(given.first, given.first + given.draws)
+    cells = [(case, model) for case in given.cases for model in models]
+    # One queue for all, so that no core waits for the last draw of a case; trees first.
+    asked = sorted(
+        ((*cell, seed) for cell in cells for seed in seeds), key=lambda each: each[1] == "linear"
+    )
+    found = Parallel(given.jobs)(delayed(measured)(*each, method=given.method) for each in asked)
+    by_cell = {
+        cell: [one for each, one in zip(asked, found, strict=True) if each[:2] == cell] for cell in cells
+    }
+    print(f'{given.draws} draws of each, method="{given.method}", confidence={ASKED}, on {machine()}.\n')
+    heads = [
+        "",
+        "model",
+        "kept",
+        "claimed",
+        "off",
+        "when sure",
+        "error",
+        "plain",
+        "yeses drawn",
+        "seconds",
+    ]
+    print(markdown(heads, [line(*cell, by_cell[cell]) for cell in cells]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Which rows were drawn together, so that one says nothing about a model that has seen the other.
+
+Rows of one customer are said to be by `groups`. Copies of a row, as an oversampled class or a join
+leaves them, are found: rows with equal features that nearly always agree in their labels and groups as
+well. People who happen to have equal features do not, and are left apart.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.frames import as_array, frame_columns, is_sparse
+from ratebound.problem.population import Population
+from ratebound.problem.values import is_coded, read_coded, read_values
+from ratebound.rates.expressions import FIRST
+from ratebound.rates.subsets import Name
+
+NOT_COPIES = "pass groups=np.arange(len(X))"
+GROUPS = "(groups)"  # the column of ids that were given as an array
+SHARE = 0.01  # of the rows that have copies, from which on it matters
+OFTEN = 50, 0.01  # rows, and a share of them, from which on equal features are many's
+AGREEING = 0.02  # of the disagreement of any two rows, up to which those with equal features are copies
+
+
+def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[Name, Any], Name | None]:
+    """The columns with the ids that were given, and the name of the column that has them."""
+    if groups is None or isinstance(groups, str):
+        return columns, groups
+    ids = as_array(groups)
+    if ids.shape != (rows,):
+        raise ValueError(
+            f"groups has the shape {ids.shape}: give an id for each of {rows:,} rows, or a column"
+        )
+    return columns | {GROUPS: ids}, GROUPS
+
+
+def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> Array | None:
+    """A number for each row (n,), the same for rows that were drawn together; None where all are apart.
+
+    There is a warning of copies, unless they are not to be `told` of.
+    """
+    if not compiled.all_in_memory:
+        if groups is not None:
+            raise ValueError(
+                "groups needs all rows in memory, and some are on disk, or with other processes"
+            )
+        return None
+    if groups is not None:
+        return _by_column(compiled, groups)
+    copies = [_copies(compiled, name) for name in compiled.populations]
+    if all(each is None for each in copies):
+        return None
+    sizes = [len(people) for people in compiled.populations.values()]
+    apart = [np.arange(n) if each is None else each for each, n in zip(copies, sizes, strict=True)]
+    distinct = sum(len(np.unique(each)) for each in apart)
+    if told:
+        warnings.warn(
+            f"{sum(sizes) - distinct:,} of {sum(sizes):,} rows are copies of others: equal in features, "
+            "labels and groups. They are judged together, and count as one where it is said how sure a "
+            f"promise is. If they are not copies, {NOT_COPIES}",
+            stacklevel=4,
+        )
+    return _numbered(apart)
+
+
+def _numbered(parts: list[Array]) -> Array:
+    """Numbers of rows of several populations, told apart."""
+    found, start = [], 0
+    for each in parts:
+        codes = np.unique(each, return_inverse=True)[1]
+        found.append(codes + start)
+        start += int(codes.max(initial=-1)) + 1
+    return np.concatenate(found)
+
+
+def _by_column(compiled: Compiled, name: Name) -> Array | None:
+    parts = []
+    for own, people in compiled.populations.items():
+        if own != FIRST and name not in people.column_names:
+            parts.append(np.arange(len(people)))
+            continue
+        values = people.values(name)
+        if values.missing.any():
+            raise ValueError(
+                f"groups: {int(values.missing.sum()):,} rows of population {own!r} have no id in "
+                f"{name!r}: give each row one"
+            )
+        codes = values.values if values.codes is None else values.codes
+        parts.append(np.unique(codes, return_inverse=True)[1])
+    codes = _numbered(parts)
+    count = int(codes.max()) + 1
+    if count < 20:
+        raise ValueError(
+            f"groups has {count} different ids, too few to judge any by models that have not seen it. "
+            "It says which rows belong together, such as those of one customer; promises about groups "
+            "name columns, as in equal_opportunity(sex, slack=0.05)"
+        )
+    return None if count == len(codes) else codes
+
+
+def _copies(compiled: Compiled, name: str) -> Array | None:
+    """A number for each row of a population, the same for copies; None where there are few."""
+    people, rows = compiled.populations[name], compiled.rows[name]
+    features = _digests(people)
+    if features is None or len(features) < 2:
+        return None
+    codes = np.unique(features, return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    pairs = np.flatnonzero(np.diff(codes[order]) == 0)
+    if len(pairs) < SHARE * len(codes):
+        return None
+    kinds = compiled.cells[rows].astype(np.int64)
+    if people.y is not None:
+        kinds = kinds * compiled.decisions + people.y.astype(np.int64)
+    kinds = np.unique(kinds, return_inverse=True)[1]
+    differ = float((kinds[order][pairs] != kinds[order][pairs + 1]).mean())
+    shares = np.bincount(kinds) / len(kinds)
+    if differ >= AGREEING * (1.0 - float(shares @ shares)):  # or there is nothing to agree in
+        return None
+    return np.unique(codes * (int(kinds.max()) + 1) + kinds, return_inverse=True)[1]
+
+
+def _numbers(column: Any) -> Array:
+    """A column's values as numbers (n,), equal ones by the same; all 0 where they cannot be compared."""
+    read = read_coded(column) if is_coded(column) else read_values(as_array(column))
+    if read.codes is not None:
+        return read.codes
+    if read.values.dtype.kind in "mM":
+        return read.values.astype(np.int64)
+    return read.values if read.values.dtype.kind in "buif" else np.zeros(len(read.values))
+
+
+def shared(compiled: Compiled) -> Array:
+    """The rows (k,) whose features many others of their population have too."""
+    found = []
+    for name, people in compiled.populations.items():
+        digests, start = _digests(people), compiled.rows[name].start
+        if digests is not None:
+            _, codes, counts = np.unique(digests, return_inverse=True, return_counts=True)
+            many = max(OFTEN[0], OFTEN[1] * len(codes))
+            found.append(start + np.flatnonzero(counts[codes] >= many))
+    return np.concatenate([np.empty(0, dtype=np.intp), *found])
+
+
+def _digests(people: Population) -> Array | None:
+    """A number for each row (n,), the same for equal features; None where they are not numbers."""
+    X = people.X
+    if X is None or is_sparse(X):
+        return None
+    names = frame_columns(X)
+    values = np.column_stack([_numbers(X[name]) for name in names]) if names else as_array(X)
+    if values.ndim != 2 or values.dtype.kind not in "buif":
+        return None
+    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+    odd = np.random.default_rng(0).integers(0, 2**63, size=bits.shape[1], dtype=np.uint64) * 2 + 1
+    mixed = (bits ^ (bits >> np.uint64(29))) * odd
+    return np.asarray((mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64))

@@ -1,0 +1,185 @@
+"""How sure it is that promises hold on new rows, of a rule that was chosen among many.
+
+The cheapest rule that passes a fixed margin is one that chance has favoured: along all thresholds of one
+score, rates wander, and what is taken is where they first look good enough. For a single rule, the 90%
+point of a standardized deviation is 1.28; for the largest along all thresholds it is 2.3. So a rule is
+judged by how far *any* of those that it was chosen among may be off (Chernozhukov, Chetverikov and Kato,
+2013): each row's influence on each promise is multiplied by a normal number, and the largest deviation
+over the rules, promise by promise, is what room is compared with.
+
+The price of confidence is a curve. Along it, the rule is taken at which more would cost more than it is
+worth: a share of what the model gains over one decision for everyone, for each unit of probability.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ratebound.base.linear_program import TOLERANCE, worst_violation
+from ratebound.base.progress import TimeLimit
+from ratebound.base.types import Array
+from ratebound.estimators.margins import POWER, decided_alike
+from ratebound.estimators.rules import Rule, Rules
+
+SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # of standard errors that are asked for as margins
+DRAWS = 2000  # of the multipliers
+MOST = 2**27  # numbers that influences of rules may take
+TOGETHER = 360  # deviations of rules that are drawn together
+ROWS = 20_000  # rows whose influences say how rules vary together
+WORTH = 0.3  # share of what a model gains that a unit of probability may cost
+REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
+SMALLEST = 1e-12
+WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A rule on the way, found with margins."""
+
+    rule: Rule
+    margins: Array  # (m,)
+    errors: Array  # (m,) standard errors of its violations
+
+    @property
+    def kept(self) -> Array:
+        """Of the margins, what the rule keeps (m,): all of them may be too much for any rule."""
+        return np.clip(-self.rule.violations, 0.0, self.margins)
+
+    @property
+    def room(self) -> Array:
+        """To spare in each promise, in standard errors (m,)."""
+        return -self.rule.violations / np.maximum(self.errors, SMALLEST)
+
+
+@dataclass(eq=False)
+class Curve:
+    """Rules at rising margins, and how sure each is."""
+
+    rules: Rules
+    seed: int
+    clock: TimeLimit
+    points: list[Point] = field(default_factory=list)
+    walked: bool = True  # or the points are only those that are given
+    cut_short: bool = False  # for want of time
+
+    def __post_init__(self) -> None:
+        if not self.walked:
+            return
+        none = np.zeros(self.rules.promises)
+        first = self._add(none)
+        if not self.rules.promises:
+            return
+        for share in SHARES[1:]:
+            if self._out_of_time():
+                break
+            point = self._add(share * first.errors)
+            if worst_violation(point.rule.violations + point.margins, self._scale) > TOLERANCE:
+                break  # more cannot be kept at all
+            if point.room.min() > SHARES[-1]:
+                break
+
+    @property
+    def _scale(self) -> Array:
+        return self.rules.compiled.scale[1:]
+
+    def _out_of_time(self) -> bool:
+        self.cut_short = self.clock.left == 0
+        return self.cut_short
+
+    def _add(self, margins: Array) -> Point:
+        rule = self.rules.best(margins)
+        point = Point(rule, margins, self.rules.errors(rule))
+        self.points.append(point)
+        return point
+
+    @cached_property
+    def largest(self) -> Array:
+        """Draws (B, m) of the largest deviation, in standard errors, over the rules chosen among."""
+        rules, m = self.rules, self.rules.promises
+        random = np.random.default_rng(self.seed)
+        rows = rules.outside.shape[1] if rules.together is None else int(rules.together.max()) + 1
+        chosen = np.arange(rows) if rows <= ROWS else np.sort(random.choice(rows, ROWS, replace=False))
+        near = self._chosen_among(max(1, min(MOST // (len(chosen) * m), TOGETHER // m)))
+        influence = np.empty((len(near), m, len(chosen)), dtype=np.float32)
+        for place, weights in enumerate(near):
+            moved, _ = rules.moves.of(rules.decided(weights))
+            own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
+            influence[place] = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), SMALLEST)
+        flat = influence.reshape(-1, len(chosen))
+        values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = random.standard_normal((DRAWS, len(root))) @ root.T
+        return np.asarray(drawn.reshape(DRAWS, len(near), m).max(axis=1))
+
+    def _chosen_among(self, most: int) -> list[Array]:
+        """The weights of rules on the way, and of some of all others that were asked for.
+
+        Also of those that look bad: which look good is what chance decides.
+        """
+        own = [point.rule.weights for point in self.points][:most]
+        weights, random = self.rules.weights, np.random.default_rng(self.seed)
+        count = min(most - len(own), len(weights))
+        return [*own, *weights[random.choice(len(weights), count, replace=False)]]
+
+    def confidence(self, point: Point) -> float:
+        """The probability that all promises hold on new rows, of a rule chosen as these were."""
+        if not self.rules.promises:
+            return 1.0
+        return float((self.largest <= point.room).all(axis=1).mean())
+
+    def refined(self, confidence: float) -> None:
+        """Add points between the last that is not sure enough and the first that is."""
+        for _ in range(REFINED):
+            ordered = sorted(self.points, key=lambda point: float(point.margins.sum()))
+            sure = [self.confidence(point) >= confidence for point in ordered]
+            first = next((place for place, own in enumerate(sure) if own), 0)
+            if first == 0 or self._out_of_time():
+                return
+            self._add((ordered[first - 1].margins + ordered[first].margins) / 2)
+
+    def safest_first(self, confidence: float, share: float) -> list[Point]:
+        """Points from the safest to the cheapest, for a certificate on this share of all rows.
+
+        Those that were walked along keep promises on new rows; fewer rows, set aside, must show it too.
+        """
+        from scipy.special import ndtri
+
+        there = math.sqrt((1.0 - share) / share)
+        needed = float(ndtri(confidence)) * there + float(ndtri(POWER)) * math.hypot(1.0, there)
+        first = self.points[0]
+        for wider in WIDER if self.rules.promises else ():
+            if not self._out_of_time():
+                self._add(wider * needed * first.errors)
+        alike = decided_alike(self.rules.compiled)
+        fine = {
+            point.rule.place: point
+            for point in self.points
+            if worst_violation(point.rule.violations, self._scale) <= TOLERANCE
+            and point.rule.objective <= alike + TOLERANCE
+        }
+        return sorted(fine.values(), key=lambda point: -float(point.room.min(initial=np.inf)))
+
+    def _retake(self) -> None:
+        """For each point the cheapest rule of all: one that was found later may be cheaper."""
+        for place, point in enumerate(self.points):
+            rule = self.rules.cheapest(point.margins)
+            if rule.place != point.rule.place:
+                self.points[place] = Point(rule, point.margins, self.rules.errors(rule))
+
+    def chosen(self, confidence: float, gain: float) -> Point:
+        """The point that is worth its price, if `gain` is what the model is worth."""
+        self.refined(confidence)
+        self._retake()
+        kept = [p for p in self.points if worst_violation(p.rule.violations, self._scale) <= TOLERANCE]
+        if not kept:
+            return min(self.points, key=lambda p: worst_violation(p.rule.violations, self._scale))
+
+        def worth(point: Point) -> float:
+            sure = min(self.confidence(point), confidence)
+            return WORTH * gain * sure - point.rule.objective
+
+        return max(kept, key=worth)

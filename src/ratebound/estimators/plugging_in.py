@@ -1,0 +1,220 @@
+"""The search by the plug-in learner: learn P(cell | x) once, then walk along margins to one rule.
+
+1. `judge`: rows are split into folds. Rows that were drawn together are in the same fold.
+2. `learn`: each row gets its forecast by models that did not see it.
+3. `walk`: at rising margins the best single rule is found, by its rates out of fold.
+4. `choose`: the rule is taken that is as sure as asked, or where more would cost more than it is worth.
+
+What is deployed are the models of the folds, so rates out of fold are those of what is deployed. One
+rule decides, without chance; only where none keeps the promises, and a mixture does, rules are mixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ratebound.base.linear_program import least_violation
+from ratebound.base.progress import TimeLimit
+from ratebound.base.types import Array
+from ratebound.estimators.belonging import shared
+from ratebound.estimators.confidence import Curve, Point
+from ratebound.estimators.margins import about, gained
+from ratebound.estimators.proposals import OUT_OF_FOLD
+from ratebound.estimators.rules import Rule, Rules, rules_of
+from ratebound.game.folding import folded
+from ratebound.game.learner import Learner
+from ratebound.game.programs import Pool, pool_of_candidates
+from ratebound.game.trace import Trace
+from ratebound.learners.calibration import Calibration
+from ratebound.learners.forecast import regressed
+from ratebound.problem.coefficients import Block
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import score_count
+from ratebound.problem.frames import frame_columns, rows_of
+from ratebound.rates.expressions import FIRST, Ratio
+from ratebound.rates.named import error_rate
+from ratebound.solution.determinize import Outcome, evaluate
+from ratebound.solution.mixture import Mixture, mixture
+from ratebound.solution.solutions import shrink
+from ratebound.solution.status import KEPT, SearchWords, Status, status_in
+
+if TYPE_CHECKING:
+    from ratebound.estimators.search import Search, SearchResult
+
+FINE = (
+    "feasible: every constraint is kept on the training rows, each judged by models that did not see it"
+)
+RULES = SearchWords(
+    "No rule or mixture of them", "any mixture of the rules", "use a stronger model, or other features"
+)
+NEAR = 0.02  # how much less than asked for is near enough
+
+
+def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
+    """Why a problem cannot be asked of the plug-in learner, in words; empty if it can."""
+    for block in compiled.blocks:
+        if block.at != 0:
+            return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
+    if compiled.goal is not None:
+        return f"{compiled.problem.objective} is not a sum of rates"
+    if not compiled.all_in_memory:
+        return "rows are on disk, or with other processes"
+    if asked.known is not None:
+        return f"decisions may use {', '.join(asked.known)}"
+    if asked.certify is not None and any(
+        isinstance(p.left, Ratio) for p in compiled.problem.constraints
+    ):
+        return "a certificate of a ratio asks for its bound to be raised"
+    if not asked.takes_any_rule:
+        return "the solution is to be made of the iterates of a game"
+    if learner.style == "table" and frame_columns(compiled.first.X) and (what := regressed(compiled)):
+        return f"{what} are learned from numbers, and the model reads a table"
+    return ""
+
+
+def _speaking(compiled: Compiled, block: Block) -> str:
+    row = int(np.flatnonzero(np.diff(block.net.indptr))[0])
+    return str(compiled.constraints[row - 1] if row else compiled.problem.objective)
+
+
+def search_rules(asked: Search) -> SearchResult:
+    """The solution of a problem on its rows, by a forecast of their cells."""
+    compiled, learner = asked.compiled, asked.learner
+    apart = len(compiled.cells) if asked.together is None else int(asked.together.max()) + 1
+    split = folded(compiled, min(learner.folds or 5, max(3, apart)), asked.seed, asked.together)
+    learn: Any = learner.learn  # type: ignore[attr-defined]  # a plug-in has it
+    forecast, outside = learn(compiled, split, asked.seed, asked.progress, asked.training.epochs)
+    alike = shared(compiled)
+    if len(alike):
+        # What is decided of features that many rows have is decided of all of them. Models of single
+        # folds may disagree there; and a row more or less among so many teaches a model little.
+        given = compiled.inputs if forecast.tables else compiled.features
+        outside[:, alike] = forecast.values(rows_of(given, alike)).mean(axis=0)
+    rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
+    return solved_rules(asked, rules)
+
+
+def solved_rules(asked: Search, rules: Rules) -> SearchResult:
+    """The solution among the rules of a forecast."""
+    from ratebound.estimators.search import SearchResult
+
+    found = chosen_rule(rules, asked.confidence, asked.clock)
+    safer: list[Point] = []
+    if asked.certify is not None and asked.confidence is not None:
+        safer = found.curve.safest_first(asked.confidence, asked.certify)
+    return SearchResult(
+        found.solved(found.point),
+        found.point.kept,
+        tuple((found.solved(each), each.kept) for each in safer),
+        0,
+        found.trace,
+        0,
+        partial(pool_at, found.trace),
+        lambda room: found.of_rule(rules.best(room)),
+        rules,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRule:
+    """The rule that was chosen, the curve it was chosen from, and all candidates."""
+
+    rules: Rules
+    curve: Curve
+    point: Point
+    trace: Trace
+    confidence: float | None  # asked for
+
+    def solved(self, point: Point) -> Mixture:
+        """A point of the curve as it is deployed."""
+        own = self.of_rule(point.rule)
+        if self.confidence is None or not self.rules.promises:
+            return own
+        status = own.status
+        reached = round(self.curve.confidence(point), 2)
+        words = f"{status.message.removesuffix('.')}. {self._words(point, reached, status)}"
+        return own.recorded(status=replace(status, confidence=reached, message=words))
+
+    def of_rule(self, rule: Rule) -> Mixture:
+        """A rule as it is deployed, with its values out of fold and on the training rows."""
+        compiled, trace = self.rules.compiled, self.trace
+        if rule.place + 1 not in trace.round:
+            trace = self.rules.trace([rule.place])
+        chances = (trace.round == rule.place + 1).astype(float)
+        own, mixed = mixture(trace, chances), None
+        if not own.status.feasible:
+            mixed = shrink(trace)
+            own = mixed if mixed.status.feasible else own
+        status = own.status
+        if status.feasible:
+            status = replace(status, message=FINE if self.rules.promises else KEPT)
+        else:
+            others = partial(least_violation, trace.violations, trace.scale)
+            broken = own.violations["train"]
+            status = status_in(RULES, trace.constraints, broken, others, trace.scale)
+        if own is not mixed:
+            objective, *violations = self.rules.deployed(rule.weights)
+            there = Outcome(float(objective), np.array(violations))
+        else:
+            there = evaluate(own, compiled)
+        each = (0.0,) * score_count(compiled.decisions)
+        calibration = Calibration(1.0, each, OUT_OF_FOLD, compiled.sizes[FIRST])
+        return replace(own, calibration=calibration).recorded(
+            status=status,
+            objectives={"train": there.objective, OUT_OF_FOLD: own.record.objectives["train"]},
+            violations={"train": there.violations, OUT_OF_FOLD: own.violations["train"]},
+        )
+
+    def _words(self, point: Point, reached: float, status: Status) -> str:
+        """How likely the promises hold on new rows, and what more of that would cost."""
+        assert self.confidence is not None
+        said = f"On new rows like these all hold together with a probability of {about(reached)}"
+        if reached >= self.confidence - NEAR or not status.feasible:
+            return f"{said}."
+        asked = f"{said}, where {100 * self.confidence:.10g}% was asked for"
+        if self.curve.cut_short:
+            return f"{asked}: there was no time to look for more."
+        sure = [p for p in self.curve.points if self.curve.confidence(p) >= self.confidence - NEAR]
+        better, told = max(self.curve.points, key=self.curve.confidence), "no rule on the way reaches "
+        if sure:
+            better, told = min(sure, key=lambda p: p.rule.objective), "that"
+        elif better is not point:
+            told += f"that; {about(self.curve.confidence(better))}"
+        else:
+            return f"{asked}: {told}more; relax the promises, or bring more rows."
+        more = better.rule.objective - point.rule.objective
+        return (
+            f"{asked}: {told} would cost {more:.4f} of {self.rules.compiled.problem.objective} more, "
+            "which is more than it is worth; relax the promises, or bring more rows."
+        )
+
+
+def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> ChosenRule:
+    """The rule that keeps the promises with this probability on new rows; None for no margins."""
+    if confidence is None:
+        none = np.zeros(rules.promises)
+        rule = rules.best(none)
+        curve = Curve(rules, rules.seed, clock, walked=False)
+        point = Point(rule, none, rules.errors(rule))
+        return ChosenRule(rules, curve, point, rules.trace([rule.place]), None)
+    curve = Curve(rules, rules.seed, clock)
+    cheapest = curve.points[0].rule.objective
+    point = curve.chosen(confidence, gained(rules.compiled, rules.rule(0).objective, cheapest))
+    ended = "time" if curve.cut_short else "gap"
+    found = rules.trace((each.rule.place for each in curve.points), ended)
+    return ChosenRule(rules, curve, point, found, confidence)
+
+
+def pool_at(trace: Trace, margins: Array) -> Pool:
+    """What a rule with such margins is chosen from, for prices."""
+    tight = replace(trace, violations=trace.violations + margins)
+    return replace(pool_of_candidates(tight), margins=margins)
+
+
+def errors_only(compiled: Compiled) -> bool:
+    """Whether nothing is promised and nothing but errors counts, so that the plain model is best."""
+    return compiled.problem.objective == error_rate() and not compiled.constraints

@@ -1,0 +1,315 @@
+"""The rules of a forecast: one for every λ, judged out of fold; and the best that keeps margins.
+
+λ is found by cutting planes, on actual rates: a linear program over the rules so far has the multipliers
+at which least is known, and their rule is the next. The rules do not depend on margins, so those that
+were found for one margin are where the search for the next begins.
+
+The program mixes rules that differ in few rows, since their multipliers are close. So there is nearly
+always one rule, close to the mean of these, that does as well; it is looked for around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing.influence import RowMoves, row_moves
+from ratebound.auditing.tallying import NOBODY, tallied
+from ratebound.base.linear_program import TOLERANCE, worst_violation
+from ratebound.base.types import Array
+from ratebound.game.players_by_fits import elastic
+from ratebound.game.trace import FoldModels, Split, Trace
+from ratebound.learners.forecast import Forecast
+from ratebound.learners.plug_in import WHOLE, PlugInScorer, scored, terms_of
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import decided
+from ratebound.rates.kinds import TWO
+
+RADIUS = 100.0  # what a violation may cost at most, in units of the objective
+ROUNDS = 80  # rules asked for at each margin, at most
+GAP = 1e-6  # of the program, in units of the objective, at which its multipliers are the best
+AT_ONCE = 2**22  # decisions of rules evaluated at a time
+SCALES = np.r_[np.linspace(0.9, 1.1, 11), 1.15, 1.2, 1.3]  # of multipliers, around the program's
+NUDGES = (0.9, 0.95, 0.98, 1.02, 1.05, 1.1)  # of one of them
+DEAR = 2e-4  # of the objective, that a single rule may cost more than a mixture
+STEPS = np.linspace(0, 1, 10)[1:-1]  # between two multipliers
+MIXED = 4  # rules of a mixture between which others are looked for
+NUDGED = 8  # multipliers that are moved one by one, the largest
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One λ, and what its rule does out of fold."""
+
+    place: int  # among those that were asked for
+    weights: Array  # (1+m,) of the objective and each promise
+    objective: float
+    violations: Array  # (m,)
+
+
+@dataclass(eq=False)
+class Rules:
+    """All rules of a forecast; those that were asked for are kept."""
+
+    compiled: Compiled
+    scorer: PlugInScorer
+    outside: Array  # (J, n) of the forecast, out of fold
+    split: Split
+    seed: int
+    together: Array | None = None  # (n,) which rows were drawn together
+    weights: Array = field(init=False)  # (N, 1+m) of those asked for
+    values: Array = field(init=False)  # (N, 1+m) their objectives and violations
+
+    def __post_init__(self) -> None:
+        self.weights = self.values = np.empty((0, 1 + self.promises))
+        self.planes: list[int] = []  # places of those that programs asked for
+        self.ask(np.eye(1 + self.promises)[:1])  # the plain model
+
+    @property
+    def promises(self) -> int:
+        """The number m of promises."""
+        return len(self.compiled.constraints)
+
+    @cached_property
+    def moves(self) -> RowMoves:
+        """How rows move promises."""
+        demands = self.compiled.problem.demands
+        rates = [rate for demand in demands for rate in demand.expression.rates]
+        tally = tallied(NOBODY, self.compiled.populations, rates)
+        return row_moves(tally, demands, self.together)
+
+    @cached_property
+    def inside(self) -> Array:
+        """The forecast (J, n) of these rows by what is deployed, also by models that saw them."""
+        forecast, rows = self.scorer.forecast, self.compiled
+        whole: Array = forecast.values(rows.inputs if forecast.tables else rows.features).mean(axis=0)
+        return whole
+
+    def deployed(self, weights: Array) -> Array:
+        """The values (1+m,) of a rule at weights (1+m,) on these rows, as it is deployed."""
+        scores = scored(weights[None] @ self.scorer.terms, self.inside)
+        objectives, violations, _ = self.compiled.measure(scores)
+        return np.append(objectives, violations[0])
+
+    def scores(self, weights: Array) -> Array:
+        """Scores (K, A, n) out of fold of rules at weights (K, 1+m)."""
+        return scored(weights @ self.scorer.terms, self.outside)
+
+    def decided(self, weights: Array) -> Array:
+        """What a rule decides of each row, (n,)."""
+        return np.asarray(decided(self.scores(weights[None]))[0])
+
+    def ask(self, weights: Array) -> Array:
+        """The values (K, 1+m) of rules at weights (K, 1+m), which are kept."""
+        many = max(1, AT_ONCE // max(self.outside.shape[1], 1))
+        found = []
+        for start in range(0, len(weights), many):
+            objectives, violations, _ = self.compiled.measure(self.scores(weights[start : start + many]))
+            found.append(np.column_stack([objectives, violations]))
+        values = np.concatenate(found)
+        self.weights = np.vstack([self.weights, weights])
+        self.values = np.vstack([self.values, values])
+        return values
+
+    def rule(self, place: int) -> Rule:
+        """One of those asked for."""
+        return Rule(place, self.weights[place], float(self.values[place, 0]), self.values[place, 1:])
+
+    # --- the best rule ---------------------------------------------------------------------------
+
+    def best(self, margins: Array) -> Rule:
+        """The cheapest rule asked for that keeps the promises with `margins` (m,); else the nearest."""
+        if not self.promises:
+            return self.rule(0)
+        mean, mixed, value = self._multipliers(margins)
+        self._look_around(mean)
+        if self._dearer(margins, value):
+            self._look_between([*mixed, mean])
+            if self._dearer(margins, value):
+                self._look_between([self.cheapest(margins).weights, *mixed])
+        self._look_around(self.cheapest(margins).weights, finer=5.0)
+        return self.cheapest(margins)
+
+    def _dearer(self, margins: Array, value: float) -> bool:
+        """Whether every rule so far costs more than a mixture of them, by more than is worth a look."""
+        near = self.cheapest(margins)
+        worst = worst_violation(near.violations + margins, self.compiled.scale[1:])
+        return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + DEAR
+
+    def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float]:
+        """The multipliers (1+m,) of the program's best mixture, by cutting planes.
+
+        Their mean, each of them, and what the mixture costs.
+        """
+        scale = self.compiled.scale
+        unit, room = scale[0] / scale, np.append(0.0, margins)
+        mean = np.eye(1 + self.promises)[0]
+        mixed, value = [mean], -np.inf
+        center: Array | None = None  # next to which multipliers stay while that tells something
+        bound, highest = -np.inf, mean
+        for _ in range(ROUNDS):
+            values = (self.values + room) / scale
+            program = elastic(values, RADIUS)
+            value, prices = program.value, program.weights
+            mean, mixed = program.shares @ self.weights, list(self.weights[program.shares > 0])
+            if value - bound <= GAP:
+                break
+            asked = prices if center is None else (prices + center) / 2
+            known = float((values @ asked).min())
+            self.planes.append(len(self.weights))
+            new = float((self.ask((asked * unit)[None])[0] + room) / scale @ asked)
+            if min(new, known) > bound:
+                bound, highest = min(new, known), asked
+            told = new < known - GAP
+            if not told and center is None:
+                break
+            center = highest if told else None
+        return mean, mixed, value
+
+    def _look_between(self, ends: list[Array]) -> None:
+        """Ask for rules on the way between weights (1+m,) that are far apart.
+
+        Rules need not be as good as mixtures of them, as a forecast is not exact; then the program sees
+        none of those between, and one of them is what is looked for.
+        """
+        tried = []
+        for place, one in enumerate(ends[:MIXED]):
+            for other in ends[place + 1 : MIXED]:
+                both = np.stack([one[1:] / max(one[0], 1e-9), other[1:] / max(other[0], 1e-9)])
+                if np.abs(both[0] - both[1]).max() <= 0.05 * np.abs(both).max():
+                    continue
+                low = np.log(np.maximum(both, 1e-3 * max(float(both.max()), 1e-9)))
+                for step in STEPS:
+                    even = (1 - step) * both[0] + step * both[1]
+                    tried += [
+                        even,
+                        np.where(both.any(axis=0), np.exp((1 - step) * low[0] + step * low[1]), 0),
+                    ]
+        if tried:
+            self.ask(np.column_stack([np.ones(len(tried)), tried]))
+
+    def _look_around(self, weights: Array, finer: float = 1.0) -> None:
+        """Ask for rules close to these weights (1+m,)."""
+        promises = weights[1:] / max(weights[0], 1e-9)
+        scales = 1.0 + (SCALES - 1.0) / finer
+        tried = [scale * promises for scale in scales]
+        for place in np.argsort(-promises)[:NUDGED]:
+            if promises[place] > 0:
+                for nudge in NUDGES:
+                    moved = promises.copy()
+                    moved[place] *= 1.0 + (nudge - 1.0) / finer
+                    tried.append(moved)
+        every = np.column_stack([np.ones(len(tried)), tried])
+        self.ask(every)
+
+    def cheapest(self, margins: Array) -> Rule:
+        """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest."""
+        values = self.values
+        worst = worst_violation(values[:, 1:] + margins, self.compiled.scale[1:])
+        fine = worst <= TOLERANCE
+        if not fine.any():
+            return self.rule(int(np.argmin(worst)))
+        return self.rule(int(np.argmin(np.where(fine, values[:, 0], np.inf))))
+
+    # --- how it varies -----------------------------------------------------------------------------
+
+    def errors(self, rule: Rule) -> Array:
+        """The standard errors (m,) of a rule's violations on as many new rows as these."""
+        if not self.promises:
+            return np.empty(0)
+        return np.sqrt(np.maximum(self.moves.of(self.decided(rule.weights))[1], 1e-24))
+
+    # --- as a trace --------------------------------------------------------------------------------
+
+    def trace(self, others: Iterable[int] = (), ended: str = "gap") -> Trace:
+        """The rules that programs asked for, and `others`, as candidates with values out of fold.
+
+        Their rounds are their places among all, from 1 on. Rules that were only looked at on the way to
+        a single one are left out: there are thousands.
+        """
+        places = np.unique([0, *self.planes, *others])
+        compiled, weights, values = self.compiled, self.weights[places], self.values[places]
+        count, folds = len(weights), self.scorer.forecast.folds
+        own = np.column_stack([np.full(count, WHOLE), weights])
+        each = np.repeat(own[:, None], folds, axis=1)
+        each[:, :, 0] = np.arange(folds)
+        return Trace(
+            problem=compiled.problem,
+            constraints=compiled.constraints,
+            objectives=values[:, 0],
+            violations=values[:, 1:],
+            watched={},
+            multipliers=weights,
+            parameters=own,
+            thresholds={},
+            setting=np.zeros(count, dtype=int),
+            round=places + 1,
+            scorer=self.scorer,
+            averaging="all fits",
+            answers=True,
+            feature_scale=compiled.feature_scale,
+            ended=ended,
+            scale=compiled.scale[1:],
+            seed=self.seed,
+            data=compiled.digest,
+            folds=FoldModels((self.split,), np.zeros(count, dtype=int), each),
+            classes=TWO if compiled.decisions == 2 else compiled.classes,
+        )
+
+
+def rules_of(
+    compiled: Compiled,
+    forecast: Forecast,
+    outside: Array,
+    split: Split,
+    seed: int,
+    together: Array | None = None,
+) -> Rules:
+    """The rules of a forecast for a problem, whose cells or slices are its columns."""
+    names = ("the objective", *compiled.labels)
+    scorer = PlugInScorer(forecast, terms_of(compiled, forecast), names, compiled.decisions)
+    return Rules(compiled, scorer, outside, split, seed, together)
+
+
+def rules_for(compiled: Compiled, known: Rules) -> Rules:
+    """The rules of the same forecast for another problem on the same rows.
+
+    Its cells must be the same or coarser: what a row costs then follows from its old cell.
+    """
+    forecast, own = known.scorer.forecast, known.compiled
+    if forecast.width != own.cell_count:
+        raise Finer("what was learned are sets of rows, of which there are too many to be told apart")
+    pairs = np.unique(np.column_stack([own.cells, compiled.cells]), axis=0)
+    if len(pairs) != len(np.unique(own.cells)):
+        raise Finer("it tells rows apart that were not told apart before")
+    cell = np.zeros(own.cell_count, dtype=int)
+    cell[pairs[:, 0]] = pairs[:, 1]
+    others = compiled.decisions - 1
+    terms = np.zeros((1 + len(compiled.constraints), others, len(own.at_zero), own.cell_count))
+    for block in compiled.at_zero:
+        place = _same_amounts(own, block)
+        net = compiled.spread_each(block.net).reshape(len(terms), others, compiled.cell_count)
+        terms[:, :, place] = net[:, :, cell]
+    flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
+    scorer = PlugInScorer(forecast, flat, ("the objective", *compiled.labels), compiled.decisions)
+    rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
+    rules.__dict__["inside"] = known.inside
+    if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start
+        rules.ask(known.weights[-1:])
+    return rules
+
+
+class Finer(ValueError):
+    """A problem speaks of sets of rows that were not learned."""
+
+
+def _same_amounts(compiled: Compiled, wanted: Any) -> int:
+    for place, block in enumerate(compiled.at_zero):
+        own, other = block.amounts, wanted.amounts
+        if own is other or (own is not None and other is not None and np.array_equal(own, other)):
+            return place
+    raise Finer("it counts amounts that were not learned")

@@ -1,0 +1,570 @@
+"""What a row is, as far as its features tell: P(cell | x), learned by models that did not see the row.
+
+Rows that every rate treats alike share a cell, so what a decision costs a row depends on its cell alone.
+Who knows P(cell | x) knows what each decision is expected to cost, whatever the multipliers are. It is
+learned in factors, P(population | x) · P(label | x) · P(cell | x, label): the label by the user's model
+at full strength, the others by small models. One classifier over all cells is clearly worse, since it
+spreads what it learns of the label over many classes (``docs/measured.md``, "Plug-in").
+
+Each factor is learned once without each fold. The mean of these models is deployed: then rates out of
+fold are those of what is deployed, and averaging takes some of the noise away.
+
+If there are many cells, what is learned are *slices*, the sets of rows that rates count, by one linear
+regression with many outputs. Amounts, such as what an error costs by a column, are regressed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.progress import Silent, bar
+from ratebound.base.types import Array
+from ratebound.game.learner import SMALL, Answering, Learner
+from ratebound.game.rounds import play
+from ratebound.game.rules import Keep
+from ratebound.game.scorer import Graph, Saved, Scorer, read_scorer
+from ratebound.learners.boosted import BoostedScorer
+from ratebound.learners.calibration import Calibration, fit_calibration
+from ratebound.learners.linear import LinearScorer
+from ratebound.learners.oracle import Oracle, deployed, fitted_to_labels
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.deciding import score_count
+from ratebound.problem.frames import as_array, frame_columns, is_sparse, rows_of
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import FIRST
+from ratebound.rates.named import error_rate
+
+MOST_CELLS = 24  # of a label that are learned one by one; of more, slices are
+RARE = 4  # rows of a cell below which its share stands for what features tell
+FARTHEST = 12.0  # log odds beyond which a model is not believed
+BATCH = 512  # rows a round, of models that learn by steps
+ROUNDS = (1000, 5000)  # of such models, at least and at most
+SHRUNK = 1.0  # the penalty of regressions, on features of variance one
+EVEN = "odds"  # a part whose scores are log odds
+VALUE = "value"  # a part whose scores are the values themselves
+
+
+# --- one question ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Models of one question, one for each fold, and the line from their scores to log odds."""
+
+    scorer: Scorer
+    parameters: Array  # (F, P)
+    link: str = EVEN
+    line: Calibration | None = None  # None where scores are log odds already, or values
+    fill: Array | None = None  # (d,) what stands for missing features, of regressions
+
+    def answers(self, X: Any, folds: Array) -> Array:
+        """Probabilities (f, k, n) of each answer by the models of these folds, or values (f, k, n)."""
+        given = X if self.scorer.tables else as_array(X)
+        if self.fill is not None and not is_sparse(given):
+            given = np.where(np.isnan(given), self.fill, given)
+        scores = self.scorer.scores(self.parameters[folds], given)
+        return scores if self.link == VALUE else odds_to_probabilities(scores, self.line)
+
+    def to_graph(self, graph: Graph, features: str, answers: int) -> str:
+        """The same as nodes of an ONNX graph: (n, F, answers), in double precision."""
+        if self.fill is not None:
+            features = graph.cast(features, "float64")
+            features = graph("Where", graph("IsNaN", features), self.fill, features)
+        scores = graph.cast(self.scorer.to_graph(graph, self.parameters, features), "float64")
+        if self.link == VALUE:
+            return graph("Slice", scores, np.array([0]), np.array([answers]), np.array([2]))
+        line = self.line or Calibration(1.0, (0.0,) * (1 if answers == 2 else answers), "", 0)
+        if answers > 2:
+            odds = graph("Mul", scores, np.array(line.slope))
+            return graph("Softmax", graph("Add", odds, np.array(line.intercept)), axis=2)
+        far = FARTHEST / line.slope
+        near = graph("Max", graph("Min", scores, np.array(far)), np.array(-far))
+        odds = graph("Add", graph("Mul", near, np.array(line.slope)), np.array(line.intercept))
+        one = np.array(1.0)
+        yes = graph("Div", one, graph("Add", graph("Exp", graph("Neg", odds)), one))
+        return graph("Concat", graph("Sub", one, yes), yes, axis=2)
+
+
+def odds_to_probabilities(scores: Array, line: Calibration | None) -> Array:
+    """Probabilities (f, k, n) of k answers from scores (f, 1 or k, n)."""
+    line = line or Calibration(1.0, (0.0,) * scores.shape[1], "", 0)
+    scores = np.clip(scores.astype(float), -1e6, 1e6)
+    if scores.shape[1] == 1:
+        yes = line.probability(
+            np.clip(scores, -FARTHEST / line.slope, FARTHEST / line.slope)[:, 0][None]
+        )
+        return np.stack([1.0 - yes[0], yes[0]], axis=1)
+    folds, answers, rows = scores.shape
+    flat = line.probability(scores.transpose(1, 0, 2).reshape(answers, -1))
+    return flat.reshape(answers, folds, rows).transpose(1, 0, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """The rows of one population with one label, and what is asked of them."""
+
+    population: int
+    label: int | None  # None where a population has no labels, or they are not told apart
+    columns: Array  # (k,) of the forecast, that `part` answers for
+    part: Part | None  # None where there is one column, or none
+    rare: Array = field(default_factory=lambda: np.empty(0, int))  # columns known by their share alone
+    shares: Array = field(default_factory=lambda: np.empty(0))  # of those
+    amounts: tuple[Part | None, ...] = (None,)  # for each block what a row of the branch counts for
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """The expected weight of a row in each column, cells or slices of each block, given its features."""
+
+    folds: int
+    width: int  # columns of a block
+    blocks: int
+    populations: Part | None  # which population a row is of, where there are several
+    labels: Part  # of the first population
+    branches: tuple[Branch, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of columns J."""
+        return self.width * self.blocks
+
+    @property
+    def parts(self) -> list[tuple[str, Part]]:
+        """All its parts, by names."""
+        named = [] if self.populations is None else [("populations", self.populations)]
+        named.append(("labels", self.labels))
+        for i, branch in enumerate(self.branches):
+            if branch.part is not None:
+                named.append((f"branch {i}", branch.part))
+            named += [(f"branch {i} amounts {j}", p) for j, p in enumerate(branch.amounts) if p]
+        return named
+
+    @property
+    def tables(self) -> bool:
+        """Whether some of its models read tables as they were given."""
+        return any(part.scorer.tables for _, part in self.parts)
+
+    def values(self, X: Any, folds: Array | None = None) -> Array:
+        """(f, J, n): what rows are expected to count in each column, by the models of these folds."""
+        chosen = np.arange(self.folds) if folds is None else np.asarray(folds)
+        labels = self.labels.answers(X, chosen)
+        people = None if self.populations is None else self.populations.answers(X, chosen)
+        every = np.zeros((len(chosen), self.size, labels.shape[2]))
+        for branch in self.branches:
+            likely = np.ones(labels[:, 0].shape) if people is None else people[:, branch.population]
+            if branch.label is not None:
+                likely = likely * labels[:, branch.label]
+            for block, amounts in enumerate(branch.amounts):
+                own = likely
+                if amounts is not None:
+                    own = own * amounts.answers(X, chosen)[:, 0]
+                start = block * self.width
+                if len(branch.rare):
+                    every[:, start + branch.rare] += own[:, None] * branch.shares[:, None]
+                rest = 1.0 - branch.shares.sum()
+                inside = own[:, None]
+                if branch.part is not None:
+                    inside = inside * branch.part.answers(X, chosen)[:, : len(branch.columns)]
+                every[:, start + branch.columns] += rest * inside
+        return every
+
+    def label_probabilities(self, X: Any) -> Array:
+        """(D, n): how likely each label is, by all models together."""
+        mean: Array = self.labels.answers(X, np.arange(self.folds)).mean(axis=0)
+        return mean
+
+    def to_graph(self, graph: Graph, features: str, costs: Array, decisions: int) -> tuple[str, str]:
+        """What decisions cost at `costs` (C, J), as (n, C), and how likely each label is, (n, D)."""
+        labels = self.labels.to_graph(graph, features, decisions)
+        people = None
+        if self.populations is not None:
+            count = 1 + max(branch.population for branch in self.branches)
+            people = self.populations.to_graph(graph, features, count)
+        sums = []
+        for branch in self.branches:
+            likely = None if people is None else _picked(graph, people, branch.population)
+            if branch.label is not None:
+                own = _picked(graph, labels, branch.label)
+                likely = own if likely is None else graph("Mul", likely, own)
+            assert likely is not None  # labels are told apart in the first population
+            inside = likely
+            if branch.part is not None:
+                answers = branch.part.to_graph(graph, features, len(branch.columns))
+                inside = graph("Mul", likely, answers)
+            for block, amounts in enumerate(branch.amounts):
+                counted = None if amounts is None else amounts.to_graph(graph, features, 1)
+                rest = 1.0 - branch.shares.sum()
+                start = block * self.width
+                parts = [(inside, rest * costs[:, start + branch.columns])]
+                if len(branch.rare):
+                    parts.append((likely, (costs[:, start + branch.rare] @ branch.shares)[:, None]))
+                for value, each in parts:
+                    weighed = value if counted is None else graph("Mul", value, counted)
+                    mean = graph("ReduceMean", weighed, np.array([1]), keepdims=1)  # (n, 1, k)
+                    sums.append(
+                        graph("ReduceSum", graph("Mul", mean, each[None]), np.array([2]), keepdims=0)
+                    )
+        total = sums[0] if len(sums) == 1 else graph("Sum", *sums)
+        return total, graph("ReduceMean", labels, np.array([1]), keepdims=0)
+
+    # --- files -------------------------------------------------------------------------------------
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Plain JSON and arrays by name; `read` is the way back."""
+        arrays: dict[str, Array] = {}
+        parts = {}
+        for name, part in self.parts:
+            own, held = part.scorer.describe()
+            arrays |= {f"{name}/{key}": value for key, value in held.items()}
+            arrays[f"{name}/parameters"] = np.asarray(part.parameters, dtype=float)
+            if part.fill is not None:
+                arrays[f"{name}/fill"] = part.fill
+            line = None if part.line is None else part.line.to_json()
+            parts[name] = {
+                "scorer": {"kind": part.scorer.kind, **own},
+                "link": part.link,
+                "line": line,
+                "held": sorted(held),
+            }
+        branches = []
+        for i, branch in enumerate(self.branches):
+            branches.append({"population": branch.population, "label": branch.label})
+            arrays[f"branch {i}/columns"] = branch.columns.astype(np.int64)
+            arrays[f"branch {i}/rare"] = branch.rare.astype(np.int64)
+            arrays[f"branch {i}/shares"] = branch.shares
+        sizes = {"folds": self.folds, "width": self.width, "blocks": self.blocks}
+        return {**sizes, "parts": parts, "branches": branches}, arrays
+
+    @classmethod
+    def read(
+        cls, description: Any, arrays: dict[str, Array], trusted: Sequence[str], module: Any
+    ) -> Forecast:
+        """The forecast that `describe` described; nothing in it is believed."""
+        folds, width, blocks = (_whole(description[name], name) for name in ("folds", "width", "blocks"))
+        parts: dict[str, Part] = {}
+        for name, given in description["parts"].items():
+            held = {key: arrays[f"{name}/{key}"] for key in given["held"]}
+            parameters = arrays[f"{name}/parameters"]
+            if parameters.ndim != 2 or len(parameters) != folds or not np.isfinite(parameters).all():
+                raise ValueError(f"its {name} are not by one model for each of {folds} folds")
+            if given["link"] not in (EVEN, VALUE):
+                raise ValueError(f"its {name} are linked by {given['link']!r}")
+            scorer = read_scorer(Saved(given["scorer"], held, parameters, module, trusted))
+            line = given["line"]
+            answers = 0 if line is None else max(2, np.size(line["intercept"]))
+            read = None if line is None else Calibration.from_json(line, answers)
+            parts[name] = Part(scorer, parameters, given["link"], read, arrays.get(f"{name}/fill"))
+        branches = []
+        for i, given in enumerate(description["branches"]):
+            columns, rare = (
+                _places(arrays[f"branch {i}/{name}"], width) for name in ("columns", "rare")
+            )
+            shares = arrays[f"branch {i}/shares"]
+            if shares.shape != rare.shape or not ((shares >= 0).all() and shares.sum() <= 1 + 1e-9):
+                raise ValueError("the shares of its rare cells are not shares")
+            amounts = tuple(parts.get(f"branch {i} amounts {j}") for j in range(blocks))
+            label = None if given["label"] is None else _whole(given["label"], "label", least=0)
+            population = _whole(given["population"], "population", least=0)
+            own = parts.get(f"branch {i}")
+            branches.append(Branch(population, label, columns, own, rare, shares, amounts))
+        return cls(folds, width, blocks, parts.get("populations"), parts["labels"], tuple(branches))
+
+
+def _picked(graph: Graph, values: str, place: int) -> str:
+    """(n, F, 1): one answer of several."""
+    return graph("Gather", values, np.array([place]), axis=2)
+
+
+def _whole(value: Any, name: str, least: int = 1) -> int:
+    if type(value) is not int or value < least:
+        raise ValueError(f"its {name} is {value!r}")
+    return value
+
+
+def _places(values: Array, size: int) -> Array:
+    if (
+        values.dtype.kind != "i"
+        or values.ndim != 1
+        or (len(values) and not 0 <= values.min() <= values.max() < size)
+    ):
+        raise ValueError("its columns are not those of its cells")
+    return values
+
+
+# --- learning ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Cross:
+    """The rows to learn from, and the fold of each."""
+
+    inputs: Any
+    weights: Array | None
+    of: Array  # (n,)
+    folds: int
+    seed: int
+    shown: Any = field(default_factory=Silent)  # what counts the models that were trained
+    epochs: int | None = None  # passes over the rows, of models that learn by steps
+
+    def splits(self, rows: Array) -> Iterator[tuple[Array, Array]]:
+        """Of these rows, those to learn from and those held out, as places among them; fold by fold."""
+        for fold in range(self.folds):
+            held = self.of[rows] == fold
+            yield np.flatnonzero(~held), np.flatnonzero(held)
+
+    def population(self, rows: Array, answers: Array, count: int) -> Population:
+        """Some rows, labelled with the numbers of the answers to a question."""
+        weights = None if self.weights is None else self.weights[rows]
+        labels = answers.astype(bool) if count == 2 else answers
+        classes = (False, True) if count == 2 else tuple(range(count))
+        return Population(rows_of(self.inputs, rows), labels, weights=weights, classes=classes)
+
+
+def learn(
+    compiled: Compiled,
+    labels: Learner,
+    groups: Learner,
+    of: Array,
+    folds: int,
+    seed: int,
+    stages: int = 1,
+    progress: bool | None = None,
+    epochs: int | None = None,
+) -> tuple[Forecast, Array]:
+    """The forecast of the rows of a problem, and its values (J, n) out of fold; `of` are the folds (n,).
+
+    Of trees for labels, `stages` numbers of rounds are tried. With `progress`, models are counted as
+    they are trained. `epochs` are those of models that learn by steps.
+    """
+    inputs = compiled.inputs if labels.style == "table" else _inputs(compiled)
+    every = np.arange(len(compiled.cells))
+    first = every[compiled.rows[FIRST]]
+    names, y = list(compiled.populations), compiled.first.y
+    assert y is not None
+    codes = y.astype(int)
+    by_cells = _most_cells(compiled) <= MOST_CELLS
+    width = compiled.cell_count if by_cells else compiled.slice_count
+    asked: list[tuple[Array, int, int | None]] = []  # the rows of each branch
+    asked += [(first[codes == label], 0, label) for label in range(compiled.decisions)]
+    asked += [(every[compiled.rows[n]], place, None) for place, n in enumerate(names) if place]
+    asked = [each for each in asked if len(each[0])]
+    with bar(folds * (1 + (len(names) > 1) + len(asked)), "model", progress) as shown:
+        cross = Cross(inputs, compiled.weights, of, folds, seed, shown, epochs)
+        of_labels = _classified(
+            cross, labels, first, codes, compiled.decisions, calibrated=True, stages=stages
+        )
+        people = None
+        if len(names) > 1:
+            which = np.concatenate(
+                [np.full(len(compiled.populations[n]), i) for i, n in enumerate(names)]
+            )
+            people = _classified(cross, groups, every, which, len(names))
+        branches = [_branch(compiled, cross, groups, *each, by_cells) for each in asked]
+    forecast = Forecast(folds, width, len(compiled.at_zero), people, of_labels, tuple(branches))
+    outside = np.empty((forecast.size, len(every)))
+    for fold in range(folds):
+        held = np.flatnonzero(of == fold)
+        outside[:, held] = forecast.values(rows_of(inputs, held), np.array([fold]))[0]
+    return forecast, outside
+
+
+def _inputs(compiled: Compiled) -> Any:
+    given = compiled.inputs
+    return given if frame_columns(given) else as_array(given)
+
+
+def regressed(compiled: Compiled) -> str:
+    """What of a problem is learned by regressions, which need features that are numbers; or nothing."""
+    if any(block.amounts is not None for block in compiled.at_zero):
+        return "amounts by a column"
+    return "so many groups of rows" if _most_cells(compiled) > MOST_CELLS else ""
+
+
+def _most_cells(compiled: Compiled) -> int:
+    """The largest number of cells that rows of one label have."""
+    assert compiled.first.y is not None
+    codes = compiled.first.y.astype(int)
+    first = compiled.cells[compiled.rows[FIRST]]
+    each = [len(np.unique(first[codes == label])) for label in range(compiled.decisions)]
+    others = [len(np.unique(compiled.cells[compiled.rows[name]])) for name in compiled.others]
+    return max([*each, *others])
+
+
+def _branch(
+    compiled: Compiled,
+    cross: Cross,
+    groups: Learner,
+    rows: Array,
+    population: int,
+    label: int | None,
+    by_cells: bool,
+) -> Branch:
+    """What is learned of the rows of one population with one label."""
+    blocks = compiled.at_zero
+    counted = [None if block.amounts is None else block.amounts[rows] for block in blocks]
+    amounts = tuple(None if each is None else _regressed(cross, rows, each[:, None]) for each in counted)
+    weights = np.ones(len(rows)) if cross.weights is None else cross.weights[rows]
+    cells = compiled.cells[rows]
+    if not by_cells:
+        inside = compiled.unpacked(slice(None))[cells].astype(float)
+        columns = np.flatnonzero(inside.any(axis=0))
+        part = _regressed(cross, rows, inside[:, columns])
+        cross.shown.update(cross.folds)
+        return Branch(population, label, columns, part, amounts=amounts)
+    present, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    often = sizes >= RARE
+    if not often.any():
+        often[np.argmax(sizes)] = True
+    rare, columns = present[~often], present[often]
+    shares = np.array([weights[cells == cell].sum() for cell in rare]) / max(weights.sum(), 1e-300)
+    if len(columns) == 1:
+        cross.shown.update(cross.folds)
+        return Branch(population, label, columns, None, rare, shares, amounts)
+    number = np.full(len(present), -1)
+    number[often] = np.arange(len(columns))
+    known = number[codes] >= 0
+    part = _classified(cross, groups, rows[known], number[codes][known], len(columns))
+    return Branch(population, label, columns, part, rare, shares, amounts)
+
+
+def _classified(
+    cross: Cross,
+    learner: Learner,
+    rows: Array,
+    answers: Array,
+    count: int,
+    *,
+    calibrated: bool = False,
+    stages: int = 1,
+) -> Part:
+    """The models that tell `answers` (n,) to a question apart.
+
+    Where a learner has several settings, that with the least log loss out of fold is taken.
+    """
+    scorer, parameters = _trained(cross, learner, rows, answers, count, stages)
+    settings = len(parameters)
+    scores = np.empty((settings, score_count(count), len(rows)))
+    for fold, (_, held) in enumerate(cross.splits(rows)):
+        given = rows_of(cross.inputs, rows[held])
+        given = given if scorer.tables else as_array(given)
+        scores[:, :, held] = scorer.scores(parameters[:, fold], given)
+    weights = None if cross.weights is None else cross.weights[rows]
+    labels = answers.astype(bool) if count == 2 else answers
+    lines = [
+        fit_calibration(one, labels, weights, "out of fold", even_at_zero=True)
+        if calibrated or settings > 1
+        else None
+        for one in scores
+    ]
+    best = 0
+    if settings > 1:
+        losses = [
+            _log_loss(one, line, answers, weights) for one, line in zip(scores, lines, strict=True)
+        ]
+        best = int(np.argmin(losses))
+    return Part(*scorer.kept(parameters[best]), line=lines[best])
+
+
+def _log_loss(scores: Array, line: Calibration | None, answers: Array, weights: Array | None) -> float:
+    likely = odds_to_probabilities(scores[None], line)[0][answers.astype(int), np.arange(len(answers))]
+    return float(-np.average(np.log(likely.clip(min=1e-12)), weights=weights))
+
+
+def _trained(
+    cross: Cross, learner: Learner, rows: Array, answers: Array, count: int, stages: int
+) -> tuple[Scorer, Array]:
+    """The models (S, F, P) of a learner's settings and each fold, trained for few errors."""
+    each = _parts(cross, rows, answers, count)
+    if isinstance(learner, Oracle):
+        members = [fitted_to_labels(learner, own, cross.seed + fold) for fold, own in enumerate(each)]
+        scorer, parameters = deployed(learner, members, cross.inputs, count)
+        if stages == 1 or not isinstance(scorer, BoostedScorer):
+            return scorer, parameters[None]
+        shares = np.arange(1, stages + 1) / stages
+        every = np.repeat(parameters[None], stages, axis=0)
+        every[:, :, 1] = np.ceil(shares[:, None] * parameters[:, 1])
+        return scorer, every
+    models = [_played(cross, learner, own, cross.seed + fold) for fold, own in enumerate(each)]
+    scorer, flat = reduce(_joined, models)
+    return scorer, flat.reshape(cross.folds, -1, flat.shape[1]).swapaxes(0, 1)
+
+
+def _parts(cross: Cross, rows: Array, answers: Array, count: int) -> Iterator[Population]:
+    """The rows to learn from, fold by fold."""
+    for inside, _ in cross.splits(rows):
+        yield cross.population(rows[inside], answers[inside], count)
+        cross.shown.update()  # by now a model has learned from them
+
+
+def _joined(one: tuple[Scorer, Array], other: tuple[Scorer, Array]) -> tuple[Scorer, Array]:
+    scorer, parameters = one[0].beside(*other)
+    return scorer, np.vstack([one[1], parameters])
+
+
+def _played(cross: Cross, learner: Learner, people: Population, seed: int) -> tuple[Scorer, Array]:
+    """The models (S, P) of a learner's settings, by a game without promises."""
+    errors = compile(Problem(error_rate()), people)
+    how: dict[str, Any] = {"seed": seed, "progress": False}
+    if issubclass(learner.fit, Answering):
+        trace = play(errors, learner, rounds=1, **how)
+    else:
+        batch = None if len(people) <= SMALL else BATCH
+        per_pass = 1 if learner.rounds or batch is None else len(people) // batch
+        rounds = learner.rounds or int(np.clip(40 * per_pass, *ROUNDS))
+        if cross.epochs is not None:
+            rounds = cross.epochs * per_pass
+        trace = play(errors, learner, rounds=rounds, batch_size=batch, keep=Keep(rounds), **how)
+    if trace.interrupted:  # one model of several is nothing to go on with
+        raise KeyboardInterrupt
+    last = [int(np.flatnonzero(trace.setting == setting)[-1]) for setting in trace.settings]
+    return trace.scorer.kept(trace.parameters[last])
+
+
+def _regressed(cross: Cross, rows: Array, targets: Array) -> Part:
+    """Linear regressions of targets (n, k) on the features, one for each fold."""
+    from sklearn.linear_model import Ridge
+
+    own = rows_of(cross.inputs, rows)
+    weights = None if cross.weights is None else cross.weights[rows]
+    sparse, count = is_sparse(own), targets.shape[1]
+    if count == 2:  # a scorer has one score, or three and more
+        targets = np.column_stack([targets, np.zeros(len(targets))])
+    center, spread = _spread(own, sparse)
+    fill = center if not sparse and np.isnan(own).any() else None
+    forms = []
+    for inside, _ in cross.splits(rows):
+        ridge = Ridge(alpha=SHRUNK, solver="lsqr" if sparse else "auto")
+        given = _scaled(own[inside], center, spread, sparse)
+        ridge.fit(given, targets[inside], sample_weight=None if weights is None else weights[inside])
+        slopes = np.atleast_2d(ridge.coef_) / spread
+        shift = np.zeros(len(spread)) if sparse else center
+        constants = np.ravel(ridge.intercept_) - slopes @ shift
+        forms.append(np.column_stack([slopes, constants]).ravel())
+    scorer = LinearScorer("float64", 2 if count == 1 else targets.shape[1])
+    return Part(scorer, np.stack(forms), VALUE, fill=fill)
+
+
+def _spread(X: Any, sparse: bool) -> tuple[Array, Array]:
+    if sparse:
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
+        center, variance = mean_variance_axis(X.tocsr(), axis=0)
+        spread = np.sqrt(variance)
+    else:
+        center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    return np.nan_to_num(center), np.where(spread > 0, np.nan_to_num(spread), 1.0)
+
+
+def _scaled(X: Any, center: Array, spread: Array, sparse: bool) -> Any:
+    if sparse:
+        from scipy.sparse import diags
+
+        return X @ diags(1 / spread)
+    return np.nan_to_num((X - center) / spread)

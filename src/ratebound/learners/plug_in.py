@@ -1,0 +1,434 @@
+"""The plug-in learner: learn P(cell | x) once, and every multiplier has its best decision for free.
+
+At multipliers λ, a yes for a row of cell c costs (C_0 + λ·C)[c]. Of a row of which only the features are
+known, it is expected to cost Σ_c P(c | x) (C_0 + λ·C)[c], so the best decision is yes where that is
+below 0: no proxy, and no fit. A model of this learner is therefore its multipliers, and its score is
+minus this sum, in units of one error. At λ = 0 it decides as the plain model does. (Menon and
+Williamson, 2018; Celis et al., 2019; Xian and Zhao, 2024.)
+
+`forecast` has how P(cell | x) is learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ratebound.base.checks import check_whole, nearest
+from ratebound.base.extras import import_extra
+from ratebound.base.types import Array
+from ratebound.game.folding import Folded, folded
+from ratebound.game.learner import Answering, Learner, Rows, Style
+from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
+from ratebound.learners.boosted import library_of
+from ratebound.learners.forecast import Forecast, learn
+from ratebound.learners.oracle import Oracle
+from ratebound.learners.torch import MLP, Torch
+from ratebound.problem.compiled import Compiled
+from ratebound.rates.expressions import FIRST
+
+FOLDS = 5  # three leave each model a third of the rows less
+WHOLE = -1.0  # in place of a fold: the mean of all fold models
+# One thread, as others would wait for each other longer than they work.
+SMALL_TREES = {"n_estimators": 20, "learning_rate": 0.25, "n_jobs": 1}
+LEARNING_RATES = (0.003, 0.01)  # of networks
+MANY_ROWS = 20_000  # from which trees of labels are as large as their library makes them
+LEAST = 20  # rows in a leaf, as LightGBM has it
+STAGES = 5  # numbers of trees that are tried, of a library that is named
+
+
+def _logistic() -> Learner:
+    from sklearn.linear_model import LogisticRegression
+
+    return Oracle(LogisticRegression(max_iter=1000))
+
+
+def _named_lightgbm(rows: int) -> Learner:
+    if rows < 2 * LEAST:
+        raise ValueError(
+            f"LightGBM can split none of the features of these {rows:,} rows: it needs {LEAST} rows on "
+            "either side; lower min_child_samples, as in LGBMClassifier(min_child_samples=5), or use "
+            "more rows"
+        )
+    return _lightgbm(**({} if rows >= MANY_ROWS else {"num_leaves": 8, "n_jobs": 1}))
+
+
+def _lightgbm(**settings: Any) -> Learner:
+    library = import_extra("lightgbm", "LightGBM", "lightgbm")
+    return Oracle(library.LGBMClassifier(**settings))
+
+
+def _xgboost(**settings: Any) -> Learner:
+    library = import_extra("xgboost", "XGBoost", "xgboost")
+    return Oracle(library.XGBClassifier(**settings))
+
+
+# By the number of rows: of few, shallow trees learn more than deep ones, and threads only wait.
+MODELS: dict[str, Callable[[int], Learner]] = {
+    "linear": lambda rows: _logistic(),
+    "mlp": lambda rows: MLP(learning_rate=LEARNING_RATES),
+    "lightgbm": _named_lightgbm,
+    "xgboost": lambda rows: _xgboost(**({} if rows >= MANY_ROWS else {"max_depth": 3, "n_jobs": 1})),
+}
+
+
+@dataclass(frozen=True)
+class PlugIn(Learner):
+    """Learns what each promise costs, out of fold; then every multiplier has its best decision at once.
+
+    A model learns the probability of each label, and small models which of the groups that promises
+    speak of a row belongs to. Given these, the best decision at any multipliers is known without
+    another fit. Each model is trained once without each fold, and the mean of these is deployed, so
+    that what `rb.play` judges is judged out of fold.
+
+    Parameters
+    ----------
+    model : str, classifier or learner, default="linear"
+        What learns the labels: "linear" (a logistic regression), "lightgbm", "xgboost", "mlp", any
+        scikit-learn classifier, or another learner, trained without promises.
+    groups : str, classifier or learner, default=None
+        What learns the groups among the rows of a label. By default it is small, and of the same kind:
+        a logistic regression, or few shallow trees.
+    folds : int, default=5
+        The number of folds. More leave each model more rows, and take more time.
+
+    See Also
+    --------
+    RateConstrainedClassifier : Uses it where promises are to hold on new rows.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": X[:, 1] > 0})
+    >>> goal = [rb.positive_rate(group=False) >= 0.8 * rb.positive_rate()]
+    >>> compiled = rb.compile(rb.Problem(rb.error_rate(), goal), people)
+    >>> trace = rb.play(compiled, rb.PlugIn("linear"))
+    >>> trace.ended, rb.shrink(trace).status.feasible
+    ('gap', True)
+    """
+
+    model: Any = "linear"
+    groups: Any = None
+    folds: int = FOLDS
+
+    fit: ClassVar[Any] = Answering
+
+    def __post_init__(self) -> None:
+        check_whole("folds", self.folds, least=2)
+        if isinstance(_as_learner(self.model), PlugIn):  # raises where it is no learner
+            raise TypeError("rb.PlugIn takes a model of labels, and a plug-in is more than that")
+
+    def labels(self, rows: int = MANY_ROWS) -> Learner:
+        """What learns the labels.
+
+        Parameters
+        ----------
+        rows : int, default=20000
+            Of how many rows: of few, trees are small.
+
+        Returns
+        -------
+        Learner
+            It is trained without promises.
+        """
+        return _as_learner(self.model, rows)
+
+    def small(self, rows: int) -> Learner:
+        """What learns the groups.
+
+        Parameters
+        ----------
+        rows : int
+            Of how many rows.
+
+        Returns
+        -------
+        Learner
+            It is trained on the rows of one label.
+        """
+        return _small(self.labels(rows)) if self.groups is None else _as_learner(self.groups, rows)
+
+    def learn(
+        self,
+        compiled: Compiled,
+        split: Folded,
+        seed: int,
+        progress: bool | None = None,
+        epochs: int | None = None,
+    ) -> tuple[Forecast, Array]:
+        """Learn what the rows of a problem are, as far as their features tell.
+
+        Parameters
+        ----------
+        compiled : Compiled
+            The problem on the rows.
+        split : Folded
+            How they are split into folds.
+        seed : int
+            Of the models.
+        progress : bool, default=None
+            Whether to show a bar. By default on a terminal only; True prints lines elsewhere.
+        epochs : int, default=None
+            Passes over the rows, of models that learn by steps. By default 40, or enough for 1,000
+            steps, at most 5,000.
+
+        Returns
+        -------
+        Forecast
+            The models of all folds.
+        array of shape (J, n)
+            What each row is expected to count in each cell, by models that did not see it.
+        """
+        rows = compiled.sizes[FIRST]
+        stages = STAGES if isinstance(self.model, str) else 1
+        models = self.labels(rows), self.small(rows)
+        return learn(compiled, *models, split.of, split.count, seed, stages, progress, epochs)
+
+    @property
+    def style(self) -> Style:
+        return "scaled" if self.model == "linear" else self.labels().style
+
+    @property
+    def takes_missing(self) -> bool:
+        return self.labels().takes_missing and self.small(MANY_ROWS).takes_missing
+
+    @property
+    def takes_sparse(self) -> bool:
+        return self.labels().takes_sparse
+
+    @property
+    def cross_fits(self) -> bool:
+        return True
+
+    def start(self, rows: Rows, settings: int, seed: int) -> PlugInFit:
+        return PlugInFit(self, settings, seed)
+
+
+def _as_learner(model: Any, rows: int = MANY_ROWS) -> Learner:
+    if isinstance(model, Learner):
+        return model
+    if isinstance(model, str):
+        if model not in MODELS:
+            names, slip = ", ".join(map(repr, MODELS)), nearest(model, MODELS).rstrip(".")
+            raise ValueError(f"rb.PlugIn takes one of {names}, or a classifier; got {model!r}{slip}")
+        return MODELS[model](rows)
+    if callable(model) and not hasattr(model, "fit"):
+        return Torch(model, learning_rate=LEARNING_RATES)
+    return Oracle(model)
+
+
+def _small(labels: Learner, *, gaps: bool = False) -> Learner:
+    """A small model of the same kind, and of the same features, which may have `gaps`."""
+    if not isinstance(labels, Oracle):
+        return _logistic()
+    from sklearn.base import clone
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    estimator = labels.estimator
+    if isinstance(estimator, Pipeline):
+        before = clone(Pipeline(estimator.steps[:-1])) if len(estimator.steps) > 1 else None
+        last = _small(Oracle(estimator.steps[-1][1]), gaps=True)
+        assert isinstance(last, Oracle)
+        return Oracle(
+            last.estimator
+            if before is None
+            else Pipeline([("before", before), ("last", last.estimator)])
+        )
+    if type(estimator) is LogisticRegression:
+        return Oracle(clone(estimator).set_params(class_weight=None))
+    if library_of(estimator) == "lightgbm":
+        return _lightgbm(**SMALL_TREES | {"num_leaves": 8, "min_child_samples": 5} | _own(estimator))
+    if library_of(estimator) == "xgboost":
+        return _xgboost(**SMALL_TREES | {"max_depth": 3} | _own(estimator))
+    if type(estimator).__name__.startswith("HistGradientBoosting"):
+        few = {"max_iter": 20, "learning_rate": 0.25, "max_leaf_nodes": 8, "early_stopping": False}
+        return Oracle(clone(estimator).set_params(**few))
+    # Of other kinds a linear one: nothing in it has to be trusted to read it from a file.
+    filled = [SimpleImputer(add_indicator=True, keep_empty_features=True)] * (
+        gaps and labels.takes_missing
+    )
+    scaler = StandardScaler(with_mean=not labels.takes_sparse)
+    return Oracle(make_pipeline(*filled, scaler, LogisticRegression(max_iter=1000)))
+
+
+def _own(estimator: Any) -> dict[str, Any]:
+    """What an estimator says of the machine and of chance, for another of its kind."""
+    given = estimator.get_params()
+    names = ("n_jobs", "random_state", "verbose", "enable_categorical", "tree_method", "device")
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+@register_scorer
+@dataclass(frozen=True, eq=False)
+class PlugInScorer(Scorer):
+    """Minus what a decision is expected to cost; parameters (M, 1 + T) are a fold and multipliers."""
+
+    forecast: Forecast
+    terms: Array  # (T, (D - 1) · J) what the objective and each promise add to the cost of a decision
+    names: tuple[str, ...]  # (T,) what they are called
+    decisions: int = 2
+    kind: ClassVar[str] = "plug-in"
+
+    @property
+    def tables(self) -> bool:  # type: ignore[override]  # of its models, some of which read tables
+        return self.forecast.tables
+
+    def scores(self, parameters: Array, X: Any) -> Array:
+        of = parameters[:, 0].astype(int)
+        folds = np.arange(self.forecast.folds) if (of < 0).any() else np.unique(of)
+        values = self.forecast.values(X, folds)
+        whole = values.mean(axis=0)
+        costs = parameters[:, 1:] @ self.terms
+        seen = [whole if fold < 0 else values[np.searchsorted(folds, fold)] for fold in of]
+        return np.stack([scored(cost[None], own)[0] for cost, own in zip(costs, seen, strict=True)])
+
+    def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array]:
+        values = self.forecast.values(X).mean(axis=0)
+        return self.names, scored(parameters[1:, None] * self.terms, values)
+
+    def label_scores(self, parameters: Array, X: Any) -> Array:
+        likely = self.forecast.label_probabilities(X).clip(1e-9, 1.0)
+        odds = np.log(likely[1:] / likely[0]) if len(likely) == 2 else np.log(likely)
+        return np.repeat(odds[None], len(parameters), axis=0)
+
+    def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        costs = parameters[:, 1:] @ self.terms
+        total, _ = self.forecast.to_graph(
+            graph, features, costs.reshape(-1, self.forecast.size), self.decisions
+        )
+        found = graph("Neg", total)
+        if self.decisions == 2:
+            return graph("Unsqueeze", found, np.array([2]))
+        each = graph("Reshape", found, np.array([-1, len(parameters), self.decisions - 1]))
+        first = graph("Sub", *[graph("Slice", each, *map(np.array, ([0], [1], [2])))] * 2)
+        return graph("Concat", first, each, axis=2)
+
+    def label_graph(self, graph: Graph, parameters: Array, features: str) -> str:
+        none = np.zeros((1, self.forecast.size))
+        _, likely = self.forecast.to_graph(graph, features, none, self.decisions)
+        odds = graph("Log", graph("Max", likely, np.array(1e-9)))
+        if self.decisions == 2:
+            ends = [graph("Gather", odds, np.array([place]), axis=1) for place in (1, 0)]
+            odds = graph("Sub", *ends)
+        each = graph("Unsqueeze", odds, np.array([1]))
+        return graph("Concat", *[each] * len(parameters), axis=1)
+
+    def kept(self, parameters: Array) -> tuple[PlugInScorer, Array]:
+        """Without the promises that none of these models weighs."""
+        used: Array = np.any(parameters[:, 1:], axis=0)
+        used[0] = True
+        names = tuple(name for name, own in zip(self.names, used, strict=True) if own)
+        few = np.column_stack([parameters[:, :1], parameters[:, 1:][:, used]])
+        return replace(self, terms=self.terms[used], names=names), few
+
+    def width(self, parameters: Array) -> int | None:
+        part = self.forecast.labels
+        return part.scorer.width(part.parameters)
+
+    def beside(self, other: Any, parameters: Array) -> tuple[PlugInScorer, Array]:
+        if other.forecast is not self.forecast or other.terms.shape != self.terms.shape:
+            raise ValueError("plug-in models of different forecasts cannot stand side by side")
+        return self, parameters
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        description, arrays = self.forecast.describe()
+        own = {"forecast": description, "names": list(self.names), "decisions": self.decisions}
+        return own, {"terms": self.terms, **{f"forecast/{name}": each for name, each in arrays.items()}}
+
+    @classmethod
+    def read(cls, saved: Saved) -> PlugInScorer:
+        given, arrays = saved.description, saved.arrays
+        held = {n.removeprefix("forecast/"): each for n, each in arrays.items() if n != "terms"}
+        forecast = Forecast.read(given["forecast"], held, saved.trusted, saved.module)
+        names, decisions, terms = given["names"], given["decisions"], arrays["terms"]
+        if type(decisions) is not int or decisions < 2 or not all(isinstance(n, str) for n in names):
+            raise ValueError("its multipliers do not say what they are of")
+        if terms.shape != (len(names), (decisions - 1) * forecast.size) or not np.isfinite(terms).all():
+            raise ValueError("what its promises cost does not fit its forecast")
+        of = saved.parameters[:, 0]
+        if (
+            saved.parameters.shape[1] != 1 + len(names)
+            or not np.isin(of, np.arange(-1, forecast.folds)).all()
+        ):
+            raise ValueError("its parameters refer to models it does not have")
+        return cls(forecast, terms, tuple(names), decisions)
+
+
+def expected(costs: Array, values: Array) -> Array:
+    """(M, D - 1, n): what decisions cost at `costs` (M, (D - 1) · J) on rows with `values` (J, n).
+
+    Sums go column by column, so that a row has the same bits whatever other rows there are.
+    """
+    each = costs.reshape(len(costs), -1, len(values))
+    total = np.zeros((*each.shape[:2], values.shape[1]))
+    for column in np.flatnonzero(each.any(axis=(0, 1))):
+        total += each[:, :, column, None] * values[column]
+    return total
+
+
+def scored(costs: Array, values: Array) -> Array:
+    """Scores (M, A, n) of rules by what decisions are expected to cost."""
+    found = -expected(costs, values)
+    if found.shape[1] == 1:
+        return found
+    return np.concatenate([np.zeros_like(found[:, :1]), found], axis=1)
+
+
+def terms_of(compiled: Compiled, forecast: Forecast) -> Array:
+    """(1+m, (D - 1) · J): what the objective and each promise add to the cost of a decision.
+
+    In units of one error: times the number of rows, as a row of n is counted by 1 / n.
+    """
+    others = compiled.decisions - 1
+    by_cells = forecast.width == compiled.cell_count
+    parts = []
+    for block in compiled.at_zero:
+        net = compiled.spread_each(block.net) if by_cells else block.net.toarray()
+        parts.append(net.reshape(len(net), others, forecast.width))
+    together = np.concatenate(parts, axis=2) * float(len(compiled.cells))
+    return together.reshape(len(together), -1)
+
+
+class PlugInFit(Answering):
+    """A forecast, learned at the first multipliers; each answer is these multipliers."""
+
+    tolerance = 1e-5
+    scorer: PlugInScorer
+
+    def __init__(self, spec: PlugIn, models: int, seed: int) -> None:
+        self.spec, self.models, self.seed = spec, models, seed
+        self.values: Array = np.empty((0, 0, 0))  # (F + 1, J, n) by the model of each fold, and by all
+        self.latest = np.empty((0, 0))
+
+    def answer(self, costs: Iterable[Array]) -> None:
+        raise TypeError("rb.PlugIn answers multipliers, not the costs of rows: call respond")
+
+    def respond(self, compiled: Compiled, weights: Array, folds: Folded | None) -> None:
+        if not hasattr(self, "scorer"):
+            split = folds or folded(compiled, self.spec.folds, self.seed)
+            forecast, _ = self.spec.learn(compiled, split, self.seed, False)
+            given = compiled.inputs if forecast.tables else compiled.features
+            every = forecast.values(given)
+            self.values = np.concatenate([every, every.mean(axis=0, keepdims=True)])
+            names = ("the objective", *compiled.labels)
+            self.scorer = PlugInScorer(forecast, terms_of(compiled, forecast), names, compiled.decisions)
+        own = weights * compiled.scale[0] / compiled.scale
+        of = [WHOLE] if self.models == len(weights) else [*range(self.scorer.forecast.folds), WHOLE]
+        self.latest = np.array([[fold, *each] for each in own for fold in of])
+
+    def parameters(self) -> Array:
+        return self.latest.copy()
+
+    def all_scores(self) -> Array:
+        costs = self.latest[:, 1:] @ self.scorer.terms
+        seen = self.latest[:, 0].astype(int)
+        return np.concatenate(
+            [scored(c[None], self.values[f]) for c, f in zip(costs, seen, strict=True)]
+        )

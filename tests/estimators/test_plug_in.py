@@ -1,0 +1,380 @@
+"""The estimator's default: one rule by the plug-in learner, as sure on new rows as was asked for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ratebound as rb
+from ratebound.estimators import finishing
+from ratebound.estimators.belonging import together
+
+from ..extras import lightgbm, pd
+from ..small_tables import animals, people
+
+PARITY = 'positive_rate(group == "b") >= 0.9 * positive_rate(group == "a")'
+RECALLS = 'recall(group == "b") >= 0.9 * recall()'
+
+
+def fitted(promises=PARITY, n=1500, seed=0, fit=(), **options):
+    table = people(n, seed, shift=0.8)
+    model = rb.RateConstrainedClassifier(promises, random_state=0, **options)
+    return model.fit(table.X, table.y, columns=table.columns, **dict(fit))
+
+
+def new_rows(seed=1, n=20_000):
+    return people(n, seed, shift=0.8)
+
+
+# --- the plain model -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # some versions of LightGBM
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        RandomForestClassifier(20, random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        "lightgbm",
+    ],
+    ids=str,
+)
+def test_without_promises_it_is_the_plain_model(estimator):
+    if estimator == "lightgbm":
+        estimator = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1)
+    table, new = people(500, shift=0.8), new_rows(n=2000)
+    model = rb.RateConstrainedClassifier(model=estimator, random_state=0).fit(table.X, table.y)
+    plain = estimator.fit(table.X, table.y)
+    np.testing.assert_array_equal(model.predict(new.X), plain.predict(new.X))
+    np.testing.assert_allclose(model.predict_proba(new.X), plain.predict_proba(new.X), atol=1e-9)
+
+
+def test_the_plain_model_sees_features_of_one_scale():
+    table, new = people(500, shift=0.8), new_rows(n=2000)
+    model = rb.RateConstrainedClassifier(random_state=0).fit(table.X, table.y)
+    large = table.X * [1e6, 1e-6]
+    other = rb.RateConstrainedClassifier(random_state=0).fit(large, table.y)
+    np.testing.assert_array_equal(model.predict(new.X), other.predict(new.X * [1e6, 1e-6]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_no_worse_than_the_plain_model_where_that_keeps_the_promises(seed):
+    model = fitted("recall() >= 0.2", seed=seed)
+    plain = model.trace_.objectives[0]  # at multipliers of 0
+    assert model.status_.feasible
+    assert model.status_.confidence >= 0.9
+    assert model.solution_.objectives["out of fold"] <= plain + 1e-12
+
+
+# --- one rule, as sure as asked ------------------------------------------------------------------------
+
+
+def test_one_rule_decides_and_says_how_sure_it_is():
+    model = fitted()
+    assert len(model.solution_) == 1
+    assert model.solution_.drawn == model.solution_.drawn_yeses == 0.0
+    assert model.status_.feasible
+    assert model.status_.confidence >= 0.88
+    assert "each judged by models that did not see it" in str(model.status_)
+    assert "about 9" in str(model.status_) or "more than 99%" in str(model.status_)
+    new = new_rows()
+    assert model.audit(new.X, new.y, columns=new.columns).kept
+    assert "the plain model" in model.solution_.record.made.compared[0]
+
+
+def test_more_confidence_has_more_to_spare():
+    room = [-max(fitted(confidence=c).violations_.values()) for c in (0.5, 0.9, 0.99)]
+    assert room[0] < room[1] <= room[2]
+
+
+def test_the_same_seed_gives_the_same_bits():
+    new = new_rows(n=500)
+    first, second = (fitted().decision_function(new.X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_what_costs_more_than_it_is_worth_is_not_paid():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 2))
+    group = np.where(random.random(400) < 0.1, "b", "a")
+    y = X[:, 0] + random.normal(size=400) > np.where(group == "b", 1.2, 0.0)
+    model = rb.RateConstrainedClassifier('recall(group == "b") >= 0.98 * recall()', random_state=0)
+    status = model.fit(X, y, columns={"group": group}).status_
+    assert status.confidence < 0.88
+    assert "where 90% was asked for" in str(status)
+    assert "relax the promises" in str(status)
+
+
+def test_a_rule_is_worth_something_where_a_yes_for_everyone_has_the_best_objective():
+    model = fitted("precision() >= 0.75", n=3000, objective="maximize recall()")
+    assert model.status_.confidence > 0.85
+
+
+def test_margins_that_no_rule_keeps_leave_prices():
+    """Two promises at odds with each other leave hardly room for either."""
+    random = np.random.default_rng(0)
+    X, group = random.normal(size=(4000, 2)), random.choice(["a", "b"], size=4000)
+    y = X[:, 0] - 0.8 * (group == "a") + random.normal(size=4000) > 0
+    promises = ['recall(group == "a") >= 0.8', "positive_rate() <= 0.46"]
+    model = rb.RateConstrainedClassifier(promises, random_state=0).fit(X, y, columns={"group": group})
+    assert model.status_.feasible
+    assert model.status_.confidence < 0.5
+    assert np.isfinite(list(model.prices_.values())).all()
+    assert np.isfinite(rb.price(model, promises[0]).here).all()
+
+
+def test_rules_far_safer_than_asked_are_certified_first(monkeypatch):
+    tested = []
+
+    def spied(candidates, *given):
+        tested.extend(candidates)
+        return finishing.cheapest_certified(candidates, *given)
+
+    monkeypatch.setattr("ratebound.estimators.classifier.cheapest_certified", spied)
+    promise = 'recall(group == "b") >= 0.9 * recall()'
+    fitted(promise, n=3000, certify=0.3)
+    rooms = [-each.violations["out of fold"][0] for each in tested]
+    aimed = -fitted(promise, n=2100).solution_.violations["out of fold"][0]
+    assert rooms == sorted(rooms, reverse=True)
+    assert rooms[0] > 2 * aimed
+
+
+def test_what_a_draw_decides_is_counted():
+    model = fitted(n=500, confidence=None, training=rb.Training(epochs=20))
+    X = people(500, shift=0.8).X
+    chance = model.decision_proba(X)[:, 1]
+    open_rows = (chance > 1e-9) & (chance < 1 - 1e-9)
+    assert model.solution_.drawn == pytest.approx(open_rows.mean())
+    assert model.solution_.drawn_yeses == pytest.approx(chance[open_rows].sum() / chance.sum())
+
+
+# --- kinds of problems ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("promises", "options"),
+    [
+        (["churn(versus='live') <= 0.3"], {}),
+        ([RECALLS], {"objective": "cost(false_negative=5, column='loan')"}),
+        (["precision() >= 0.7"], {"objective": "maximize recall()"}),
+        (["true_positives() >= 100"], {}),
+    ],
+)
+def test_kinds_of_promises(promises, options):
+    table = people(1500, shift=0.8, also=("live", "loan"))
+    model = rb.RateConstrainedClassifier(promises, random_state=0, method="plug-in", **options)
+    model.fit(table.X, table.y, columns=table.columns)
+    assert model.status_.feasible, str(model.status_)
+    assert len(model.solution_) == 1
+
+
+def test_rows_without_labels_are_spoken_of_too():
+    random = np.random.default_rng(0)
+    pool = random.normal(size=(1000, 2)) + np.array([0.5, 0.0])
+    model = fitted('positive_rate(on="pool") <= 0.3', fit={"pool": pool})
+    assert model.status_.feasible
+    fresh = random.normal(size=(20_000, 2)) + np.array([0.5, 0.0])
+    assert model.predict(fresh).mean() <= 0.3
+
+
+def test_weights_count():
+    table = people(2000, shift=0.8)
+    weights = np.where(table.y, 0.25, 1.0)
+    model = rb.RateConstrainedClassifier("positive_rate() <= 0.2", random_state=0)
+    model.fit(table.X, table.y, sample_weight=weights)
+    assert np.average(model.predict(table.X), weights=weights) <= 0.2
+
+
+def test_several_classes():
+    table = animals(1500)
+    model = rb.RateConstrainedClassifier(
+        'recall(sex == "F", of="cat") >= 0.9 * recall(of="cat")', random_state=0
+    )
+    model.fit(table.X, table.y, columns=table.columns)
+    assert model.status_.feasible
+    assert set(model.predict(table.X)) == {"bird", "cat", "dog"}
+    told = model.reasons(table.X[:5])
+    assert (told.scores >= 0).all()  # for what is decided, rather than the next best
+
+
+@pytest.mark.parametrize(
+    ("promise", "options", "words"),
+    [
+        ("recall(at=0.3) >= 0.5", {}, "another threshold"),
+        (PARITY, {"known": "group"}, "decisions may use group"),
+    ],
+)
+def test_what_it_cannot_say_plays_the_game(promise, options, words):
+    model = fitted(promise, n=300, training=rb.Training(epochs=3), **options)
+    assert "by the game" in str(model.status_)
+    assert words in str(model.status_)
+    with pytest.raises(ValueError, match="method='game'"):
+        fitted(promise, n=300, method="plug-in", **options)
+
+
+def test_amounts_are_not_learned_from_a_table():
+    table = people(300, shift=0.8, also=("loan",))
+    X = pd.DataFrame(table.X, columns=["x", "z"])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    options = {"objective": "cost(column='loan')", "model": pipeline, "random_state": 0}
+    model = rb.RateConstrainedClassifier(RECALLS, training=rb.Training(epochs=3), **options)
+    model.fit(X, table.y, columns=table.columns)
+    assert "for the plug-in amounts by a column are learned from numbers" in str(model.status_)
+    model.fit(table.X, table.y, columns=table.columns)
+    assert "by the game" not in str(model.status_)
+
+
+def test_a_conflict_is_named():
+    model = fitted(["recall() >= 0.95", "positive_rate() <= 0.1"], training=rb.Training(epochs=3))
+    assert len(model.status_.conflict) == 2
+    told = str(model.status_)
+    assert "by any mixture of the rules" in told
+    assert "The game broke promises" in told
+    assert np.isnan([*model.prices_.values()]).all()
+
+
+# --- rows that belong together -------------------------------------------------------------------------
+
+
+def test_copies_of_rows_are_found():
+    table, four = people(400, shift=0.8), np.repeat(np.arange(400), 4)
+    with pytest.warns(UserWarning, match="1,200 of 1,600 rows are copies"):
+        copied = rb.RateConstrainedClassifier(PARITY, random_state=0).fit(
+            table.X[four], table.y[four], columns={"group": table.columns["group"][four]}
+        )
+    once = rb.RateConstrainedClassifier(PARITY, random_state=0)
+    once.fit(table.X, table.y, columns=table.columns)
+    assert copied.status_.confidence <= once.status_.confidence + 0.1
+
+
+def test_people_with_equal_features_are_no_copies():
+    random = np.random.default_rng(0)
+    X = random.integers(3, size=(1000, 2)).astype(float)
+    y = random.random(1000) < 0.2 + 0.2 * X[:, 0]
+    compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.5"]), rb.Population(X, y))
+    assert together(compiled, None) is None
+
+
+def test_groups_are_judged_by_models_that_saw_none_of_them():
+    table = people(300, shift=0.8)
+    eight = np.repeat(np.arange(300), 8)
+    X = table.X[eight] + 0.01 * np.random.default_rng(0).normal(size=(2400, 2))
+    options = {"columns": {"group": table.columns["group"][eight], "customer": eight}}
+    alone, given, named = (
+        rb.RateConstrainedClassifier(PARITY, random_state=0).fit(
+            X, table.y[eight], groups=groups, **options
+        )
+        for groups in (None, eight, "customer")
+    )
+    assert given.status_.confidence == named.status_.confidence < alone.status_.confidence + 1e-9
+    of = given.trace_.folds.splits[0].of["train"][1]
+    assert all(len(set(of[eight == who])) == 1 for who in range(300))
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [(np.arange(10), "an id for each of 300 rows"), (np.arange(300) % 2, "promises about groups name")],
+)
+def test_groups_that_make_no_sense_are_refused(groups, words):
+    with pytest.raises(ValueError, match=words):
+        fitted(n=300, fit={"groups": groups})
+
+
+# --- what is made of it --------------------------------------------------------------------------------
+
+
+def test_reasons_sum_to_the_score():
+    model, new = fitted(), new_rows(n=200)
+    told = model.reasons(new.X)
+    np.testing.assert_allclose(told.scores, model.decision_function(new.X))
+    np.testing.assert_array_equal(told.scores >= 0, model.predict(new.X))
+    np.testing.assert_allclose(told.probabilities, model.predict_proba(new.X))
+    assert told.names[0] == "the objective"
+    assert PARITY in told.names
+    assert told.names[1] in str(told)
+    with pytest.raises(ValueError, match="plug-in"):
+        fitted(n=300, method="game", confidence=None, training=rb.Training(epochs=2)).reasons(new.X)
+
+
+def test_reasons_are_a_table_too():
+    pytest.importorskip("pandas")
+    told = fitted().reasons(new_rows(n=10).X)
+    assert list(told.to_frame().columns) == ["decision", "score", *told.names]
+
+
+def test_other_promises_need_no_fit():
+    model, new = fitted([PARITY, "positive_rate() <= 0.6"]), new_rows()
+    looser = model.with_constraints([PARITY.replace("0.9", "0.5"), "positive_rate() <= 0.6"])
+    assert looser.status_.feasible
+    assert looser.solution_.objectives["out of fold"] < model.solution_.objectives["out of fold"]
+    anew = fitted([PARITY.replace("0.9", "0.5"), "positive_rate() <= 0.6"])
+    apart = looser.solution_.objectives["out of fold"] - anew.solution_.objectives["out of fold"]
+    assert abs(apart) < 0.01
+    assert looser.audit(new.X, new.y, columns=new.columns).kept
+    plain = model.with_constraints([])
+    assert plain.score(new.X, new.y) >= looser.score(new.X, new.y) - 0.005
+    with pytest.raises(ValueError, match="fit it anew"):
+        model.with_constraints("recall(customer == 'a') >= 0.5")
+
+
+def test_a_pickle_holds_no_rows():
+    model, new = fitted(), new_rows(n=100)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(new.X), model.predict(new.X))
+    with pytest.raises(ValueError, match="comes from a file"):
+        again.with_constraints(PARITY)
+
+
+@pytest.mark.parametrize("model", ["linear", "lightgbm"])
+def test_files_decide_the_same(model, tmp_path):
+    if model == "lightgbm":
+        pytest.importorskip(model)
+    own, new = fitted(model=model, n=800), new_rows(n=500)
+    loaded = rb.load(own.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.decision_function(new.X), own.decision_function(new.X))
+    np.testing.assert_array_equal(loaded.predict_proba(new.X), own.predict_proba(new.X))
+    np.testing.assert_allclose(loaded.reasons(new.X).parts, own.reasons(new.X).parts)
+
+
+@pytest.mark.parametrize("model", ["linear", "lightgbm"])
+def test_onnx_decides_the_same(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    for library in ("onnx", *(["lightgbm"] * (model == "lightgbm"))):
+        pytest.importorskip(library)
+    own, X = fitted(model=model, n=800), new_rows(n=500).X.astype(np.float32)
+    session = runtime.InferenceSession(str(own.to_onnx(tmp_path / "model.onnx")))
+    kinds = {
+        each.name: np.float64 if "double" in each.type else np.float32 for each in session.get_inputs()
+    }
+    given = {name: X.astype(kinds[name]) if name == "features" else np.arange(500) for name in kinds}
+    found = dict(
+        zip((each.name for each in session.get_outputs()), session.run(None, given), strict=True)
+    )
+    np.testing.assert_array_equal(found["decision"].astype(bool), own.predict(X.astype(float)))
+    np.testing.assert_allclose(found["probability"], own.predict_proba(X.astype(float))[:, 1], atol=1e-5)
+
+
+def test_networks_train_for_as_long_as_they_are_told():
+    pytest.importorskip("torch")
+    passes = []
+
+    class Counted(rb.MLP):
+        def start(self, rows, settings, seed):
+            fit = super().start(rows, settings, seed)
+            descend = fit.descend
+
+            def counted(gradient):
+                passes.append(1)
+                descend(gradient)
+
+            fit.descend = counted
+            return fit
+
+    asked = {"model": Counted((4,)), "method": "plug-in", "training": rb.Training(epochs=3)}
+    assert len(fitted(n=300, **asked).solution_) == 1
+    assert len(passes) == 3 * 5  # of which each sees all rows, without each fold
