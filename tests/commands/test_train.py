@@ -241,7 +241,7 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
 
 def test_a_plug_in_is_one_rule_and_says_so(run, flags, tmp_path):
     answer = run(*flags, "--out", tmp_path / "model")
-    assert "On new rows like these all hold together with a probability of" in answer.out
+    assert "On new rows like these all hold together with a confidence of" in answer.out
     saved = rb.load(tmp_path / "model")
     assert (len(saved), saved.scorer.kind, saved.drawn) == (1, "plug-in", 0.0)
     audited = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))

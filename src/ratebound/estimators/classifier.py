@@ -129,11 +129,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
         With more classes rates say which they speak of: ``recall(of="cat")``.
     confidence : float or None, default=0.9
-        The probability with which all constraints should hold together on new rows of the same kind:
-        that is what most people mean by keeping a promise. Each row is judged by models that did not see
-        it, and constraints are kept with as much to spare as their rows call for. If that costs more
-        than it is worth, less is taken, and `status_` says which probability is left and what the rest
-        would cost. None asks only for these rows. ``docs/new_rows.md`` has what it costs.
+        The confidence with which all constraints should hold together on new rows of the same kind: that
+        is what most people mean by keeping a promise. At 0.9, at most one sample in ten leads to a model
+        that is said to keep them and does not. Each row is judged by models that did not see it, and
+        constraints are kept with a margin. If that costs more than it is worth, the margin is smaller,
+        and `status_` says which confidence is left and what the rest would cost. None asks only for
+        these rows. ``docs/new_rows.md`` has what it costs.
     method : {"auto", "plug-in", "game"}, default="auto"
         How the model is found. "plug-in" learns the probability of each label and group, out of fold,
         and then solves for the one rule that keeps the promises at the least cost (`rb.PlugIn`); "game"
@@ -204,7 +205,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> model = rb.RateConstrainedClassifier(promise, features=["income"], random_state=0)
     >>> print(model.fit(people, repays).status_)
     feasible: every constraint is kept on the training rows, each judged by models that did not see it.
-    On new rows like these all hold together with a probability of about 9...%.
+    On new rows like these all hold together with a confidence of about 9...%.
     >>> model.predict(pandas.DataFrame({"income": [1.0, 5.0]}))
     array([False,  True])
     >>> model.constraints_

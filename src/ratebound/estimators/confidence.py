@@ -8,7 +8,7 @@ judged by how far *any* of those that it was chosen among may be off (Chernozhuk
 over the rules, promise by promise, is what room is compared with.
 
 The price of confidence is a curve. Along it, the rule is taken at which more would cost more than it is
-worth: a share of what the model gains over one decision for everyone, for each unit of probability.
+worth: a share of what the model gains over one decision for everyone, for each unit of confidence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DRAWS = 2000  # of the multipliers
 MOST = 2**27  # numbers that influences of rules may take
 TOGETHER = 360  # deviations of rules that are drawn together
 ROWS = 20_000  # rows whose influences say how rules vary together
-WORTH = 0.3  # share of what a model gains that a unit of probability may cost
+WORTH = 0.3  # share of what a model gains that a unit of confidence may cost
 REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
 SMALLEST = 1e-12
 WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
@@ -126,7 +126,11 @@ class Curve:
         return [*own, *weights[random.choice(len(weights), count, replace=False)]]
 
     def confidence(self, point: Point) -> float:
-        """The probability that all promises hold on new rows, of a rule chosen as these were."""
+        """The confidence with which all promises hold on new rows, of a rule chosen as these were.
+
+        It is that of a test: a rule that breaks a promise is said to keep all of them with a confidence
+        of c or more in at most a share 1 - c of all samples.
+        """
         if not self.rules.promises:
             return 1.0
         return float((self.largest <= point.room).all(axis=1).mean())

@@ -6,7 +6,7 @@ vector of their correlation stays below z with the probability asked for, make a
 with about that probability.
 
 Margins that cannot be kept, or that cost more than deciding alike for everyone, are given up in part,
-all by the same share; the status then says which probability is left, and what more rows would do.
+all by the same share; the status then says which confidence is left, and what more rows would do.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class _Aim:
         """How likely the promises hold on new rows, and what it would take if that is too little."""
         reached = status.confidence
         assert reached is not None
-        said = f"On new rows like these all hold together with a probability of {about(reached)}"
+        said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         said += self.caveat
         if reached >= self.confidence - NEAR:
             return f"{said}."
@@ -311,11 +311,11 @@ class _Aim:
         )
 
 
-def about(probability: float) -> str:
-    """A probability that is known to two digits, and is never said to be 0 or 1."""
-    if probability in (0.0, 1.0):
-        return "less than 1%" if probability == 0.0 else "more than 99%"
-    return f"about {probability:.0%}"
+def about(confidence: float) -> str:
+    """A confidence that is known to two digits, and is never said to be 0 or 1."""
+    if confidence in (0.0, 1.0):
+        return "less than 1%" if confidence == 0.0 else "more than 99%"
+    return f"about {confidence:.0%}"
 
 
 def _round(rows: float) -> str:

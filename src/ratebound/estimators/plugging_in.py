@@ -172,7 +172,7 @@ class ChosenRule:
     def _words(self, point: Point, reached: float, status: Status) -> str:
         """How likely the promises hold on new rows, and what more of that would cost."""
         assert self.confidence is not None
-        said = f"On new rows like these all hold together with a probability of {about(reached)}"
+        said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         if reached >= self.confidence - NEAR or not status.feasible:
             return f"{said}."
         asked = f"{said}, where {100 * self.confidence:.10g}% was asked for"
@@ -194,7 +194,7 @@ class ChosenRule:
 
 
 def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> ChosenRule:
-    """The rule that keeps the promises with this probability on new rows; None for no margins."""
+    """The rule that keeps the promises on new rows with this confidence; None for no margins."""
     if confidence is None:
         none = np.zeros(rules.promises)
         rule = rules.best(none)

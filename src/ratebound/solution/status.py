@@ -53,7 +53,8 @@ class Status:
     message : str
         All this in words, with how far to relax what.
     confidence : float, default=None
-        The probability that all hold on new rows, about; None where that was not asked.
+        The confidence with which all hold on new rows: at most a share of one minus this of all samples
+        leads to a claim as high as this that is false. None if that was not asked for.
     reached : str, default=""
         What is reached of a goal that is no sum of rates, and how far from the best.
     left_out : str, default=""
