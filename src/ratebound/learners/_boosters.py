@@ -405,63 +405,81 @@ LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "x
 
 
 @dataclass(frozen=True, eq=False)
-class _Tree:
-    """One tree of a library's: arrays with an entry for each node, the first of which is the root."""
+class _Nodes:
+    """The nodes of all trees of an ensemble, tree after tree, the root of each first."""
 
-    left: Array  # -1 for a leaf
-    right: Array
-    feature: Array
-    number: Array
-    flags: Array
+    starts: Array  # (T,) the roots
+    left: Array  # (N,) a node; -1 for a leaf
+    right: Array  # (N,)
+    feature: Array  # (N,) -1 for a leaf
+    number: Array  # (N,)
+    flags: Array  # (N,)
     codes: Mapping[int, Array]  # by node that splits by category, what goes left
 
 
 def lightgbm_trees(booster: Any) -> Trees:
     """The trees of a LightGBM booster; ValueError if scores are not the sums of their leaves."""
     head, *blocks = booster.model_to_string().partition("\nend of trees")[0].split("\nTree=")
-    about = _lines(head)
+    about, trees = _lines(head), [_lines(block) for block in blocks]
     if "average_output" in about:
         raise ValueError("the scores of a random forest are not sums of leaves")
-    trees = [_lightgbm_tree(_lines(block)) for block in blocks]
+    if any(tree.get("is_linear", "0") != "0" for tree in trees):
+        raise ValueError("the leaves of linear trees have no values")
     width, outputs = int(about["max_feature_idx"]) + 1, int(about["num_tree_per_iteration"])
-    return _joined(width, outputs, trees, np.float64)
+    return _joined(width, outputs, _lightgbm_nodes(trees), np.float64)
 
 
 def _lines(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (line.partition("=") for line in text.split("\n"))}
 
 
-def _lightgbm_tree(lines: Mapping[str, str]) -> _Tree:
-    """A tree from its text, in which leaves are called -1, -2, ...; here they follow the splits."""
-    if lines.get("is_linear", "0") != "0":
-        raise ValueError("the leaves of linear trees have no values")
-    leaves = int(lines["num_leaves"])
-    none = np.full(leaves, -1)
+def _lightgbm_nodes(trees: Sequence[Mapping[str, str]]) -> _Nodes:
+    """Nodes from the texts of trees, which call leaves -1, -2, ...; here they follow the splits.
 
-    def numbers(name: str, dtype: Any = int) -> Array:
-        return np.array(lines.get(name, "").split(), dtype=dtype)
+    All trees are read at once: to read numbers one tree at a time takes as long as to grow the trees.
+    """
 
-    def nodes(name: str) -> Array:
-        children = numbers(name)
-        return np.concatenate([np.where(children >= 0, children, leaves - 2 - children), none])
+    def numbers(name: str, dtype: Any, of: Sequence[Mapping[str, str]] = trees) -> Array:
+        return np.array(" ".join(tree.get(name, "") for tree in of).split(), dtype=dtype)
 
-    kind, threshold = numbers("decision_type"), numbers("threshold", float)
+    leaves = numbers("num_leaves", int)
+    sizes = 2 * leaves - 1
+    starts = np.cumsum(sizes) - sizes
+    tree = np.repeat(np.arange(len(trees)), leaves - 1)  # of each split
+    own = np.arange(len(tree)) - np.repeat(np.cumsum(leaves - 1) - (leaves - 1), leaves - 1)
+    split = starts[tree] + own
+    is_leaf = np.ones(int(sizes.sum()), dtype=bool)
+    is_leaf[split] = False
+
+    def placed(values: Array, leaf: Any) -> Array:
+        """Values of the splits, and of the leaves, by node."""
+        every = np.empty(len(is_leaf), dtype=values.dtype)
+        every[split], every[is_leaf] = values, leaf
+        return every
+
+    def children(name: str) -> Array:
+        child = numbers(name, int)
+        return placed(starts[tree] + np.where(child >= 0, child, leaves[tree] - 2 - child), -1)
+
+    kind, threshold = numbers("decision_type", int), numbers("threshold", float)
     by_category, missing = kind & 1 > 0, kind >> 2  # 0 stands for missing as 0, 1 for 0 as missing
     flags = MISSING_LEFT * np.where(missing == 0, threshold >= 0, kind & 2 > 0)
     flags |= ZERO_MISSING * (missing == 1)
     codes = {}
-    for node in np.flatnonzero(by_category).tolist():
-        which = int(threshold[node])
-        words = numbers("cat_threshold")[slice(*numbers("cat_boundaries")[which : which + 2])]
-        codes[node] = np.flatnonzero(words[:, None] >> np.arange(32) & 1)
+    for place in np.flatnonzero(by_category).tolist():
+        which, text = int(threshold[place]), trees[tree[place]]
+        ends = numbers("cat_boundaries", int, [text])[which : which + 2]
+        words = numbers("cat_threshold", int, [text])[slice(*ends)]
+        codes[int(split[place])] = np.flatnonzero(words[:, None] >> np.arange(32) & 1)
     # At a split of missing values from all others, every number lies below the threshold.
     threshold = np.where(by_category, 0, np.minimum(threshold, np.finfo(float).max))
-    return _Tree(
-        nodes("left_child"),
-        nodes("right_child"),
-        np.concatenate([numbers("split_feature"), none]),
-        np.concatenate([threshold, numbers("leaf_value", float)]),
-        np.concatenate([np.where(by_category, BY_CATEGORY, flags), 0 * none]),
+    return _Nodes(
+        starts,
+        children("left_child"),
+        children("right_child"),
+        placed(numbers("split_feature", int), -1),
+        placed(threshold, numbers("leaf_value", float)),
+        placed(np.where(by_category, BY_CATEGORY, flags), 0),
         codes,
     )
 
@@ -475,56 +493,60 @@ def xgboost_trees(booster: Any) -> Trees:
     model = learner["gradient_booster"]["model"]
     outputs = max(int(about["num_class"]), 1)
     parallel = int(model["gbtree_model_param"]["num_parallel_tree"])
-    trees = [_xgboost_tree(tree) for tree in model["trees"]]
+    trees = model["trees"]
     # A round's trees of one class follow each other; here each tree of a class is a round.
     order = np.arange(len(trees)).reshape(-1, outputs, parallel).swapaxes(1, 2).ravel().tolist()
-    return _joined(int(about["num_feature"]), outputs, [trees[place] for place in order], np.float32)
+    nodes = _xgboost_nodes([trees[place] for place in order])
+    return _joined(int(about["num_feature"]), outputs, nodes, np.float32)
 
 
-def _xgboost_tree(tree: Mapping[str, Any]) -> _Tree:
-    """A tree from its JSON: numbers below a condition go left, and categories in a set go right."""
-    left, right, feature = (
-        np.array(tree[name]) for name in ("left_children", "right_children", "split_indices")
-    )
-    number, is_leaf = np.array(tree["split_conditions"], dtype=np.float32), left < 0
-    by_category = ~is_leaf & (np.array(tree["split_type"]) == 1)
+def _xgboost_nodes(trees: Sequence[Mapping[str, Any]]) -> _Nodes:
+    """Nodes from the JSON of trees: numbers below a condition go left, categories in a set go right."""
+
+    def numbers(name: str, dtype: Any = int) -> Array:
+        return np.array([value for tree in trees for value in tree[name]], dtype=dtype)
+
+    sizes = np.array([len(tree["left_children"]) for tree in trees], dtype=int)
+    starts = np.cumsum(sizes) - sizes
+    first = np.repeat(starts, sizes)  # the root of each node's tree
+    left, right = numbers("left_children"), numbers("right_children")
+    is_leaf = left < 0
+    left, right = (np.where(is_leaf, -1, first + child) for child in (left, right))
+    number = numbers("split_conditions", np.float32)
+    by_category = ~is_leaf & (numbers("split_type") == 1)
     below = np.nextafter(number, np.float32(-np.inf))  # up to which numbers are below the condition
-    parts = (tree[f"categories_{part}"] for part in ("nodes", "segments", "sizes"))
-    codes = {
-        node: np.array(tree["categories"][start : start + size], dtype=int)
-        for node, start, size in zip(*parts, strict=True)
-    }
-    missing_left = (np.array(tree["default_left"]) == 1) != by_category
-    return _Tree(
+    codes = {}
+    for start, tree in zip(starts.tolist(), trees, strict=True):
+        parts = (tree[f"categories_{part}"] for part in ("nodes", "segments", "sizes"))
+        for node, begin, size in zip(*parts, strict=True):
+            codes[start + node] = np.array(tree["categories"][begin : begin + size], dtype=int)
+    missing_left = (numbers("default_left") == 1) != by_category
+    return _Nodes(
+        starts,
         np.where(by_category, right, left),
         np.where(by_category, left, right),
-        np.where(is_leaf, -1, feature),
+        np.where(is_leaf, -1, numbers("split_indices")),
         np.where(is_leaf, number, np.where(by_category, 0, below)),
         np.where(is_leaf, 0, MISSING_LEFT * missing_left + BY_CATEGORY * by_category),
         codes,
     )
 
 
-def _joined(width: int, outputs: int, trees: Sequence[_Tree], dtype: Any) -> Trees:
+def _joined(width: int, outputs: int, nodes: _Nodes, dtype: Any) -> Trees:
     """Trees one after the other, the nodes of each level by level; pruned ones are left out."""
-    nodes: list[tuple[Array, Array, Array]] = []
-    codes: list[Array] = []
-    for tree in trees:
-        levels = [np.zeros(1, int)]
-        while len(splits := levels[-1][tree.left[levels[-1]] >= 0]):
-            levels.append(np.column_stack([tree.left[splits], tree.right[splits]]).ravel())
-        order = np.concatenate(levels)
-        nodes.append((tree.feature[order], tree.number[order], tree.flags[order]))
-        codes += [tree.codes[node] for node in order.tolist() if node in tree.codes]
-    feature, number, flags = (
-        (np.concatenate(each) for each in zip(*nodes, strict=True)) if nodes else [()] * 3
-    )
+    reached, trees = [nodes.starts], [np.arange(len(nodes.starts))]  # level by level
+    while (goes_on := nodes.left[reached[-1]] >= 0).any():
+        splits = reached[-1][goes_on]
+        reached.append(np.column_stack([nodes.left[splits], nodes.right[splits]]).ravel())
+        trees.append(np.repeat(trees[-1][goes_on], 2))
+    order = np.concatenate(reached)[np.argsort(np.concatenate(trees), kind="stable")]
+    codes = [nodes.codes[node] for node in order.tolist() if node in nodes.codes] if nodes.codes else []
     return Trees(
         width,
         outputs,
-        np.array(feature, np.int32),
-        np.array(number, dtype),
-        np.array(flags, np.uint8),
+        nodes.feature[order].astype(np.int32),
+        nodes.number[order].astype(dtype),
+        nodes.flags[order].astype(np.uint8),
         np.array([len(each) for each in codes], np.int32),
         np.concatenate([*codes, np.empty(0)]).astype(np.int32),
     )
