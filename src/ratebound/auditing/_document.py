@@ -85,6 +85,7 @@ def printed(report: Audit) -> doc.Document:
         parts += [_promises_table(report), *_reasons(report)]
     if report.left_out:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
+    parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
     parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     if report.confusions and (classes := len(report.confusions[0].classes)) > CLASSES:

@@ -40,6 +40,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
+from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -123,7 +124,9 @@ def audit(
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
     both = 2 * confidence - 1  # that neither end of an interval is wrong
-    people = among_trained(model, {FIRST: population, **others})
+    given = among_trained(model, {FIRST: population, **others})
+    people = with_known_groups(problem, given, called(FIRST))
+    clusters = copied_by(problem) if clusters is None else clusters
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates))
@@ -148,10 +151,11 @@ def audit(
         promises=tuple(_told(reported(promise), promise, tally, both) for promise in spelled),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
-        populations={called(name): lines.size for name, lines in tally.lines.items()},
+        populations={called(name): len(each) for name, each in given.items()},
         confidence=confidence,
-        clusters=_clusters(tally),
+        clusters=None if clusters == copied_by(problem) else _clusters(tally),
         left_out=asked.left_out,
+        guessed=tuple(each.assumed for each in problem.guessed),
         model=tally.model.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),

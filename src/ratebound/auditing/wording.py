@@ -124,7 +124,7 @@ def _of_rows(report: Audit) -> list[str]:
 
 
 def _of_promises(report: Audit) -> list[str]:
-    said, few = [], [p for p in report.promises if 0 < p.rows < FEW_ROWS]
+    said, few = list(report.guessed), [p for p in report.promises if 0 < p.rows < FEW_ROWS]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""

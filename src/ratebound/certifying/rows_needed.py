@@ -17,6 +17,7 @@ from ratebound.certifying._bounds import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._tests import arranged, fixed, threshold, without_constants
 from ratebound.certifying.certify import nobody_counted, room_of
+from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
@@ -146,7 +147,13 @@ def rows_needed(
             raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")
     for name, value in {"confidence": confidence, "power": power, "rate": rate}.items():
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
-    people = {FIRST: population, **others}
+    people = with_known_groups(problem, {FIRST: population, **others})
+    if copied_by(problem) is not None:
+        raise ValueError(
+            "rows_needed: probabilities are assumed and not shown, so no number of such rows certifies a "
+            f"promise about {problem.guessed[0].column!r}: give rows whose group is known, without "
+            "guessed="
+        )
     problem = spelled_out(problem, people)
     undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
     _, missing = measurable(problem, undecided, (), FIRST)
