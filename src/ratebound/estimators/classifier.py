@@ -46,6 +46,7 @@ from ratebound.estimators.given import (
     other_populations,
 )
 from ratebound.estimators.guessing import check_audited, check_guesses
+from ratebound.estimators.levels import releveled
 from ratebound.estimators.plugging_in import cannot, errors_only, solved_rules
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
@@ -500,7 +501,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if tried and not learner.takes_weights:
                 break
             own, encoding = self._prepared(asked, learner)
-            tried.append((own, search(own), encoding))
+            tried.append((*releveled(own, search(own)), encoding))
             if tried[-1][1].solution.status.feasible or asked.clock.left == 0:
                 break
         best = min(tried, key=lambda each: each[1].solution.status.violation)
