@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing._consistent import least_room, told_by_guesses
 from ratebound.auditing._groups import confusions, groups, spoken_of
 from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
 from ratebound.auditing._measured import (
@@ -130,7 +131,8 @@ def audit(
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates))
-    tally = tallied(counts, people, places_of(problem), clusters)
+    guesses = told_by_guesses(problem, people)
+    tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
     compiled, missing = measurable(problem, tally, known, called(FIRST))
     if compiled is None:
         constraints = (each for each in problem.subject_to if isinstance(each, Constraint))
@@ -144,11 +146,19 @@ def audit(
             return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
         return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)
 
+    def worst(promise: Constraint | Parity) -> float | None:
+        audited = (each for each in problem.guessed if each.level == "audited")
+        rooms = (least_room(promise, each, tally, confidence) for each in audited)
+        return None if promise in missing else next((room for room in rooms if room is not None), None)
+
     spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
 
     return Audit(
         objective=objective,
-        promises=tuple(_told(reported(promise), promise, tally, both) for promise in spelled),
+        promises=tuple(
+            replace(_told(reported(promise), promise, tally, both), worst=worst(promise))
+            for promise in spelled
+        ),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
         populations={called(name): len(each) for name, each in given.items()},

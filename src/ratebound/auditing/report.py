@@ -52,6 +52,7 @@ class Promise:
     formula: str = ""
     sentence: str = ""  # the promise in plain words
     rows_needed: int | None = None  # of that set, to certify it at these rates; None: no number would do
+    worst: float | None = None  # the least room on these rows, if groups are guessed and some audited
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,11 @@ def _audit_asked_for(
         f"{each.column} is known by probabilities, which are assumed and not shown: certify it on rows "
         "drawn at random whose true group is known"
     )
-    if not isinstance(promise, Constraint) or nobody_counted(promise, tally) or _untestable(promise, tally):
+    if (
+        not isinstance(promise, Constraint)
+        or nobody_counted(promise, tally)
+        or _untestable(promise, tally)
+    ):
         return why
     room = room_of(promise)
     needed = spread(means(tally, room), room.constant, aim)

@@ -150,7 +150,7 @@ def rows_needed(
     people = with_known_groups(problem, {FIRST: population, **others})
     if copied_by(problem) is not None:
         raise ValueError(
-            "rows_needed: probabilities are assumed and not shown, so no number of such rows certifies a "
+            "rows_needed: probabilities are assumed, not shown, so no number of such rows certifies a "
             f"promise about {problem.guessed[0].column!r}: give rows whose group is known, without "
             "guessed="
         )

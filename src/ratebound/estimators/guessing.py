@@ -14,10 +14,8 @@ from ratebound.rates.subsets import Name, columns_in
 FEWEST = 30  # audited rows that a rate of a group is counted on, at least
 
 
-def check_guesses(
-    problem: Problem, known: Iterable[Name] | None, certify: float | None
-) -> None:
-    """Raise where decisions would use a guess as if it were known, or a certificate would rest on one."""
+def check_guesses(problem: Problem, known: Iterable[Name] | None, certify: float | None) -> None:
+    """Raise where decisions would use a guess as if it were known, or a certificate rest on one."""
     for each in problem.guessed:
         if each.column in (known or ()):
             raise ValueError(

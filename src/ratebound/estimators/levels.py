@@ -53,9 +53,7 @@ def releveled(asked: Search, result: SearchResult) -> tuple[Search, SearchResult
 def levels_of(problem: Problem) -> dict[Ratio, float]:
     """The level at which each ratio is that others are compared with."""
     return {
-        each.keeps.right: each.right.constant
-        for each in problem.constraints
-        if each.keeps is not None
+        each.keeps.right: each.right.constant for each in problem.constraints if each.keeps is not None
     }
 
 

@@ -13,8 +13,7 @@ With an audited sample the column holds the true value of audited rows and is mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -23,11 +22,12 @@ from ratebound.problem.frames import some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.values import ReadColumn
-from ratebound.rates.guessed import Guessed, speaks_of
-from ratebound.rates.subsets import Compare, In, Name, column_text, leaves, value_text
+from ratebound.rates.expressions import FIRST, Rate
+from ratebound.rates.grouping import Goal
+from ratebound.rates.guessed import Guessed, rates_in
+from ratebound.rates.subsets import Compare, In, Name, column_text, columns_in, leaves, value_text
 
 ROUNDING = 0.005  # by which probabilities may miss a sum of one, as those with two or three digits do
-FEWEST = 30  # audited rows of a group, below which nothing is said about it
 COPIES = "(row)"  # the column that tells which rows are copies of one
 
 
@@ -54,11 +54,12 @@ def with_known_groups(
         for each in problem.guessed:
             if not _is_asked(problem, each, name):
                 continue
-            _check_values(problem, each, name)
+            _check_values(problem, each)
             try:
                 own = _known(own, each)
             except ValueError as error:
-                raise ValueError(f"{each}: population {(name if name != 'train' else first) or name!r}: {error}") from None
+                called = first if first and name == FIRST else name
+                raise ValueError(f"{each}: population {called!r}: {error}") from None
         people[name] = own
     return people
 
@@ -71,27 +72,26 @@ def copied_by(problem: Problem) -> Name | None:
 
 def _is_asked(problem: Problem, each: Guessed, population: str | None = None) -> bool:
     """Whether a promise or the objective names the column, of this population or of any."""
-    if population is None:
-        return any(speaks_of(promise, each.column) for promise in problem.subject_to) or any(
-            each.column in _columns(rate.subset) for rate in problem.objective.rates
-        )
-    goals = (p for p in problem.subject_to if each.column in getattr(p, "columns", ()))
-    if any(goal.population == population for goal in goals):  # type: ignore[union-attr]  # a goal
+    goals = (p for p in problem.subject_to if isinstance(p, Goal) and each.column in p.columns)
+    if any(population in (None, goal.population) for goal in goals):
         return True
     return any(
-        rate.population == population and each.column in _columns(rate.subset) for rate in problem.rates
+        population in (None, rate.population) and each.column in columns_in(rate.subset)
+        for rate in _all_rates(problem)
     )
 
 
-def _columns(subset: Any) -> list[Name]:
-    return [getattr(leaf, "column", None) for leaf in leaves(subset)]  # type: ignore[misc]
+def _all_rates(problem: Problem) -> Iterator[Rate]:
+    yield from problem.objective.rates
+    for promise in problem.subject_to:
+        yield from rates_in(promise)
 
 
-def _check_values(problem: Problem, each: Guessed, population: str) -> None:
+def _check_values(problem: Problem, each: Guessed) -> None:
     """Raise where a promise names a value that has no probability."""
     if each.level != "calibrated":
         return
-    for rate in problem.rates:
+    for rate in _all_rates(problem):
         for leaf in leaves(rate.subset):
             if getattr(leaf, "column", None) != each.column:
                 continue
@@ -101,21 +101,23 @@ def _check_values(problem: Problem, each: Guessed, population: str) -> None:
             for value in named:
                 if value is not None and value not in each.values:
                     raise ValueError(
-                        f"{rate}: {column_text(each.column)} is {value_text(value)} with no probability: "
-                        f"{each} has columns for {some(each.values)}. Give it one, or name one of these"
+                        f"{rate}: there is no probability that {column_text(each.column)} is "
+                        f"{value_text(value)}: {each} has those of {some(each.values)}. Add a column for "
+                        "it, or name one of these"
                     )
 
 
 def _known(population: Population, each: Guessed) -> Population:
-    if population.stored:
+    if population.stored and each.level != "anything":
         raise ValueError(
-            "rows are on disk, and what is guessed is worked out in memory: use in_memory(), or a sample"
-        ) if each.level != "anything" else ValueError("")
+            "rows are on disk, and what is guessed is worked out in memory: give in_memory()"
+        )
     if each.level == "calibrated":
         return population if COPIES in population.columns else copied(population, each)
     if each.level == "audited":
         return _audited(population, each)
-    _check_some(each, population.values(each.column), each.column)
+    if not population.stored:
+        _check_some(each, population.values(each.column), each.column)
     return population
 
 
@@ -139,8 +141,15 @@ def _audited(population: Population, each: Guessed) -> Population:
     _check_some(each, seen, each.audited)
     known = population.only(np.arange(len(population)))
     known.columns = dict(population.columns)
+    if guess_of(each) not in known.columns and each.column in population.column_names:
+        known.columns[guess_of(each)] = population.column(each.column)
     known.columns[each.column] = population.column(each.audited)
     return known
+
+
+def guess_of(each: Guessed) -> str:
+    """The column that has the guesses, if there are any, once the column itself has the truth."""
+    return f"(guess of {each.column})"
 
 
 # --- probabilities -----------------------------------------------------------------------------------
@@ -225,10 +234,3 @@ def _check(likely: Array, each: Guessed) -> None:
             f"{len(off):,} of {len(sums):,} rows they do not: in row {off[0]} they sum to "
             f"{sums[off[0]]:.4g}. Divide by the sum, or add a column for the values that are left"
         )
-
-
-def audited_rows(population: Population, each: Guessed, values: Sequence[Any]) -> dict[Any, int]:
-    """How many audited rows have each of these values."""
-    assert each.audited is not None
-    column = population.values(each.audited)
-    return {value: int(column.equal(value).sum()) for value in values}

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from ratebound.base.checks import as_number
+from ratebound.rates import guessed as known
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
@@ -23,7 +24,6 @@ from ratebound.rates.expressions import (
     Ratio,
     SingleMetric,
 )
-from ratebound.rates import guessed as known
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.guessed import Guessed, as_guessed, whatever_is_missing
 from ratebound.rates.kinds import wanted

@@ -16,7 +16,7 @@ certified like any other.
 
 from __future__ import annotations
 
-import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -148,7 +148,7 @@ def guessed(
     """How a group is known that is guessed, or missing in some rows; promises name it as ever.
 
     Say one of three things, which take ever less for granted: `probabilities`, `audited` or `missing`.
-    Give the result to ``RateConstrainedClassifier(guessed=...)`` or ``Problem(guessed=...)``. The status,
+    Give the result to ``RateConstrainedClassifier(guessed=...)`` or ``Problem(guessed=...)``. Status,
     audits and certificates say which it was.
 
     Parameters
@@ -212,7 +212,9 @@ false_negatives(race == "black" or missing(race))) >= 0.8
             "missing='anything', if nothing is to be assumed"
         )
     if values is not None and (probabilities is None or isinstance(probabilities, Mapping)):
-        raise TypeError(f"guessed({name!r}): values= are those of a list of columns, probabilities=[...]")
+        raise TypeError(
+            f"guessed({name!r}): values= are those of a list of columns, probabilities=[...]"
+        )
     if missing is not None:
         if missing != "anything":
             raise ValueError(f"guessed({name!r}): missing= takes 'anything', got {missing!r}")
@@ -248,10 +250,10 @@ def _probabilities(
         pairs = list(zip(told, columns, strict=True))
     if len(pairs) < 2:
         raise ValueError(f"guessed({name!r}): probabilities of two values at least are needed")
-    for what, each in (("value", [value for value, _ in pairs]), ("column", [c for _, c in pairs])):
-        if len(set(each)) < len(each):
-            twice = next(one for one in each if each.count(one) > 1)
-            raise ValueError(f"guessed({name!r}): the {what} {twice!r} is given twice")
+    for what, place in (("value", 0), ("column", 1)):
+        twice = [each for each, times in Counter(pair[place] for pair in pairs).items() if times > 1]
+        if twice:
+            raise ValueError(f"guessed({name!r}): the {what} {twice[0]!r} is given twice")
     return tuple(pairs)
 
 
@@ -262,8 +264,9 @@ def _by_names(name: Name, columns: Sequence[Name]) -> list[Value]:
     ['black', 'white']
     """
     texts = [str(column) for column in columns]
-    common = os.path.commonprefix(texts)
-    shared = common[: common.rfind("_") + 1]  # of "p_white" and "p_who" it is "p_" alone
+    first, last = min(texts), max(texts)
+    same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    shared = first[: first.rfind("_", 0, same) + 1]  # of "p_white" and "p_who" it is "p_" alone
     own = [text.removeprefix(shared) for text in texts]
     if not shared or not all(own):
         raise ValueError(
@@ -289,7 +292,7 @@ def as_guessed(given: Any) -> tuple[Guessed, ...]:
         raise ValueError(f"guessed: column {twice!r} is said twice: it is known in one way")
     if sum(each.level == "calibrated" for each in every) > 1:
         raise ValueError(
-            "guessed: probabilities of two columns say nothing of both at once: make one column of them, "
+            "guessed: probabilities of two columns say nothing of both at once: make one of them, "
             "with a probability for each pair of values"
         )
     return every
@@ -299,10 +302,10 @@ def speaks_of(promise: Promise, column: Name) -> bool:
     """Whether a promise names a column."""
     if isinstance(promise, Goal) and column in promise.columns:
         return True
-    return any(column in columns_in(rate.subset) for rate in _all_rates(promise))
+    return any(column in columns_in(rate.subset) for rate in rates_in(promise))
 
 
-def _all_rates(promise: Promise) -> Iterable[Rate]:
+def rates_in(promise: Promise) -> Iterable[Rate]:
     """The rates of a promise, and what they are made of."""
     for rate in promise.rates:
         yield rate
@@ -344,7 +347,10 @@ def whatever_is_missing(promise: Promise, column: Name) -> Promise:
 
 def _compared(promise: Parity, column: Name) -> Parity:
     sides = []
-    for side, low in ((promise.left, promise.relation == ">="), (promise.right, promise.relation != ">=")):
+    for side, low in (
+        (promise.left, promise.relation == ">="),
+        (promise.right, promise.relation != ">="),
+    ):
         _check_rate(side.rate, column, promise)
         assert side.rate is not None
         sides.append(_extreme(side.rate, column, low, promise) * side.factor)
@@ -403,7 +409,7 @@ def _check_rate(rate: Rate | None, column: Name, promise: Promise) -> None:
 
 def _refusal(promise: Promise, column: Name, why: str) -> str:
     return (
-        f"{promise}: its worst case over the missing values of {column!r} is not known here, since {why}: "
+        f"{promise}: its worst case over missing values of {column!r} is not known here, since {why}: "
         f"promise each rate against a number, as in recall({column_text(column)} == ...) >= 0.8, or "
         "compare two of them"
     )
@@ -457,7 +463,11 @@ def is_excused(subset: Subset) -> set[Subset]:
     """
     if not isinstance(subset, Combined):
         return set()
-    own = {part for part in subset.parts if isinstance(part, Missing)} if isinstance(subset, Any_) else set()
+    own = (
+        {part for part in subset.parts if isinstance(part, Missing)}
+        if isinstance(subset, Any_)
+        else set()
+    )
     return own.union(*(is_excused(part) for part in subset.parts))
 
 
@@ -470,12 +480,10 @@ def to_plain(each: Guessed) -> dict[str, Any]:
 def from_plain(data: dict[str, Any]) -> Guessed:
     """What `to_plain` wrote, checked."""
     options: dict[str, Any] = {
-        "calibrated": {"probabilities": {value: column for value, column in data["probabilities"]}},
+        "calibrated": {"probabilities": dict(data["probabilities"])},
         "audited": {"audited": data["audited"]},
         "anything": {"missing": "anything"},
     }
     if data["level"] not in options:
         raise ValueError(f"a column is known in no way that is ours: {str(data)[:200]}")
     return guessed(data["column"], **options[data["level"]])
-
-
