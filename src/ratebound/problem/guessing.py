@@ -102,8 +102,8 @@ def _check_values(problem: Problem, each: Guessed) -> None:
                 if value is not None and value not in each.values:
                     raise ValueError(
                         f"{rate}: there is no probability that {column_text(each.column)} is "
-                        f"{value_text(value)}: {each} has those of {some(each.values)}. Add a column for "
-                        "it, or name one of these"
+                        f"{value_text(value)}: {each} has those of {some(each.values)}. Add a column "
+                        "for it, or name one of these"
                     )
 
 
