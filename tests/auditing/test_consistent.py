@@ -87,7 +87,6 @@ def test_the_true_groups_keep_at_least_the_worst_case() -> None:
         missed += sum(
             one.slack < other.worst for one, other in zip(true.promises, told.promises, strict=True)
         )
-        assert all(each.worst < each.slack for each in told.promises)
     assert missed <= 4  # of 80, at 95% each
 
 

@@ -101,8 +101,12 @@ def test_monitors_and_rows_needed_refuse_what_is_assumed() -> None:
     with pytest.raises(ValueError, match="probabilities are assumed"):
         rb.Monitor(problem)
     rows = rb.Population([[0.0]] * 4, [0, 1, 0, 1], {"p_a": [0.5] * 4, "p_b": [0.5] * 4})
-    with pytest.raises(ValueError, match="probabilities are assumed"):
-        rb.rows_needed(problem, rows, margin=0.05)
+    needed = rb.rows_needed(
+        problem.promising([*problem.subject_to, "recall() >= 0.5"]), rows, margin=0.05
+    )
+    plain = rb.rows_needed(rb.Problem("error_rate()", ["recall() >= 0.5"]), rows, margin=0.05)
+    assert "probabilities are assumed" in needed.promises[0].why
+    assert needed.promises[1] == plain.promises[0]
     with pytest.raises(ValueError, match="audited rows"):
         rb.Monitor(
             rb.Problem(

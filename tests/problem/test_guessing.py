@@ -220,3 +220,16 @@ def test_a_missing_value_among_alternatives_need_not_occur() -> None:
     assert rb.compile(either, rows).constraints
     with pytest.raises(ValueError, match="nobody"):
         rb.compile(rb.Problem("error_rate()", ["positive_rate(missing(race)) <= 0.5"]), rows)
+
+
+def test_scores_of_rows_are_those_of_their_copies() -> None:
+    random = np.random.default_rng(0)
+    p, y, scores = random.random(40), random.random(40) < 0.5, random.normal(size=40)
+    race = rb.guessed("race", probabilities=["p_a", "p_b"])
+    problem = rb.Problem("error_rate()", ['positive_rate(race == "a") >= 0.6'], guessed=race)
+    rows = rb.Population(scores[:, None], y, {"p_a": p, "p_b": 1 - p})
+    compiled = rb.compile(problem, rows)
+    assert compiled.evaluate(scores)[1] == compiled.evaluate(compiled.first.X[:, 0])[1]
+    policy = rb.thresholds(problem, scores, rows, known=[])
+    assert p @ policy.decision_proba(scores)[:, 1] / p.sum() >= 0.6 - 1e-9
+    assert "assumed to be right" in str(rb.explain(problem, rows)) + str(policy.status)

@@ -28,7 +28,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.expressions import FIRST, Constraint, Expression, Rate
-from ratebound.rates.guessed import Guessed, speaks_of
+from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.kinds import ANY, YES, Classes, atoms, is_cost, is_count
 from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, columns_in, holds
 

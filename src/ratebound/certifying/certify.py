@@ -32,7 +32,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
-from ratebound.rates.guessed import Guessed, speaks_of
+from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.named import error_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import columns_in

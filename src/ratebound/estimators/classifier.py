@@ -61,7 +61,7 @@ from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
-from ratebound.rates.guessed import as_guessed
+from ratebound.rates.guesses import as_guessed
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels

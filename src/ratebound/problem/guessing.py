@@ -24,7 +24,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.grouping import Goal
-from ratebound.rates.guessed import Guessed, rates_in
+from ratebound.rates.guesses import Guessed, rates_in
 from ratebound.rates.subsets import Compare, In, Name, column_text, columns_in, leaves, value_text
 
 ROUNDING = 0.005  # by which probabilities may miss a sum of one, as those with two or three digits do
@@ -166,6 +166,27 @@ def copied(population: Population, each: Guessed) -> Population:
     copies.columns[each.column] = values[place]
     copies.columns[COPIES] = row
     return copies
+
+
+def of_copies(population: Population, scores: Array) -> Array:
+    """Scores (..., n) of rows as those of their copies; others stay as they are."""
+    if COPIES not in population.columns:
+        return scores
+    row = population.columns[COPIES]
+    rows = int(row.max()) + 1
+    return scores[..., row] if scores.ndim and scores.shape[-1] == rows != len(row) else scores
+
+
+def without_copies(population: Population) -> Population:
+    """One of the copies of each row, which weighs what all of them do."""
+    if COPIES not in population.columns:
+        return population
+    _, first, place = np.unique(population.columns[COPIES], return_index=True, return_inverse=True)
+    rows = population.only(first)
+    weights = np.bincount(place, population.row_weights)
+    rows.weights = None if np.allclose(weights, 1.0) else weights
+    del rows.columns[COPIES]
+    return rows
 
 
 def probabilities(population: Population, each: Guessed) -> Array:

@@ -11,7 +11,7 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
 from ratebound.problem.values import Comparable, ReadColumn, dated
-from ratebound.rates.guessed import is_excused
+from ratebound.rates.guesses import is_excused
 from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from ratebound.base.checks import as_number
-from ratebound.rates import guessed as known
+from ratebound.rates import guesses
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
@@ -25,7 +25,7 @@ from ratebound.rates.expressions import (
     SingleMetric,
 )
 from ratebound.rates.grouping import Goal, Promise
-from ratebound.rates.guessed import Guessed, as_guessed, whatever_is_missing
+from ratebound.rates.guesses import Guessed, as_guessed, whatever_is_missing
 from ratebound.rates.kinds import wanted
 from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.reach import check_reach
@@ -443,7 +443,7 @@ def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Prom
         yield from _flatten(promises)
         return
     for promise in _flatten(promises):
-        spoken_of = [column for column in anything if known.speaks_of(promise, column)]
+        spoken_of = [column for column in anything if guesses.speaks_of(promise, column)]
         if len(spoken_of) > 1:
             raise ValueError(
                 f"{promise}: it names {' and '.join(map(str, spoken_of))}, and nothing is assumed about "
@@ -495,7 +495,7 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     ]
     plain = {problem.sense: _side(problem.objective), "subject_to": promises}
     left_out = [vars(group) for group in problem.left_out]
-    ways = [known.to_plain(each) for each in problem.guessed]
+    ways = [guesses.to_plain(each) for each in problem.guessed]
     return plain | ({"left_out": left_out} if left_out else {}) | ({"guessed": ways} if ways else {})
 
 
@@ -507,7 +507,7 @@ def from_plain(data: dict[str, Any]) -> Problem:
     problem = Problem(subject_to=promises, **objective).leaving_out(
         map(_left_out, data.get("left_out", ()))
     )
-    return problem.known_by(as_guessed(map(known.from_plain, data.get("guessed", ()))))
+    return problem.known_by(as_guessed(map(guesses.from_plain, data.get("guessed", ()))))
 
 
 def _left_out(data: dict[str, Any]) -> LeftOut:

@@ -4,7 +4,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.problem.problem import from_plain, to_plain
-from ratebound.rates.guessed import possibly, surely
+from ratebound.rates.guesses import possibly, surely
 
 ANYTHING = rb.guessed("race", missing="anything")
 
