@@ -25,6 +25,7 @@ from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
 from ratebound.rates.guesses import speaks_of
 from ratebound.rates.kinds import is_count
+from ratebound.rates.ranges import Parity
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
 HEADS = heads("promise", "with a margin", "rows here", "rows needed", "in all")
@@ -164,7 +165,7 @@ def rows_needed(
     return RowsNeeded(confidence, power, tuple(needs))
 
 
-def _assumed(problem: Problem) -> dict[Constraint, str]:
+def _assumed(problem: Problem) -> dict[Constraint | Parity, str]:
     """Promises about groups that are known by probabilities, which no number of such rows certifies."""
     columns = [each.column for each in problem.guessed if each.level == "calibrated"]
     why = "probabilities are assumed, not shown: give rows whose group is known, without guessed="
