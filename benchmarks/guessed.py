@@ -15,8 +15,6 @@ groups ("left out"), or may be of any (`rb.guessed(..., missing="anything")`). I
 """
 
 import argparse
-import os
-import sys
 import time
 from pathlib import Path
 
@@ -28,7 +26,6 @@ ROWS, AUDITED = 10_000, 3_000
 NOISES = (0.1, 0.2, 0.3, 0.4, 0.5)
 PROMISE = 'recall(sex == "Female") >= 0.9 * recall(sex == "Male")'
 HMDA = Path(__file__).parents[2] / "shared" / "bench" / "hmda_train.parquet"
-TELL = bool(os.environ.get("TELL"))
 HIDDEN = 22_548 / 160_338
 IMPACT = 'negative_rate(race == "black") >= 0.9 * negative_rate(race == "white")'
 
@@ -127,8 +124,6 @@ def on_adult(draw: int, noise: float, methods: set[str]) -> dict[str, tuple[floa
         models["true sex"] = fitted(PROMISE, X[here], label, {"sex": true}, draw)
     found = {}
     for name, model in models.items():
-        if TELL:
-            print(name, model.status_.confidence, model.status_.violation, file=sys.stderr)
         yes = model.predict(X[new]).astype(bool)
         women, men = (yes[y[new] & (sex[new] == g)].mean() for g in ("Female", "Male"))
         found[name] = float(np.mean(yes != y[new])), bool(women >= 0.9 * men), float(women / men)

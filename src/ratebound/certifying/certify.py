@@ -143,9 +143,8 @@ def _without_guesses(
     copies = with_known_groups(problem, people, CERTIFIED)
     problem = counted_as_trained(spelled_out(problem, copies, CERTIFIED).asked, model)[0]
     others = tuple(way for way in problem.guessed if way is not each)
-    plain = Problem.derived(
-        problem, problem.objective, [p for p in problem.subject_to if not speaks_of(p, each.column)]
-    ).known_by(others)
+    unnamed = [promise for promise in problem.subject_to if not speaks_of(promise, each.column)]
+    plain = problem.promising(unnamed).known_by(others)
     if each.column in {name for rate in problem.objective.rates for name in columns_in(rate.subset)}:
         plain = plain.derived(error_rate(), plain.subject_to, "minimize")  # which is not certified
     tested_ones = certify(
