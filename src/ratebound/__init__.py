@@ -48,6 +48,7 @@ _NAMES = {
         limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
         statistical_parity steering_examples""",
     "rates.grouping": "Goal",
+    "rates.guesses": "Guessed guessed",
     "rates.naming": "rate ratio",
     "rates.ranges": "Range",
     "rates.stating": "goal",

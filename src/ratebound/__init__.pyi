@@ -83,6 +83,8 @@ from ratebound.rates.goals import not_worse_off as not_worse_off
 from ratebound.rates.goals import statistical_parity as statistical_parity
 from ratebound.rates.goals import steering_examples as steering_examples
 from ratebound.rates.grouping import Goal as Goal
+from ratebound.rates.guesses import Guessed as Guessed
+from ratebound.rates.guesses import guessed as guessed
 from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate as rate
 from ratebound.rates.naming import ratio as ratio

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from ratebound.auditing._about_model import columns, deciding, prices, training
 from ratebound.auditing._groups import ALL, Confusion, Group, cells, heads, weight_text
-from ratebound.auditing.wording import heading, interval_text, limits, percent, summary
+from ratebound.auditing.wording import (
+    heading,
+    interval_text,
+    limits,
+    percent,
+    summary,
+    worst_cases,
+)
 from ratebound.base import document as doc
 from ratebound.base.layout import NOTHING
 from ratebound.problem.problem import left_out_words
@@ -85,6 +92,8 @@ def printed(report: Audit) -> doc.Document:
         parts += [_promises_table(report), *_reasons(report)]
     if report.left_out:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
+    parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
+    parts += [doc.Paragraph(said, apart=False) for said in worst_cases(report)]
     parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     if report.confusions and (classes := len(report.confusions[0].classes)) > CLASSES:

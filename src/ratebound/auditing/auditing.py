@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing._consistent import least_room, told_by_guesses
 from ratebound.auditing._groups import confusions, groups, spoken_of
 from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
 from ratebound.auditing._measured import (
@@ -40,6 +41,7 @@ from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
+from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -123,11 +125,14 @@ def audit(
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
     both = 2 * confidence - 1  # that neither end of an interval is wrong
-    people = among_trained(model, {FIRST: population, **others})
+    given = among_trained(model, {FIRST: population, **others})
+    people = with_known_groups(problem, given, called(FIRST))
+    clusters = copied_by(problem) if clusters is None else clusters
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates))
-    tally = tallied(counts, people, places_of(problem), clusters)
+    guesses = told_by_guesses(problem, people)
+    tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
     compiled, missing = measurable(problem, tally, known, called(FIRST))
     if compiled is None:
         constraints = (each for each in problem.subject_to if isinstance(each, Constraint))
@@ -141,17 +146,26 @@ def audit(
             return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
         return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)
 
+    def worst(promise: Constraint | Parity) -> float | None:
+        audited = (each for each in problem.guessed if each.level == "audited")
+        rooms = (least_room(promise, each, tally, confidence) for each in audited)
+        return None if promise in missing else next((room for room in rooms if room is not None), None)
+
     spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
 
     return Audit(
         objective=objective,
-        promises=tuple(_told(reported(promise), promise, tally, both) for promise in spelled),
+        promises=tuple(
+            replace(_told(reported(promise), promise, tally, both), worst=worst(promise))
+            for promise in spelled
+        ),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
-        populations={called(name): lines.size for name, lines in tally.lines.items()},
+        populations={called(name): len(each) for name, each in given.items()},
         confidence=confidence,
-        clusters=_clusters(tally),
+        clusters=None if clusters == copied_by(problem) else _clusters(tally),
         left_out=asked.left_out,
+        guessed=tuple(each.assumed for each in problem.guessed),
         model=tally.model.words,
         training=_training(getattr(model, "solution_", model)),
         positive=_named(population),

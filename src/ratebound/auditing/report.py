@@ -52,6 +52,7 @@ class Promise:
     formula: str = ""
     sentence: str = ""  # the promise in plain words
     rows_needed: int | None = None  # of that set, to certify it at these rates; None: no number would do
+    worst: float | None = None  # the least room on these rows, if groups are guessed and some audited
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class Audit(Documented):
     left_out : tuple of LeftOut, default=()
         The groups of which nothing is promised, as ``min_rows=`` asked, each with its rows: of the rows
         audited where goals are spelled out on these, otherwise of those trained on.
+    guessed : tuple of str, default=()
+        For each column that is guessed or missing in some rows, what promises about it rest on.
     provenance : Provenance, default=None
         Where it comes from: dates, versions, digests, and the command that made it.
     card : Card, default=None
@@ -139,6 +142,7 @@ class Audit(Documented):
     confusions: tuple[Confusion, ...] = ()
     clusters: tuple[str, int] | None = None
     left_out: tuple[LeftOut, ...] = ()
+    guessed: tuple[str, ...] = ()
     provenance: Provenance | None = field(default=None, compare=False)
     card: Card | None = field(default=None, repr=False, compare=False)
 

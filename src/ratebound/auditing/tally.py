@@ -18,6 +18,7 @@ import numpy as np
 
 from ratebound.auditing.judged import Judged, called
 from ratebound.base.types import Array
+from ratebound.problem.guessing import COPIES
 from ratebound.problem.masks import masker, read_amounts, reader
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.values import Comparable
@@ -99,7 +100,16 @@ class Lines:
 
     def counted(self, inside: Array) -> int:
         """How many rows, unweighted, are on the lines `inside` (k,)."""
-        return int(self.rows[inside].sum())
+        return round(float(self._stands_for[inside].sum()))
+
+    @cached_property
+    def _stands_for(self) -> Array:
+        """How many rows each line is, (k,): of the copies of a row, the share that each of them has."""
+        if COPIES not in self.people.columns:
+            return self.rows
+        row = np.unique(self.people.column(COPIES), return_inverse=True)[1]
+        whole = np.bincount(row, self.total)[row]
+        return np.divide(self.total, whole, out=np.zeros(len(self)), where=whole > 0)
 
     @cached_property
     def inside(self) -> Callable[[Subset], Array]:

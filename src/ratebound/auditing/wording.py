@@ -123,8 +123,19 @@ def _of_rows(report: Audit) -> list[str]:
     return said
 
 
+def worst_cases(report: Audit) -> list[str]:
+    """What promises keep whoever the rows are that were not audited, a sentence each."""
+    return [
+        f"In the worst case that guesses and audited rows leave possible, {p.words} has a room of "
+        f"{number(p.worst, signed=True, beside=0.0)} on these rows (at {percent(report.confidence)})."
+        for p in report.promises
+        if p.worst is not None
+    ]
+
+
 def _of_promises(report: Audit) -> list[str]:
-    said, few = [], [p for p in report.promises if 0 < p.rows < FEW_ROWS]
+    said = [*report.guessed, *worst_cases(report)]
+    few = [p for p in report.promises if 0 < p.rows < FEW_ROWS]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""

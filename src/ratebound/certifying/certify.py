@@ -14,6 +14,7 @@ from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed
 from ratebound.auditing.tally import (
     Tally,
     counted,
+    over_of,
     rows_behind,
     rows_showing,
     smallest_behind,
@@ -25,12 +26,16 @@ from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import compile_on
+from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
-from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.guesses import Guessed, speaks_of
+from ratebound.rates.named import error_rate
 from ratebound.rates.ranges import Parity
+from ratebound.rates.subsets import columns_in
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 
@@ -98,6 +103,9 @@ def certify(
     check_given("certify", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
+    if copied_by(problem) is not None:
+        return _without_guesses(problem, model, people, confidence, in_expectation)
+    people = with_known_groups(problem, people, CERTIFIED)
     problem = spelled_out(problem, people, CERTIFIED)
     levels = problem.constraints if not problem.leveled else ()
     problem, known = counted_as_trained(problem.asked, model)
@@ -119,7 +127,78 @@ def certify(
             CERTIFIED if name == FIRST else name: lines.size for name, lines in tally.lines.items()
         },
         promises=_judged(outcomes, aim.delta),
+        guessed=tuple(each.assumed for each in problem.guessed),
     )
+
+
+def _without_guesses(
+    problem: Problem, model: Any, people: dict[str, Population], confidence: float, in_expectation: bool
+) -> Certificate:
+    """The certificate of a problem whose groups are known by probabilities, which no row shows right.
+
+    Promises that name such a group are refused, with how many rows with known groups it would take, if
+    the probabilities are right; the others are tested on the rows as they are.
+    """
+    (each,) = (each for each in problem.guessed if each.level == "calibrated")
+    copies = with_known_groups(problem, people, CERTIFIED)
+    problem = counted_as_trained(spelled_out(problem, copies, CERTIFIED).asked, model)[0]
+    others = tuple(way for way in problem.guessed if way is not each)
+    unnamed = [promise for promise in problem.subject_to if not speaks_of(promise, each.column)]
+    plain = problem.promising(unnamed).known_by(others)
+    if each.column in {name for rate in problem.objective.rates for name in columns_in(rate.subset)}:
+        plain = plain.derived(error_rate(), plain.subject_to, "minimize")  # which is not certified
+    tested_ones = certify(
+        plain,
+        model,
+        people[FIRST],
+        confidence=confidence,
+        in_expectation=in_expectation,
+        **{name: other for name, other in people.items() if name != FIRST},
+    )
+    certified = model if in_expectation else as_deployed(model)
+    tally = tallied(judged(certified), copies, places_of(problem), first=CERTIFIED)
+    own = {promise.constraint: promise for promise in tested_ones.promises}
+    aim = Aim(1.0 - confidence, len(problem.subject_to))
+    refused = {
+        promise: _refused(promise, _audit_asked_for(promise, each, tally, len(people[FIRST]), aim))
+        for promise in problem.subject_to
+        if isinstance(promise, Constraint | Parity) and speaks_of(promise, each.column)
+    }
+    return replace(
+        tested_ones,
+        promises=(*own.values(), *refused.values()),
+        guessed=tuple(way.assumed for way in problem.guessed),
+    )
+
+
+def _audit_asked_for(
+    promise: Constraint | Parity, each: Guessed, tally: Tally, rows: int, aim: Aim
+) -> str:
+    """Why a promise about probabilities is not certified, and how many audited rows it would take."""
+    why = (
+        f"{each.column} is known by probabilities, which are assumed and not shown: certify it on rows "
+        "drawn at random whose true group is known"
+    )
+    if (
+        not isinstance(promise, Constraint)
+        or nobody_counted(promise, tally)
+        or _untestable(promise, tally)
+    ):
+        return why
+    room = room_of(promise)
+    needed = spread(means(tally, room), room.constant, aim)
+    behind = rows_behind(tally, room.rates)
+    shown = rows_showing(total(tally, room), needed, behind)
+    if shown is None:
+        return f"{why}; at these rates it is not kept, and no number of them would show it"
+    weighed = min(_weight_behind(tally, rate) for rate in room.rates)
+    count = math.ceil(shown / behind * max(behind / weighed, 1.0) * rows)
+    return f"{why}, about {count:,} of them if the probabilities are right"
+
+
+def _weight_behind(tally: Tally, rate: Rate) -> float:
+    lines = tally[rate.population]
+    return float(lines.total[lines.inside(over_of(rate, tally.classes))].sum())
 
 
 def _testable(

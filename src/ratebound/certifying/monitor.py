@@ -35,12 +35,13 @@ from ratebound.certifying._watching import (
 )
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.problem.frames import columns_by_name, length
+from ratebound.problem.guessing import copied_by
 from ratebound.problem.labels import Labels, labels_of
 from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.ranges import Parity
-from ratebound.rates.subsets import Value, plain_value
+from ratebound.rates.subsets import Value, column_text, plain_value
 
 VERDICT = doc.Head("verdict", "verdict")
 HEADS = doc.heads("promise", "rows", "value", "bound", "for broken", "for kept", VERDICT)
@@ -429,6 +430,17 @@ class Monitor(Documented):
 def _promises(problem: Problem) -> tuple[Constraint | Parity, ...]:
     """What is promised; a comparison of two ratios as it was asked for, and not at a level."""
     asked = problem.asked
+    for each in asked.guessed:
+        if each.level == "calibrated" and copied_by(asked) is not None:
+            raise ValueError(
+                f"{each}: a monitor is as exact as a certificate, and probabilities are assumed: watch "
+                "promises that name no guessed group, or rows whose group is known"
+            )
+        if each.level == "audited":
+            raise ValueError(
+                f"{each}: a monitor takes the group itself: leave guessed= out, and give update() "
+                f"the column {column_text(each.column)} with the values of audited rows"
+            )
     asked.at_levels(dict.fromkeys(asked.leveled)).constraints  # noqa: B018  # goals have no groups yet
     return tuple(each for each in asked.subject_to if isinstance(each, Constraint | Parity))
 

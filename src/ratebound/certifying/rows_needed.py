@@ -17,12 +17,15 @@ from ratebound.certifying._bounds import Aim, bets, normal
 from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._tests import arranged, fixed, threshold, without_constants
 from ratebound.certifying.certify import nobody_counted, room_of
+from ratebound.problem.guessing import with_known_groups, without_copies
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.guesses import speaks_of
 from ratebound.rates.kinds import is_count
+from ratebound.rates.ranges import Parity
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
 HEADS = heads("promise", "with a margin", "rows here", "rows needed", "in all")
@@ -146,10 +149,12 @@ def rows_needed(
             raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")
     for name, value in {"confidence": confidence, "power": power, "rate": rate}.items():
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
-    people = {FIRST: population, **others}
-    problem = spelled_out(problem, people)
+    copies = with_known_groups(problem, {FIRST: population, **others})
+    problem = spelled_out(problem, copies)
+    people = {name: without_copies(each) for name, each in copies.items()}
     undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
     _, missing = measurable(problem, undecided, (), FIRST)
+    missing |= _assumed(problem)
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     needs = []
     for constraint in problem.constraints:
@@ -158,6 +163,13 @@ def rows_needed(
             needed = Needed(constraint, each, 0, None, None, why)
             needs.append(needed if why else _needed(needed, undecided, aim, rate))
     return RowsNeeded(confidence, power, tuple(needs))
+
+
+def _assumed(problem: Problem) -> dict[Constraint | Parity, str]:
+    """Promises about groups that are known by probabilities, which no number of such rows certifies."""
+    columns = [each.column for each in problem.guessed if each.level == "calibrated"]
+    why = "probabilities are assumed, not shown: give rows whose group is known, without guessed="
+    return {each: why for each in problem.constraints for name in columns if speaks_of(each, name)}
 
 
 def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> list[float]:

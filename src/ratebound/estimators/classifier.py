@@ -45,6 +45,8 @@ from ratebound.estimators.given import (
     given_rows,
     other_populations,
 )
+from ratebound.estimators.guessing import check_audited, check_guesses
+from ratebound.estimators.levels import releveled
 from ratebound.estimators.plugging_in import cannot, errors_only, solved_rules
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
@@ -55,9 +57,11 @@ from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
+from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.guesses import as_guessed
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels
@@ -141,6 +145,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         trains the model against multipliers, as in the paper. "auto" is the plug-in if there is a
         `confidence`, and the game if not, for what a plug-in cannot say, and where it does not keep the
         promises; then the better of the two is taken.
+    guessed : Guessed or list of them, default=None
+        How columns are known that promises name and that are guessed, or missing in some rows: see
+        `rb.guessed`. None by default: every column is as it stands.
     certify : float, default=None
         The share of the rows, such as 0.3, to keep for a certificate and nothing else. The cheapest
         model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or 0.95
@@ -236,6 +243,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         positive_label: Any = None,
         confidence: float | None = 0.9,
         method: str = "auto",
+        guessed: Any = None,
         certify: float | None = None,
         training: Training | None = None,
         verbose: bool = False,
@@ -251,6 +259,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.positive_label = positive_label
         self.confidence = confidence
         self.method = method
+        self.guessed = guessed
         self.certify = certify
         self.training = training
         self.verbose = verbose
@@ -313,9 +322,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         first, classes = given_rows(self, X, y, columns, sample_weight)
         seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
         confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
-        problem = asked_for(self.objective, self.constraints)
+        problem = asked_for(self.objective, self.constraints).guessing(as_guessed(self.guessed))
         check_spoken_of(others, problem)
         people = {FIRST: first, **other_populations(others, classes, problem)}
+        check_guesses(problem, known, self.certify)
+        people = with_known_groups(problem, people)
+        check_audited(problem, people)
+        by = copied_by(problem) if by is None else by
         check_on_disk(self.model, learners[-1], people)
         fitting, aside = self._set_aside(problem, people, seed, by)
         asked = Search(
@@ -428,7 +441,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 "by the game, or comes from a file: fit it with method='plug-in'"
             )
         asked, rules, encoding, classes = self._learned
-        problem = asked_for(self.objective, constraints)
+        problem = asked_for(self.objective, constraints).guessing(as_guessed(self.guessed))
         try:
             compiled = compile(problem, **asked.compiled.populations)
             other = rules_for(compiled, rules)
@@ -489,7 +502,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if tried and not learner.takes_weights:
                 break
             own, encoding = self._prepared(asked, learner)
-            tried.append((own, search(own), encoding))
+            tried.append((*releveled(own, search(own)), encoding))
             if tried[-1][1].solution.status.feasible or asked.clock.left == 0:
                 break
         best = min(tried, key=lambda each: each[1].solution.status.violation)
@@ -545,7 +558,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people = {name: some_in_memory(each) for name, each in people.items()}
         first, known = people[FIRST], self.known
         plain = clone(self).set_params(
-            constraints=(), objective="error_rate()", known=None, confidence=None, certify=None
+            constraints=(),
+            objective="error_rate()",
+            known=None,
+            confidence=None,
+            certify=None,
+            guessed=None,
         )
         assert first.y is not None
         labels = np.asarray(first.classes)[first.y.astype(int)]

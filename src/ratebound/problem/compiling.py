@@ -29,6 +29,7 @@ from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Drawn, Queries, draw_part, draw_up, membership
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.guessing import with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -60,6 +61,9 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     A count that does not say out of how many rows speaks of all rows given here, and
     ``compiled.problem`` says so; a goal on a column speaks of every value it has here. To compile a part
     of the rows, give it that problem: counts are then scaled to the whole, and groups are the same.
+
+    If a column is known by probabilities (`guessed`), each row becomes a copy for each value that it may
+    have, and scores are of these: ``compiled.first`` has their features.
 
     Parameters
     ----------
@@ -95,6 +99,8 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     if count() > 1:
         check_same("the problem", str(problem))
         check_alike(people)
+    if isinstance(problem, Problem) and problem.guessed:
+        people = with_known_groups(problem, people)
     return compile_on(problem, people)
 
 

@@ -11,6 +11,7 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import distinct, some
 from ratebound.problem.population import Population
 from ratebound.problem.values import Comparable, ReadColumn, dated
+from ratebound.rates.guesses import is_excused
 from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,
@@ -40,10 +41,13 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
     batch of a stream.
     """
     column = lru_cache(maxsize=None)(population.values)
-    leaf = lru_cache(maxsize=64)(lambda subset: _leaf(subset, population, column, absent))
+    leaf = lru_cache(maxsize=64)(
+        lambda subset, excused: _leaf(subset, population, column, absent or excused)
+    )
 
     def mask(subset: Subset) -> Array:
-        inside: Array = holds(subset, leaf)
+        excused = is_excused(subset)
+        inside: Array = holds(subset, lambda condition: leaf(condition, condition in excused))
         return np.ones(len(population), dtype=bool) if subset == EVERYONE else inside
 
     return mask
@@ -75,12 +79,13 @@ def elementary(subset: Subset) -> Iterator[Subset]:
     >>> list(elementary(where(sex="Female", race=("Black", "White"))))
     [sex == "Female", race == "Black", race == "White"]
     """
+    excused = is_excused(subset)
     for leaf in leaves(subset):
         if isinstance(leaf, In):
             yield from (Compare(leaf.column, "==", value) for value in leaf.values)
         elif isinstance(leaf, Compare) and leaf.relation in ("==", "!="):
             yield Compare(leaf.column, "==", leaf.value)
-        elif isinstance(leaf, Missing):
+        elif isinstance(leaf, Missing) and leaf not in excused:
             yield leaf
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from ratebound.base.checks import as_number
+from ratebound.rates import guesses
 from ratebound.rates.beyond_sums import Sense, check_objective
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, demands
@@ -24,6 +25,7 @@ from ratebound.rates.expressions import (
     SingleMetric,
 )
 from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.guesses import Guessed, as_guessed, whatever_is_missing
 from ratebound.rates.kinds import wanted
 from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.reach import check_reach
@@ -81,6 +83,9 @@ class Problem:
         them. By default none.
     maximize : Expression, Ratio or str, default=None
         What is to be as large as possible.
+    guessed : Guessed or list of them, default=()
+        How columns are known that are guessed or missing in some rows, as `rb.guessed` says. By default
+        each column is as it stands.
 
     Attributes
     ----------
@@ -92,6 +97,8 @@ class Problem:
         The promises, one by one.
     left_out : tuple of LeftOut
         The groups that goals leave out by ``min_rows=``, once they are spelled out on rows.
+    guessed : tuple of Guessed
+        How columns are known that are guessed.
 
     Raises
     ------
@@ -118,6 +125,7 @@ class Problem:
     sense: Sense
     subject_to: tuple[Promise, ...]
     left_out: tuple[LeftOut, ...] = field(default=(), compare=False, repr=False)
+    guessed: tuple[Guessed, ...] = ()
 
     def __init__(
         self,
@@ -125,15 +133,22 @@ class Problem:
         subject_to: Promises = (),
         *,
         maximize: Metric | str | None = None,
+        guessed: Guessed | Iterable[Guessed] = (),
     ) -> None:
         if (minimize is None) == (maximize is None):
             raise TypeError("a problem has one objective: give minimize= or maximize=, and not both")
         sense: Sense = "minimize" if maximize is None else "maximize"
-        self._state(sense, _objective(sense, minimize if maximize is None else maximize), subject_to)
+        objective = _objective(sense, minimize if maximize is None else maximize)
+        ways = as_guessed(guessed)
+        _check_objective_known(objective, ways)
+        self._state(sense, objective, _in_worst_case(subject_to, ways), ways)
 
-    def _state(self, sense: Sense, objective: Metric, subject_to: Promises) -> None:
+    def _state(
+        self, sense: Sense, objective: Metric, subject_to: Promises, guessed: tuple[Guessed, ...]
+    ) -> None:
         object.__setattr__(self, "sense", sense)
         object.__setattr__(self, "left_out", ())
+        object.__setattr__(self, "guessed", guessed)
         object.__setattr__(self, "objective", objective)
         try:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
@@ -236,8 +251,43 @@ class Problem:
             The other problem.
         """
         problem = Problem.__new__(Problem)
-        problem._state(self.sense if sense is None else sense, objective, subject_to)
+        problem._state(self.sense if sense is None else sense, objective, subject_to, self.guessed)
         object.__setattr__(problem, "left_out", self.left_out)
+        return problem
+
+    def guessing(self, guessed: Guessed | Iterable[Guessed]) -> Problem:
+        """The same problem, with columns that are guessed.
+
+        Parameters
+        ----------
+        guessed : Guessed or list of them
+            How columns are known, as `rb.guessed` says; beside those that are said already.
+
+        Returns
+        -------
+        Problem
+            The new problem.
+        """
+        new = tuple(each for each in as_guessed(guessed) if each not in self.guessed)
+        ways = as_guessed((*self.guessed, *new))
+        _check_objective_known(self.objective, new)
+        return self.promising(_in_worst_case(self.subject_to, new)).known_by(ways)
+
+    def known_by(self, guessed: tuple[Guessed, ...]) -> Problem:
+        """The same promises, whose columns are known so; none of them is put in other words.
+
+        Parameters
+        ----------
+        guessed : tuple of Guessed
+            How columns are known that are guessed.
+
+        Returns
+        -------
+        Problem
+            The new problem.
+        """
+        problem = self.promising(self.subject_to).leaving_out(self.left_out)
+        object.__setattr__(problem, "guessed", guessed)
         return problem
 
     @staticmethod
@@ -386,6 +436,33 @@ def _objective(sense: Sense, given: Any) -> Metric:
     return given
 
 
+def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Promise]:
+    """The promises, those about columns of which nothing is assumed as they hold whatever is missing."""
+    anything = [each.column for each in ways if each.level == "anything"]
+    if not anything:
+        yield from _flatten(promises)
+        return
+    for promise in _flatten(promises):
+        spoken_of = [column for column in anything if guesses.speaks_of(promise, column)]
+        if len(spoken_of) > 1:
+            raise ValueError(
+                f"{promise}: it names {' and '.join(map(str, spoken_of))}, and nothing is assumed about "
+                "either: promise something of each alone, or make one column of both"
+            )
+        yield whatever_is_missing(promise, spoken_of[0]) if spoken_of else promise
+
+
+def _check_objective_known(objective: Metric, ways: Sequence[Guessed]) -> None:
+    """Raise where an objective is about a group that may be anything: then it has no one value."""
+    for each in ways:
+        for rate in objective.rates:
+            if each.level == "anything" and each.column in columns_in(rate.subset):
+                raise ValueError(
+                    f"the objective {objective} names {each.column!r}, whose missing values may be "
+                    "anything, so that it has no one value: name it in promises alone"
+                )
+
+
 def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
     if isinstance(promises, Goal) and not promises.columns:
         yield from promises.constraints({})
@@ -418,7 +495,8 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     ]
     plain = {problem.sense: _side(problem.objective), "subject_to": promises}
     left_out = [vars(group) for group in problem.left_out]
-    return plain | ({"left_out": left_out} if left_out else {})
+    ways = [guesses.to_plain(each) for each in problem.guessed]
+    return plain | ({"left_out": left_out} if left_out else {}) | ({"guessed": ways} if ways else {})
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
@@ -426,9 +504,10 @@ def from_plain(data: dict[str, Any]) -> Problem:
     promises = [promise_from_plain(promise) for promise in data["subject_to"]]
     sense = "maximize" if "maximize" in data else "minimize"
     objective: dict[str, Any] = {sense: _read(data[sense])}
-    return Problem(subject_to=promises, **objective).leaving_out(
+    problem = Problem(subject_to=promises, **objective).leaving_out(
         map(_left_out, data.get("left_out", ()))
     )
+    return problem.known_by(as_guessed(map(guesses.from_plain, data.get("guessed", ()))))
 
 
 def _left_out(data: dict[str, Any]) -> LeftOut:

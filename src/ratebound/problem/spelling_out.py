@@ -74,6 +74,7 @@ def spelled_out(
             )
         try:
             values, small, told = _values(promise, populations[name], countable)
+            values = _audited_alone(values, problem)
             promises += [
                 each for c in promise.constraints(values) for each in of_every_class(c, classes)
             ]
@@ -84,6 +85,21 @@ def spelled_out(
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
     return problem.promising(promises).leaving_out(left_out)
+
+
+def _audited_alone(
+    values: Mapping[tuple[Name, ...], list[tuple[Value | None, ...]]], problem: Problem
+) -> dict[tuple[Name, ...], list[tuple[Value | None, ...]]]:
+    """The groups without those of rows that were not audited, which are no group."""
+    audited = {each.column for each in problem.guessed if each.level == "audited"}
+    return {
+        names: [
+            group
+            for group in groups
+            if not any(v is None and n in audited for n, v in zip(names, group, strict=True))
+        ]
+        for names, groups in values.items()
+    }
 
 
 def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:

@@ -11,6 +11,7 @@ from ratebound.rates.alike import equal
 from ratebound.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.grouping import Goal
+from ratebound.rates.guesses import Guessed, guessed
 from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate, ratio
 from ratebound.rates.ranges import Range
@@ -23,6 +24,7 @@ __all__ = [
     "Constraint",
     "Expression",
     "Goal",
+    "Guessed",
     "Range",
     "Rate",
     "Ratio",
@@ -31,6 +33,7 @@ __all__ = [
     "equal",
     "g_mean",
     "goal",
+    "guessed",
     "h_mean",
     "kl_divergence",
     "largest",

@@ -130,7 +130,7 @@ precision(sex == "Female") >= 0.7])
         """The two promises that keep it at a level of its right side, each named after the whole."""
         bound, other = Expression((), level), FLIPPED[self.relation]
         ends = Constraint(self.right, other, bound), Constraint(self.left, self.relation, bound)
-        return [replace(end, name=f"{self}: {end}", keeps=self) for end in ends]
+        return [replace(end, name=f"{self.name or self}: {end}", keeps=self) for end in ends]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the promise {self} is neither true nor false before there is data")

@@ -67,6 +67,8 @@ class Certificate(Documented):
         Each with its `constraint`, the `value` and `bound` measured, its `p_value`, whether it `holds`,
         its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, where it could
         not.
+    guessed : tuple of str, default=()
+        For each column that is guessed or missing in some rows, what promises about it rest on.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Certificate(Documented):
     model: str
     populations: dict[str, int]
     promises: tuple[Certified, ...]
+    guessed: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -136,6 +139,7 @@ class Certificate(Documented):
             "model": self.model,
             "populations": dict(self.populations),
             "promises": [promise.to_dict() for promise in self.promises],
+            **({"guessed": list(self.guessed)} if self.guessed else {}),
         }
 
     @classmethod
@@ -168,6 +172,7 @@ class Certificate(Documented):
             model=_text(data["model"]),
             populations={_text(name): _whole(rows) for name, rows in populations.items()},
             promises=tuple(_certified(promise) for promise in data["promises"]),
+            guessed=tuple(map(_text, data.get("guessed", ()))),
         )
         if certificate.to_dict() != data:
             raise ValueError("its certificate does not say what its numbers say")
@@ -185,6 +190,7 @@ def certificate_parts(
     said = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
     tests = dict.fromkeys(each.method for each in own.promises if not each.why)
     said += ["By " + "; ".join(tests) + "."] if tests else []
+    said += own.guessed
     parts += [doc.Paragraph(words, apart=False) for words in said]
     return (*parts, doc.Conclusion(own.summary, "kept" if own.holds else "broken"))
 

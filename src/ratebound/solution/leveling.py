@@ -121,6 +121,13 @@ def _best(known: dict[float, Tried]) -> float:
 def _grid(ratio: Ratio) -> Array:
     """Levels to try first: all that a share can be, or some of all sizes for another ratio."""
     plain = replace(ratio, numerator=ratio.numerator * (1 / ratio.factor))
-    if form_of(plain) in ("proportion", "share"):
+    if form_of(plain) in ("proportion", "share") or _is_part(plain):
         return np.linspace(0.0, ratio.factor, GRID + 1)
     return ratio.factor * np.geomspace(1 / GRID, GRID, GRID + 1)
+
+
+def _is_part(ratio: Ratio) -> bool:
+    """Whether all that is above the line is below it too, so that it lies between 0 and 1."""
+    rest = ratio.denominator - ratio.numerator
+    least = [c for _, c in (*ratio.numerator.terms, *rest.terms)]
+    return min([*least, ratio.numerator.constant, rest.constant]) >= 0

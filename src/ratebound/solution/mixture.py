@@ -136,9 +136,10 @@ class Mixture:
     @property
     def status(self) -> Status:
         """Whether it keeps the constraints on the training rows, and if not, what conflicts."""
-        if not self.problem.left_out:
-            return self.record.status
-        return replace(self.record.status, left_out=left_out_words(self.problem.left_out))
+        status = self.record.status
+        if self.problem.left_out:
+            status = replace(status, left_out=left_out_words(self.problem.left_out))
+        return replace(status, guessed=" ".join(each.assumed for each in self.problem.guessed))
 
     @property
     def objectives(self) -> dict[str, float]:

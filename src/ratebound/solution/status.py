@@ -59,6 +59,8 @@ class Status:
         What is reached of a goal that is no sum of rates, and how far from the best.
     left_out : str, default=""
         The groups of which nothing is promised, as ``min_rows=`` asked.
+    guessed : str, default=""
+        What promises about groups that are guessed or missing rest on.
 
     Examples
     --------
@@ -78,9 +80,10 @@ class Status:
     confidence: float | None = None
     reached: str = ""
     left_out: str = ""
+    guessed: str = ""
 
     def __str__(self) -> str:
-        more = " ".join(each for each in (self.reached, self.left_out) if each)
+        more = " ".join(each for each in (self.reached, self.left_out, self.guessed) if each)
         return f"{self.message.removesuffix('.')}. {more}" if more else self.message
 
 

@@ -25,6 +25,7 @@ from ratebound.game.trace import NO_SETTING, Trace
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array
+from ratebound.problem.guessing import of_copies
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
@@ -222,6 +223,9 @@ def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
         raise TypeError(f"with several populations scores are a mapping too, from {', '.join(names)}")
     else:
         given = [as_array(scores)]
+    given = [
+        of_copies(compiled.populations[name], each) for name, each in zip(names, given, strict=True)
+    ]
     stacked, draw = stacked_scores(given, compiled.populations, compiled.classes), Draw(bare_scores=True)
     numbers, nowhere = np.arange(len(stacked), dtype=float)[:, None], np.full(len(stacked), NO_SETTING)
     return Base(stacked, GivenScores(*stacked.shape[:2]), numbers, nowhere, draw)

@@ -1,0 +1,238 @@
+"""The least room of a promise over all groupings that guesses and audited rows leave possible.
+
+Rows with the same guess that a promise counts alike are a *stratum*. Its audited rows tell how many of
+each true group there are among the others, within an interval. The interval is Clopper and Pearson's; an
+equal share of what may go wrong falls to each stratum and group, so all hold at once. Any grouping
+within the intervals is possible. With m the rows of a stratum in a group, a rate is
+
+    Σ m(stratum, group) counted(stratum, group) / Σ m(stratum, group) over(stratum, group)
+
+and its least value is a linear-fractional program. Dinkelbach's steps make it a row of linear programs,
+min Σ m (counted - t over), each of which falls apart into strata: shares that sum to one, within bounds,
+are filled up from the cheapest group on. A promise about several rates takes each at its worst, which
+errs on the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ratebound.auditing._intervals import clopper_pearson
+from ratebound.auditing.tally import Lines, Tally, at_of, total
+from ratebound.base.types import Array
+from ratebound.problem.guessing import guess_of
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.values import ReadColumn
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Rate
+from ratebound.rates.guesses import Guessed, speaks_of
+from ratebound.rates.kinds import ANY, YES, Classes, atoms, is_cost, is_count
+from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, columns_in, holds
+
+STEPS = 100  # of Dinkelbach's, of which it takes a few
+
+
+def least_room(promise: object, each: Guessed, tally: Tally, confidence: float) -> float | None:
+    """The least room of a promise over all groupings that are possible; None if it is not known.
+
+    It holds for the rows audited, with this confidence.
+    """
+    if not isinstance(promise, Constraint) or not isinstance(promise.left, Expression):
+        return None
+    if not speaks_of(promise, each.column) or tally.weighted or not tally.model.deterministic:
+        return None
+    room = promise.left - promise.right
+    room = room if promise.relation == ">=" else -room
+    named = [(rate, c) for rate, c in room.terms if each.column in columns_in(rate.subset)]
+    if any(is_count(rate) or is_cost(rate) for rate, _ in named):
+        return None
+    if len({rate.population for rate, _ in named}) > 1:
+        return None
+    lines = tally[named[0][0].population]
+    guess = guess_of(each)
+    if guess not in lines.people.columns:
+        return None
+    values = _values(lines, each.column)
+    sides = [_sides(lines, rate, each.column, values, tally.classes) for rate, _ in named]
+    strata = _strata(lines, guess, each.column, values, sides, confidence)
+    known = Expression(tuple(term for term in room.terms if term not in named), room.constant)
+    least = total(tally, known)
+    for place, (_, c) in enumerate(named):
+        sign = 1.0 if c > 0 else -1.0
+        value = lowest(
+            strata.fixed,
+            strata.open,
+            strata.low,
+            strata.high,
+            sign * strata.counted[place],
+            strata.over[place],
+        )
+        if value is None:
+            return None
+        least += abs(c) * value
+    return least
+
+
+def told_by_guesses(problem: Problem, people: Mapping[str, Population]) -> list[Rate]:
+    """Rates that tell rows apart by their guess, where the true group of some is known."""
+    rates = []
+    for each in problem.guessed:
+        guess = guess_of(each)
+        for name, rows in people.items():
+            if guess in rows.columns:
+                on = None if name == FIRST else name
+                groups = [Compare(guess, "==", value) for value in _held(rows.values(guess))]
+                rates += [Rate("predicted_positives", group, on) for group in groups]
+    return rates
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Rows that a promise counts alike and that have the same guess."""
+
+    fixed: Array  # (S, G) audited rows of each group
+    open: Array  # (S,) rows that were not audited
+    low: Array  # (S, G) the share of them that each group has at least
+    high: Array  # (S, G) and at most
+    counted: Array  # (R, S, G) what a rate counts of a row, were it of the group
+    over: Array  # (R, S, G) whether it is a share of such rows
+
+
+def _strata(
+    lines: Lines,
+    guess: Name,
+    column: Name,
+    values: Sequence[Value],
+    sides: Sequence[tuple[Array, Array]],
+    confidence: float,
+) -> Strata:
+    counted = np.stack([each for each, _ in sides])  # (R, k, G)
+    over = np.stack([each for _, each in sides])
+    codes = _codes(lines, guess)
+    keys = np.column_stack(
+        [codes, *(np.concatenate([counted, over]).transpose(1, 0, 2).reshape(len(lines), -1).T)]
+    )
+    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    true = lines.people.values(column)
+    fixed = np.stack(
+        [np.bincount(place, lines.rows * true.equal(value), len(first)) for value in values], axis=1
+    )
+    unknown = np.bincount(place, lines.rows * true.missing, len(first))
+    audited = fixed.sum(axis=1)
+    each = 1.0 - (1.0 - confidence) / fixed.size
+    ends = np.array(
+        [
+            [clopper_pearson(round(k), round(n), each) if n else (0.0, 1.0) for k in row]
+            for row, n in zip(fixed, audited, strict=True)
+        ]
+    )
+    return Strata(fixed, unknown, ends[..., 0], ends[..., 1], counted[:, first], over[:, first])
+
+
+def lowest(
+    fixed: Array, free: Array, low: Array, high: Array, counted: Array, over: Array
+) -> float | None:
+    """The least of Σ m counted / Σ m over, where m (S, G) is `fixed` plus shares of the `free` rows.
+
+    The shares of a stratum sum to one and lie between `low` and `high` (S, G). None if there may be
+    no row below the line.
+
+    >>> one, none = np.ones((2, 1)), np.zeros((2, 1))
+    >>> counted = np.array([[1.0, 0.0], [0.0, 0.0]])  # two strata, of which the first is counted
+    >>> over = np.array([[1.0, 0.0], [1.0, 0.0]])
+    >>> bounds = np.full((2, 2), 0.25), np.full((2, 2), 0.75)
+    >>> round(lowest(np.zeros((2, 2)), np.array([100.0, 100.0]), *bounds, counted, over), 3)
+    0.25
+    """
+
+    def made(shares: Array) -> tuple[float, float]:
+        rows = fixed + free[:, None] * shares
+        return float((rows * counted).sum()), float((rows * over).sum())
+
+    if made(_cheapest(low, high, over))[1] <= 0:
+        return None
+    level = np.inf
+    shares = _cheapest(low, high, counted)
+    for _ in range(STEPS):
+        above, below = made(shares)
+        if above / below >= level - 1e-12:
+            break
+        level = above / below
+        shares = _cheapest(low, high, counted - level * over)
+    return float(level)
+
+
+def _cheapest(low: Array, high: Array, cost: Array) -> Array:
+    """Shares (S, G) between `low` and `high` that sum to one and cost least, stratum by stratum."""
+    order = np.argsort(cost, axis=1, kind="stable")
+    least, most = (np.take_along_axis(each, order, axis=1) for each in (low, high))
+    left = np.maximum(1.0 - least.sum(axis=1), 0.0)
+    added = np.zeros_like(least)
+    for place in range(least.shape[1]):
+        added[:, place] = np.minimum(most[:, place] - least[:, place], left)
+        left = left - added[:, place]
+    shares = np.empty_like(least)
+    np.put_along_axis(shares, order, least + added, axis=1)
+    return shares
+
+
+def _values(lines: Lines, column: Name) -> list[Value]:
+    """The true groups that occur."""
+    return _held(lines.people.values(column))
+
+
+def _held(read: ReadColumn) -> list[Value]:
+    held = read.values if read.codes is not None else np.unique(read.values[~read.missing])
+    return list(held.tolist())
+
+
+def _codes(lines: Lines, guess: Name) -> Array:
+    read = lines.people.values(guess)
+    if read.codes is not None:
+        return read.codes
+    return np.unique(read.values, return_inverse=True)[1]
+
+
+def _sides(
+    lines: Lines, rate: Rate, column: Name, values: Sequence[Value], classes: Classes
+) -> tuple[Array, Array]:
+    """What a rate counts of each line, and whether it is a share of it, if of each group, (k, G)."""
+    counted, over = np.zeros((len(lines), len(values))), np.zeros((len(lines), len(values)))
+    parts = atoms(rate, classes)
+    for place, value in enumerate(values):
+        inside = _were_it(lines, column, value)
+        for atom in parts:
+            yes = lines.chance(at_of(rate), atom.of)
+            times = 1.0 if atom.predicted is ANY else yes if atom.predicted is YES else 1.0 - yes
+            counted[:, place] += atom.factor * inside(atom.given) * times
+        assert parts[0].over is not None
+        over[:, place] = inside(parts[0].over)
+    return counted, over
+
+
+def _were_it(lines: Lines, column: Name, value: Value) -> Callable[[Subset], Array]:
+    """Which lines would be in a subset, were the value of `column` this one in all of them."""
+
+    def leaf(condition: Subset) -> Array:
+        if isinstance(condition, Compare | In | Missing) and condition.column == column:
+            return np.full(len(lines), _meets(condition, value))
+        return lines.inside(condition)
+
+    return lambda subset: np.broadcast_to(holds(subset, leaf), len(lines))
+
+
+def _meets(condition: Subset, value: Value) -> bool:
+    if isinstance(condition, In):
+        return value in condition.values
+    if isinstance(condition, Missing):
+        return False
+    assert isinstance(condition, Compare)
+    other, relation = condition.value, condition.relation
+    if relation in ("==", "!="):
+        return (value == other) == (relation == "==")
+    order = {"<": value < other, "<=": value <= other, ">": value > other, ">=": value >= other}  # type: ignore[operator]
+    return bool(order[relation])

@@ -1,0 +1,53 @@
+"""What `fit` refuses of groups that are guessed, before anything is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from ratebound.problem.masks import masker
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.kinds import KINDS, TWO, counted_over
+from ratebound.rates.subsets import Name, columns_in
+
+FEWEST = 30  # audited rows that a rate of a group is counted on, at least
+
+
+def check_guesses(problem: Problem, known: Iterable[Name] | None, certify: float | None) -> None:
+    """Raise where decisions would use a guess as if it were known, or a certificate rest on one."""
+    for each in problem.guessed:
+        if each.column in (known or ()):
+            raise ValueError(
+                f"known={each.column!r}: {each} says that it is guessed, so nobody knows it when "
+                f"deciding: leave it out of known=, or name a column that is there, such as "
+                f"{each.columns[0] if each.columns else 'another'!r}"
+            )
+        if certify is not None and each.level == "calibrated":
+            raise ValueError(
+                f"certify={certify}: {each} assumes probabilities, and a certificate rests on nothing "
+                "that is assumed: leave certify= out, and certify on rows whose group is known, "
+                "rb.certify(problem, model, rows)"
+            )
+
+
+def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
+    """Raise where a rate of a group is counted on too few audited rows, with how many it takes."""
+    for each in problem.guessed:
+        if each.level != "audited":
+            continue
+        for rate in problem.rates:
+            if each.column not in columns_in(rate.subset) or KINDS[rate.kind].unit == "area":
+                continue
+            rows = people[rate.population]
+            audited = int((~rows.values(each.column).missing).sum())
+            mask, classes = masker(rows, absent=True), rows.classes or TWO
+            few = min(int(mask(over).sum()) for over in counted_over(rate, classes))
+            if few < FEWEST:
+                needed = math.ceil(1.2 * FEWEST * audited / few) if few else None
+                about = f"about {needed:,} in all" if needed else "more"
+                raise ValueError(
+                    f"{rate}: it is counted on {few} of the {audited:,} rows that column "
+                    f"{each.audited!r} says the group of, and at least {FEWEST} are needed: have "
+                    f"{about} audited, drawn at random"
+                )

@@ -1,0 +1,257 @@
+"""Rows whose group is guessed, as rows whose group is known: what `rb.guessed` means on data.
+
+With probabilities a row becomes a copy for each value that it may have, which weighs as much as that is
+likely. All copies have the same features, so one decision; together they weigh what the row did. So a
+rate of a group weighs each row by its probability there, and every other rate is as before:
+
+    positive_rate(race == "a") = Σ p_i(a) [yes_i] / Σ p_i(a)
+
+which is linear in the decisions. Copies of a row were drawn together, and a column says which they are.
+
+With an audited sample the column holds the true value of audited rows and is missing in all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ratebound.base.types import Array
+from ratebound.problem.frames import some
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.values import ReadColumn
+from ratebound.rates.expressions import FIRST, Rate
+from ratebound.rates.grouping import Goal
+from ratebound.rates.guesses import Guessed, rates_in
+from ratebound.rates.subsets import Compare, In, Name, column_text, columns_in, leaves, value_text
+
+ROUNDING = 0.005  # by which probabilities may miss a sum of one, as those with two or three digits do
+COPIES = "(row)"  # the column that tells which rows are copies of one
+
+
+def with_known_groups(
+    problem: Problem, populations: Mapping[str, Population], first: str = ""
+) -> dict[str, Population]:
+    """The populations with a value in every guessed column, as promises ask for it.
+
+    Those that have been through here stay as they are.
+
+    >>> from ratebound import guessed
+    >>> race = guessed("race", probabilities=["p_a", "p_b"])
+    >>> rows = Population(None, [1, 0], columns={"p_a": [1.0, 0.25], "p_b": [0.0, 0.75]})
+    >>> problem = Problem("error_rate()", ['recall(race == "a") >= 0.5'], guessed=race)
+    >>> known = with_known_groups(problem, {"train": rows})["train"]
+    >>> known.column("race").tolist(), known.weights
+    (['a', 'a', 'b'], array([1.  , 0.25, 0.75]))
+    """
+    if not problem.guessed:
+        return dict(populations)
+    people = {}
+    for name, population in populations.items():
+        own = population
+        for each in problem.guessed:
+            if not _is_asked(problem, each, name):
+                continue
+            _check_values(problem, each)
+            try:
+                own = _known(own, each)
+            except ValueError as error:
+                called = first if first and name == FIRST else name
+                raise ValueError(f"{each}: population {called!r}: {error}") from None
+        people[name] = own
+    return people
+
+
+def copied_by(problem: Problem) -> Name | None:
+    """The column that tells which rows are copies of one, if some are."""
+    calibrated = (each for each in problem.guessed if each.level == "calibrated")
+    return COPIES if any(_is_asked(problem, each) for each in calibrated) else None
+
+
+def _is_asked(problem: Problem, each: Guessed, population: str | None = None) -> bool:
+    """Whether a promise or the objective names the column, of this population or of any."""
+    goals = (p for p in problem.subject_to if isinstance(p, Goal) and each.column in p.columns)
+    if any(population in (None, goal.population) for goal in goals):
+        return True
+    return any(
+        population in (None, rate.population) and each.column in columns_in(rate.subset)
+        for rate in _all_rates(problem)
+    )
+
+
+def _all_rates(problem: Problem) -> Iterator[Rate]:
+    yield from problem.objective.rates
+    for promise in problem.subject_to:
+        yield from rates_in(promise)
+
+
+def _check_values(problem: Problem, each: Guessed) -> None:
+    """Raise where a promise names a value that has no probability."""
+    if each.level != "calibrated":
+        return
+    for rate in _all_rates(problem):
+        for leaf in leaves(rate.subset):
+            if getattr(leaf, "column", None) != each.column:
+                continue
+            named = leaf.values if isinstance(leaf, In) else (getattr(leaf, "value", None),)
+            if isinstance(leaf, Compare) and leaf.relation not in ("==", "!="):
+                continue
+            for value in named:
+                if value is not None and value not in each.values:
+                    raise ValueError(
+                        f"{rate}: there is no probability that {column_text(each.column)} is "
+                        f"{value_text(value)}: {each} has those of {some(each.values)}. Add a column "
+                        "for it, or name one of these"
+                    )
+
+
+def _known(population: Population, each: Guessed) -> Population:
+    if population.stored and each.level != "anything":
+        raise ValueError(
+            "rows are on disk, and what is guessed is worked out in memory: give in_memory()"
+        )
+    if each.level == "calibrated":
+        return population if COPIES in population.columns else copied(population, each)
+    if each.level == "audited":
+        return _audited(population, each)
+    if not population.stored:
+        _check_some(each, population.values(each.column), each.column)
+    return population
+
+
+def _check_some(each: Guessed, column: ReadColumn, name: Name) -> None:
+    if column.missing.all():
+        remedy = {
+            "anything": "nothing can be promised of its groups",
+            "audited": "no row was audited: have some audited, drawn at random",
+        }[each.level]
+        raise ValueError(f"column {name!r} is missing in every row, so {remedy}")
+
+
+# --- an audited sample -------------------------------------------------------------------------------
+
+
+def _audited(population: Population, each: Guessed) -> Population:
+    """The rows with the true value in the column where it was audited, and nothing where it was not."""
+    assert each.audited is not None
+    population.check_column(each.audited)
+    seen = population.values(each.audited)
+    _check_some(each, seen, each.audited)
+    known = population.only(np.arange(len(population)))
+    known.columns = dict(population.columns)
+    if guess_of(each) not in known.columns and each.column in population.column_names:
+        known.columns[guess_of(each)] = population.column(each.column)
+    known.columns[each.column] = population.column(each.audited)
+    return known
+
+
+def guess_of(each: Guessed) -> str:
+    """The column that has the guesses, if there are any, once the column itself has the truth."""
+    return f"(guess of {each.column})"
+
+
+# --- probabilities -----------------------------------------------------------------------------------
+
+
+def copied(population: Population, each: Guessed) -> Population:
+    """A copy of each row for each value that it may have, which weighs as much as that is likely."""
+    likely = probabilities(population, each)
+    row, place = np.nonzero(likely)
+    copies = population.only(row)
+    weights = likely[row, place]
+    copies.weights = weights if copies.weights is None else copies.weights * weights
+    values = np.array(each.values, dtype=object)
+    copies.columns[each.column] = values[place]
+    copies.columns[COPIES] = row
+    return copies
+
+
+def of_copies(population: Population, scores: Array) -> Array:
+    """Scores (..., n) of rows as those of their copies; others stay as they are."""
+    if COPIES not in population.columns:
+        return scores
+    row = population.columns[COPIES]
+    rows = int(row.max()) + 1
+    return scores[..., row] if scores.ndim and scores.shape[-1] == rows != len(row) else scores
+
+
+def without_copies(population: Population) -> Population:
+    """One of the copies of each row, which weighs what all of them do."""
+    if COPIES not in population.columns:
+        return population
+    _, first, place = np.unique(population.columns[COPIES], return_index=True, return_inverse=True)
+    rows = population.only(first)
+    weights = np.bincount(place, population.row_weights)
+    rows.weights = None if np.allclose(weights, 1.0) else weights
+    del rows.columns[COPIES]
+    return rows
+
+
+def probabilities(population: Population, each: Guessed) -> Array:
+    """The probability of each value for each row, (n, values), checked; of known values, 0 or 1."""
+    likely = np.column_stack([_numbers(population, name) for _, name in each.probabilities])
+    known = _known_values(population, each)
+    open_rows = known < 0
+    own = likely[open_rows]
+    _check(own, each)
+    likely[open_rows] = own / own.sum(axis=1, keepdims=True)
+    rows = np.flatnonzero(~open_rows)
+    likely[rows] = 0.0
+    likely[rows, known[rows]] = 1.0
+    return likely
+
+
+def _numbers(population: Population, name: Name) -> Array:
+    population.check_column(name)
+    column = population.values(name)
+    if column.kinds - {"numbers"}:
+        held = " and ".join(sorted(column.kinds))
+        raise ValueError(f"column {name!r} holds {held}, and probabilities are numbers")
+    values = column.values.astype(float)
+    return values if column.codes is None else np.append(values, np.nan)[column.codes]
+
+
+def _known_values(population: Population, each: Guessed) -> Array:
+    """The place of the known value of each row among those with a probability, (n,); -1 if unknown."""
+    places = np.full(len(population), -1)
+    if each.column not in population.column_names:
+        return places
+    column = population.values(each.column)
+    for place, value in enumerate(each.values):
+        places[column.equal(value)] = place
+    other = (places < 0) & ~column.missing
+    if other.any():
+        row = int(np.flatnonzero(other)[0])
+        value = population.column(each.column)[row]
+        raise ValueError(
+            f"column {each.column!r} is there too, and in {int(other.sum()):,} rows it holds a value "
+            f"without a probability, such as {value!r}: values in it are taken as known. If it holds "
+            "guesses, give promises another name for the group"
+        )
+    return places
+
+
+def _check(likely: Array, each: Guessed) -> None:
+    names = [name for _, name in each.probabilities]
+    for place, name in enumerate(names):
+        own = likely[:, place]
+        if lacking := int(np.isnan(own).sum()):
+            raise ValueError(
+                f"column {name!r} has no probability in {lacking:,} rows: fill it in, or say "
+                f"guessed({value_text(each.column)}, missing='anything')"
+            )
+        wrong = own[(own < 0) | (own > 1 + ROUNDING)]
+        if len(wrong):
+            raise ValueError(
+                f"column {name!r} holds {wrong[0]:g}, and a probability lies between 0 and 1"
+            )
+    sums = likely.sum(axis=1)
+    off = np.flatnonzero(np.abs(sums - 1) > ROUNDING)
+    if len(off):
+        raise ValueError(
+            f"the probabilities {', '.join(map(str, names))} of a row are to sum to 1, and in "
+            f"{len(off):,} of {len(sums):,} rows they do not: in row {off[0]} they sum to "
+            f"{sums[off[0]]:.4g}. Divide by the sum, or add a column for the values that are left"
+        )

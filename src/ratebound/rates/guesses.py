@@ -1,0 +1,489 @@
+"""Groups that are guessed or missing: how a column is known that promises are about.
+
+A promise names the true group. `guessed` says what is known of it, on one of three levels: probabilities
+that are taken to be right, the true group of an audited sample, or nothing beyond the rows that have a
+value. Nothing here holds data; ``ratebound.problem.guessing`` reads the columns.
+
+If nothing is assumed, a promise has to hold whatever the missing values are, and that can be said in
+words. Take a share of a group: E rows of it count, and N do not. It is lowest if every row without a
+value that counts lies outside the group, and every one that does not count lies inside:
+
+    lowest = E(surely in the group) / (E(surely in the group) + N(possibly in the group))
+
+and highest the other way round. Both are ratios of counts, so such a promise is compiled, audited and
+certified like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ratebound.rates.expressions import Constraint, Expression, Rate, Ratio
+from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.kinds import metric_of
+from ratebound.rates.ranges import Parity
+from ratebound.rates.subsets import (
+    EVERYONE,
+    All,
+    Any_,
+    Column,
+    Combined,
+    Compare,
+    In,
+    Missing,
+    Name,
+    Not,
+    Said,
+    Subset,
+    Value,
+    column_text,
+    columns_in,
+    plain_value,
+    value_text,
+)
+
+Level = Literal["calibrated", "audited", "anything"]
+# What counts in a share, and what does not, as kinds of counts.
+COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "positive_rate": (("predicted_positives",), ("predicted_negatives",)),
+    "coverage": (("predicted_positives",), ("predicted_negatives",)),
+    "negative_rate": (("predicted_negatives",), ("predicted_positives",)),
+    "recall": (("true_positives",), ("false_negatives",)),
+    "true_positive_rate": (("true_positives",), ("false_negatives",)),
+    "false_negative_rate": (("false_negatives",), ("true_positives",)),
+    "false_positive_rate": (("false_positives",), ("true_negatives",)),
+    "true_negative_rate": (("true_negatives",), ("false_positives",)),
+    "accuracy": (("true_positives", "true_negatives"), ("false_positives", "false_negatives")),
+    "error_rate": (("false_positives", "false_negatives"), ("true_positives", "true_negatives")),
+    "precision": (("true_positives",), ("false_positives",)),
+    "false_discovery_rate": (("false_positives",), ("true_positives",)),
+    "negative_predictive_value": (("true_negatives",), ("false_negatives",)),
+    "false_omission_rate": (("false_negatives",), ("true_negatives",)),
+    "jaccard": (("true_positives",), ("false_positives", "false_negatives")),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Guessed(Said):
+    """How a column is known that promises are about; `guessed` makes one.
+
+    Parameters
+    ----------
+    column : str or int
+        The column that promises name.
+    level : {"calibrated", "audited", "anything"}
+        What is taken for granted: that probabilities are right, that audited rows are a random sample,
+        or nothing.
+    probabilities : tuple of (value, str), default=()
+        For each value of the column, the column with its probability.
+    audited : str or int, default=None
+        The column with the true value of audited rows.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.guessed("race", missing="anything").level
+    'anything'
+    """
+
+    column: Name
+    level: Level
+    probabilities: tuple[tuple[Value, Name], ...] = ()
+    audited: Name | None = None
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns that it is known by."""
+        own = (name for _, name in self.probabilities)
+        return (*own, *(() if self.audited is None else (self.audited,)))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values that have a probability."""
+        return tuple(value for value, _ in self.probabilities)
+
+    @property
+    def assumed(self) -> str:
+        """What promises about the column rest on, in a sentence."""
+        name = column_text(self.column)
+        if self.level == "calibrated":
+            columns = ", ".join(str(column) for _, column in self.probabilities)
+            return (
+                f"Promises about {name} are kept by its probabilities ({columns}), which are assumed to "
+                "be right: each row counts in each group by its probability there. Nothing here shows "
+                "that they are."
+            )
+        if self.level == "audited":
+            return (
+                f"Promises about {name} are kept on the rows whose true value {self.audited} holds, "
+                "which are assumed to be a random sample of all; other rows count where no group is "
+                "named."
+            )
+        return (
+            f"Promises about {name} are kept whatever its missing values are: nothing is assumed about "
+            "them."
+        )
+
+    def __str__(self) -> str:
+        name = value_text(self.column)
+        if self.level == "anything":
+            return f'guessed({name}, missing="anything")'
+        if self.level == "audited":
+            return f"guessed({name}, audited={value_text(self.audited or '')})"
+        pairs = ", ".join(f"{value_text(v)}: {value_text(c)}" for v, c in self.probabilities)
+        return f"guessed({name}, probabilities={{{pairs}}})"
+
+
+def guessed(
+    column: Name,
+    *,
+    probabilities: Mapping[Any, Name] | Sequence[Name] | None = None,
+    values: Iterable[Any] | None = None,
+    audited: Name | None = None,
+    missing: Literal["anything"] | None = None,
+) -> Guessed:
+    """How a group is known that is guessed, or missing in some rows; promises name it as ever.
+
+    Say one of three things, which take ever less for granted: `probabilities`, `audited` or `missing`.
+    Give the result to ``RateConstrainedClassifier(guessed=...)`` or ``Problem(guessed=...)``. Status,
+    audits and certificates say which it was.
+
+    Parameters
+    ----------
+    column : str or int
+        The column as promises name it. It need not be in the table.
+    probabilities : mapping or sequence, default=None
+        The probability of each value, as a mapping from values to columns, or columns whose values
+        follow from their names: of "p_black" and "p_white" they are "black" and "white". A row counts
+        in each group by its probability there. If the table has the column itself, its values are taken
+        as known and the probabilities are for rows that have none. The probabilities are assumed to be
+        right, given all that the model sees and the label; what cannot be checked is not certified.
+    values : iterable, default=None
+        The values that a sequence of columns is for, in order. By default their names say so.
+    audited : str or int, default=None
+        The column with the true value of an audited sample, missing in all other rows. Audited rows have
+        to be drawn at random. Shares of a group are counted on them; all rows count for everything else.
+    missing : {"anything"}, default=None
+        Nothing is assumed about rows without a value: a promise has to hold whatever they are.
+
+    Returns
+    -------
+    Guessed
+        What it says; it holds no data.
+
+    Raises
+    ------
+    TypeError
+        If it does not say exactly one of the three.
+    ValueError
+        If the values of columns of probabilities are not told, or one is told twice.
+
+    See Also
+    --------
+    missing : Rows without a value, as a group of their own.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.guessed("race", probabilities=["p_black", "p_white", "p_other"])
+    guessed("race", probabilities={"black": "p_black", "white": "p_white", "other": "p_other"})
+
+    A promise that holds whatever the missing values are is a promise about ratios of counts:
+
+    >>> race = rb.guessed("race", missing="anything")
+    >>> promise = 'recall(race == "black") >= 0.8'
+    >>> print(rb.Problem(rb.error_rate(), [promise], guessed=race))
+    minimize error_rate()
+    subject to
+      true_positives(race == "black") / (true_positives(race == "black") + \
+false_negatives(race == "black" or missing(race))) >= 0.8
+    """
+    name = Column(column).name
+    given = {"probabilities": probabilities, "audited": audited, "missing": missing}
+    said = [option for option, value in given.items() if value is not None]
+    if len(said) != 1:
+        both = f"{' and '.join(said)} are two things" if said else "nothing is said"
+        raise TypeError(
+            f"guessed({name!r}): {both}: say one of probabilities=[...], if they are right; "
+            "audited='column', if the true values of a random sample are known; or "
+            "missing='anything', if nothing is to be assumed"
+        )
+    if values is not None and (probabilities is None or isinstance(probabilities, Mapping)):
+        raise TypeError(
+            f"guessed({name!r}): values= are those of a list of columns, probabilities=[...]"
+        )
+    if missing is not None:
+        if missing != "anything":
+            raise ValueError(f"guessed({name!r}): missing= takes 'anything', got {missing!r}")
+        return Guessed(name, "anything")
+    if audited is not None:
+        seen = Column(audited).name
+        if seen == name:
+            raise ValueError(
+                f"guessed({name!r}): audited= is another column, which has the true value of some rows "
+                f"alone. If {name!r} itself is missing in the others, promises about it are counted on "
+                "the rows that have one already; missing='anything' asks for more"
+            )
+        return Guessed(name, "audited", audited=seen)
+    assert probabilities is not None
+    return Guessed(name, "calibrated", _probabilities(name, probabilities, values))
+
+
+def _probabilities(
+    name: Name, given: Mapping[Any, Name] | Sequence[Name], values: Iterable[Any] | None
+) -> tuple[tuple[Value, Name], ...]:
+    """A value and the column with its probability, for each."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"guessed({name!r}): probabilities= takes several columns, got {given!r}")
+    if isinstance(given, Mapping):
+        pairs = [(plain_value(value), Column(each).name) for value, each in given.items()]
+    else:
+        columns = [Column(each).name for each in given]
+        told = _by_names(name, columns) if values is None else [plain_value(each) for each in values]
+        if len(told) != len(columns):
+            raise ValueError(
+                f"guessed({name!r}): {len(told)} values for {len(columns)} columns of probabilities"
+            )
+        pairs = list(zip(told, columns, strict=True))
+    if len(pairs) < 2:
+        raise ValueError(f"guessed({name!r}): probabilities of two values at least are needed")
+    for what, place in (("value", 0), ("column", 1)):
+        twice = [each for each, times in Counter(pair[place] for pair in pairs).items() if times > 1]
+        if twice:
+            raise ValueError(f"guessed({name!r}): the {what} {twice[0]!r} is given twice")
+    return tuple(pairs)
+
+
+def _by_names(name: Name, columns: Sequence[Name]) -> list[Value]:
+    """The values that columns are named after, behind what their names have in common.
+
+    >>> _by_names("race", ["race_is_black", "race_is_white"])
+    ['black', 'white']
+    """
+    texts = [str(column) for column in columns]
+    first, last = min(texts), max(texts)
+    same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    shared = first[: first.rfind("_", 0, same) + 1]  # of "p_white" and "p_who" it is "p_" alone
+    own = [text.removeprefix(shared) for text in texts]
+    if not shared or not all(own):
+        raise ValueError(
+            f"guessed({name!r}): the names of {', '.join(map(repr, columns))} do not tell values: they "
+            "have no beginning such as 'p_' in common. Say values=[...], or give a mapping from values "
+            "to columns"
+        )
+    return list(own)
+
+
+def as_guessed(given: Any) -> tuple[Guessed, ...]:
+    """What is given as ``guessed=``: none, one or several, each of another column."""
+    several = () if given is None else (given,) if isinstance(given, Guessed) else given
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise TypeError(f"guessed= takes rb.guessed(...), or several in a list, got {given!r}")
+    every = tuple(several)
+    for each in every:
+        if not isinstance(each, Guessed):
+            raise TypeError(f"guessed= takes rb.guessed(...), or several in a list, got {each!r}")
+    columns = [each.column for each in every]
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise ValueError(f"guessed: column {twice!r} is said twice: it is known in one way")
+    if sum(each.level == "calibrated" for each in every) > 1:
+        raise ValueError(
+            "guessed: probabilities of two columns say nothing of both at once: make one of them, "
+            "with a probability for each pair of values"
+        )
+    return every
+
+
+def speaks_of(promise: Promise, column: Name) -> bool:
+    """Whether a promise names a column."""
+    if isinstance(promise, Goal) and column in promise.columns:
+        return True
+    return any(column in columns_in(rate.subset) for rate in rates_in(promise))
+
+
+def rates_in(promise: Promise) -> Iterable[Rate]:
+    """The rates of a promise, and what they are made of."""
+    for rate in promise.rates:
+        yield rate
+        metric = metric_of(rate)
+        if isinstance(metric, Ratio):
+            yield from (*metric.numerator.rates, *metric.denominator.rates)
+
+
+# --- whatever the missing values are -----------------------------------------------------------------
+
+
+def whatever_is_missing(promise: Promise, column: Name) -> Promise:
+    """The promise that holds just if `promise` does for every value that `column` may have.
+
+    Where both sides of it are shares of a group, each is taken at its worst; for two groups that share
+    no row both are so at once, and otherwise that errs on the safe side.
+    """
+    if not speaks_of(promise, column):
+        return promise
+    if isinstance(promise, Goal):
+        raise ValueError(
+            f"{promise}: which groups there are is not known before there are rows, and {column!r} may "
+            "be missing: name its values, as in equal_opportunity({"
+            f"{column!r}: ('a', 'b')}}, ratio=0.9)"
+        )
+    if isinstance(promise, Parity):
+        return _compared(promise, column)
+    name = promise.name or str(promise)
+    if isinstance(promise.left, Ratio):
+        _check_rate(promise.left.rate, column, promise)
+        assert promise.left.rate is not None
+        low = promise.relation == ">="
+        worst = _extreme(promise.left.rate, column, low, promise) * promise.left.factor
+        return replace(promise, left=worst, name=name)
+    if not isinstance(promise.left, Expression):
+        raise ValueError(_refusal(promise, column, f"{promise.left} is not a share of a group"))
+    return _of_sum(promise, column, name)
+
+
+def _compared(promise: Parity, column: Name) -> Parity:
+    sides = []
+    for side, low in (
+        (promise.left, promise.relation == ">="),
+        (promise.right, promise.relation != ">="),
+    ):
+        _check_rate(side.rate, column, promise)
+        assert side.rate is not None
+        sides.append(_extreme(side.rate, column, low, promise) * side.factor)
+    return Parity(sides[0], promise.relation, sides[1], name=promise.name or str(promise))
+
+
+def _of_sum(promise: Constraint, column: Name, name: str) -> Constraint | Parity:
+    """A share against a number, or against a multiple of another share and a number."""
+    assert isinstance(promise.left, Expression)
+    room = promise.left - promise.right  # kept if it is at least 0
+    if promise.relation == "<=":
+        room = -room
+    named = [(rate, c) for rate, c in room.terms if column in columns_in(rate.subset)]
+    others = [(rate, c) for rate, c in room.terms if column not in columns_in(rate.subset)]
+    if len(room.terms) == 1:
+        ((rate, c),) = named
+        bound = -room.constant / c
+        worst = _extreme(rate, column, c > 0, promise)
+        return Constraint(worst, ">=" if c > 0 else "<=", Expression((), bound), name)
+    if len(room.terms) > 2 or room.terms[0][1] * room.terms[1][1] > 0:
+        raise ValueError(
+            _refusal(promise, column, "it is neither one rate against a number nor one against another")
+        )
+    assert len(named) + len(others) == 2
+    (more, a), (less, b) = sorted(room.terms, key=lambda term: -term[1])
+    left, right = _extreme(more, column, True, promise), _extreme(less, column, False, promise)
+    # a * left + constant >= -b * right
+    above = left.numerator * a + left.denominator * room.constant
+    if promise.relation == ">=":
+        return Parity(Ratio(above, left.denominator), ">=", right * -b, name)
+    above = right.numerator * -b - right.denominator * room.constant
+    return Parity(Ratio(above, right.denominator), "<=", left * a, name)
+
+
+def _extreme(rate: Rate, column: Name, low: bool, promise: Promise) -> Ratio:
+    """The lowest, or the highest, that a rate can be, as a ratio of counts."""
+    _check_rate(rate, column, promise)
+    counts, others = COUNTED[rate.kind]
+    sure, possible = rate.subset, rate.subset
+    if column in columns_in(rate.subset):
+        sure, possible = surely(rate.subset, column), possibly(rate.subset, column)
+
+    def total(kinds: Iterable[str], subset: Subset) -> Expression:
+        terms = (replace(rate, kind=kind, subset=subset, own=()) for kind in kinds)
+        return Expression() + Expression(tuple((each, 1.0) for each in terms))
+
+    above = total(counts, sure if low else possible)
+    return Ratio(above, above + total(others, possible if low else sure))
+
+
+def _check_rate(rate: Rate | None, column: Name, promise: Promise) -> None:
+    if rate is None or rate.kind not in COUNTED:
+        what = "a ratio of one's own" if rate is None else f"{rate.kind}"
+        raise ValueError(_refusal(promise, column, f"{what} is not a share of a group"))
+
+
+def _refusal(promise: Promise, column: Name, why: str) -> str:
+    return (
+        f"{promise}: its worst case over missing values of {column!r} is not known here, since {why}: "
+        f"promise each rate against a number, as in recall({column_text(column)} == ...) >= 0.8, or "
+        "compare two of them"
+    )
+
+
+def surely(subset: Subset, column: Name) -> Subset:
+    """The rows that are in a subset whatever their value is, if it is missing.
+
+    >>> from ratebound import column, where
+    >>> surely(where(race="black", sex="f"), "race"), surely(column("race") != "black", "race")
+    (race == "black" and sex == "f", not (race == "black" or missing(race)))
+    """
+    if isinstance(subset, Not):
+        return ~possibly(subset.parts[0], column)
+    if isinstance(subset, Combined):
+        return _joined(subset, [surely(part, column) for part in subset.parts])
+    if isinstance(subset, Compare) and subset.column == column and subset.relation == "!=":
+        return ~possibly(Compare(column, "==", subset.value), column)
+    return subset
+
+
+def possibly(subset: Subset, column: Name) -> Subset:
+    """The rows that are in a subset, or may be if their value is missing.
+
+    >>> from ratebound import where
+    >>> possibly(where(race="black", sex="f"), "race"), possibly(~where(race="black"), "race")
+    ((race == "black" or missing(race)) and sex == "f", not race == "black")
+    """
+    if isinstance(subset, Not):
+        return ~surely(subset.parts[0], column)
+    if isinstance(subset, Combined):
+        return _joined(subset, [possibly(part, column) for part in subset.parts])
+    if isinstance(subset, Compare | In) and subset.column == column:
+        return subset if getattr(subset, "relation", "") == "!=" else subset | Missing(column)
+    return subset
+
+
+def _joined(subset: Combined, parts: Sequence[Subset]) -> Subset:
+    whole = parts[0] if parts else EVERYONE
+    for part in parts[1:]:
+        whole = whole & part if isinstance(subset, All) else whole | part
+    return whole
+
+
+def is_excused(subset: Subset) -> set[Subset]:
+    """Conditions `missing(...)` that nobody need meet: each is one of several alternatives.
+
+    >>> from ratebound import missing, where
+    >>> is_excused(where(race="black") | missing("race")), is_excused(missing("race"))
+    ({missing(race)}, set())
+    """
+    if not isinstance(subset, Combined):
+        return set()
+    own = (
+        {part for part in subset.parts if isinstance(part, Missing)}
+        if isinstance(subset, Any_)
+        else set()
+    )
+    return own.union(*(is_excused(part) for part in subset.parts))
+
+
+def to_plain(each: Guessed) -> dict[str, Any]:
+    """What is said of a column, as JSON has it."""
+    pairs = [list(pair) for pair in each.probabilities]
+    return {"column": each.column, "level": each.level, "probabilities": pairs, "audited": each.audited}
+
+
+def from_plain(data: dict[str, Any]) -> Guessed:
+    """What `to_plain` wrote, checked."""
+    options: dict[str, Any] = {
+        "calibrated": {"probabilities": dict(data["probabilities"])},
+        "audited": {"audited": data["audited"]},
+        "anything": {"missing": "anything"},
+    }
+    if data["level"] not in options:
+        raise ValueError(f"a column is known in no way that is ours: {str(data)[:200]}")
+    return guessed(data["column"], **options[data["level"]])
