@@ -41,7 +41,7 @@ ONE = SearchWords(
     "any one threshold on these scores",
     "use a better classifier, or train for the promises (rb.RateConstrainedClassifier)",
 )
-LOOKED_AT = 360  # deviations of promises at thresholds that are drawn together
+LOOKED_AT = 160  # deviations of promises at thresholds that are drawn together
 FEWEST = 16  # thresholds among them, however many promises there are
 TRIED = 2000  # thresholds whose confidence is compared, where none is as sure as asked
 SAFER = (3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0)  # standard errors to spare, on the way to the cheapest

@@ -1,16 +1,18 @@
 """A scorer for searches that puts promises first: searches pick by accuracy otherwise.
 
-Each score is an audit of the fitted model on the rows that a search holds out. A promise about a group
-that none of these rows is in is not held against a model.
+Each score is an audit of the fitted model on the rows that a search holds out. A promise that these rows
+cannot tell, such as the recall of a group without a positive label, is not held against a model.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from ratebound.auditing.auditing import audit
 from ratebound.auditing.report import Audit, Promise
@@ -19,6 +21,8 @@ from ratebound.estimators.given import in_order, labelled, promised, trained_lab
 from ratebound.problem.frames import check_order
 from ratebound.problem.problem import Problem
 from ratebound.rates.reach import span
+
+ASKED = {"columns": True, "sample_weight": None}  # of searches, unless something else is said
 
 
 def make_scorer(
@@ -102,9 +106,6 @@ class PromisesFirst(BaseEstimator):
         At which rows have to show that a promise is broken.
     """
 
-    # Scikit-learn's own convention: what a search passes on, with metadata routing.
-    __metadata_request__score = {"columns": True, "sample_weight": None}  # noqa: RUF012
-
     def __init__(
         self, problem: Problem, positive_label: Any = None, confidence: float | None = None
     ) -> None:
@@ -118,6 +119,34 @@ class PromisesFirst(BaseEstimator):
         """The score of a fitted model on rows with labels `y`; above 1 if it keeps the promises."""
         report = self.audit(estimator, X, y, columns, sample_weight)
         return score_of(self.problem, report, self.confidence)
+
+    def set_score_request(self, **requests: Any) -> PromisesFirst:
+        """Say what searches pass on to it, with scikit-learn's metadata routing.
+
+        Parameters
+        ----------
+        **requests : bool or str
+            For `columns` and `sample_weight`, whether it is passed on, or the name it has there.
+
+        Returns
+        -------
+        PromisesFirst
+            Itself.
+        """
+        if unknown := [name for name in requests if name not in ASKED]:
+            raise TypeError(f"{unknown[0]}: a score may ask for {' and '.join(ASKED)}")
+        self._metadata_request = _asking(self, {**ASKED, **requests})
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What it asks for: columns, and weights if that was set.
+
+        Returns
+        -------
+        MetadataRequest
+            As scikit-learn's metadata routing has it.
+        """
+        return getattr(self, "_metadata_request", None) or _asking(self, ASKED)
 
     def audit(
         self, estimator: Any, X: Any, y: Any, columns: Any = None, sample_weight: Any = None
@@ -151,6 +180,13 @@ class PromisesFirst(BaseEstimator):
         people = labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
         level = {} if self.confidence is None else {"confidence": self.confidence}
         return audit(self.problem, estimator, people, **level)
+
+
+def _asking(scorer: PromisesFirst, requests: Mapping[str, Any]) -> MetadataRequest:
+    request = MetadataRequest(owner=scorer)
+    for name, alias in requests.items():
+        request.score.add_request(param=name, alias=alias)
+    return request
 
 
 def score_of(problem: Problem, report: Audit, confidence: float | None = None) -> float:

@@ -14,7 +14,7 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit, check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -322,9 +322,10 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         labels = label_values(y)
         column_or_1d(y, warn=True)
-        classes = classes_of(labels)
         if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
             check_targets(labels)
+        classes = classes_of(labels)
         check_classes(classes, len(labels))
         check_targets(labels)
         if len(classes) > 2:
