@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ratebound.auditing.auditing import audit
+from ratebound.auditing.auditing import CONFIDENCE, audit
 from ratebound.auditing.report import Audit, Promise
 from ratebound.base.checks import check_number
 from ratebound.estimators.given import in_order, labelled, promised, trained_labels
@@ -178,8 +178,7 @@ class PromisesFirst(BaseEstimator):
         classes = in_order(np.asarray(estimator.classes_), positive)
         rows = X if hasattr(X, "shape") else np.asarray(X)
         people = labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
-        level = {} if self.confidence is None else {"confidence": self.confidence}
-        return audit(self.problem, estimator, people, **level)
+        return audit(self.problem, estimator, people, confidence=self.confidence or CONFIDENCE)
 
 
 def _asking(scorer: PromisesFirst, requests: Mapping[str, Any]) -> MetadataRequest:

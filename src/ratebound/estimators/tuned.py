@@ -554,7 +554,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         no, yes = in_order(self.classes_, self._yes)
         return np.where(scores >= self.best_threshold_, np.asarray(yes), np.asarray(no))
 
-    @available_if(_has("predict_proba"))
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """The classifier's probability of each label, whatever is decided.
 
@@ -571,7 +571,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_threshold_")
         return self.estimator_.predict_proba(X)
 
-    @available_if(_has("predict_log_proba"))
+    @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of `predict_proba`.
 
@@ -588,7 +588,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_threshold_")
         return self.estimator_.predict_log_proba(X)
 
-    @available_if(_has("decision_function"))
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
         """The classifier's score of each row, whatever is decided.
 
