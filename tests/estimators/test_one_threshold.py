@@ -252,3 +252,14 @@ def test_more_confidence_has_more_room():
     assert None not in places
     assert (np.diff(every.violations[places, 0]) < 0).all()
     assert every.sure(0.999999) is None or every.violations[every.sure(0.999999), 0] < -0.1
+
+
+def test_nobody_missed_here_is_not_nobody_missed_ever():
+    """A recall of 1 is kept here below the lowest positive row, and that says little of new rows."""
+    scores, y, *_ = sample(2, rows=300, ties=False, weighted=False)
+    every = every_threshold(
+        rb.compile(rb.Problem("error_rate()", "recall() >= 1"), rb.Population(None, y)), scores
+    )
+    assert every.keeps()[every.best()]
+    assert every.confidence(every.best()) < 0.6
+    assert every.sure(0.9) is None

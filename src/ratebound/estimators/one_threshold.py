@@ -142,7 +142,8 @@ class EveryThreshold:
         each = np.empty_like(self.violations)
         for j in range(m):
             if self.one_sided[j]:
-                largest[:, j] = drawn[:, crossed[j], j]
+                still = not influence[crossed[j], j].any()  # as of a recall of 1, which rows do not move
+                largest[:, j] = random.standard_normal(len(drawn)) if still else drawn[:, crossed[j], j]
                 each[:, j] = errors[crossed[j], j]
             else:
                 each[:, j] = np.interp(self.way, self.way[places], errors[:, j])
