@@ -243,9 +243,7 @@ def cheapest_certified(
     return passed or (None, _tested(otherwise, aside, confidence, earlier))
 
 
-def _tested(
-    model: Any, aside: Compiled, confidence: float, earlier: Certificate | None
-) -> Certificate:
+def _tested(model: Any, aside: Compiled, confidence: float, earlier: Certificate | None) -> Certificate:
     """The certificate of a model on the rows set aside, after `earlier` tests on the same rows."""
     own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
     if earlier is None:
