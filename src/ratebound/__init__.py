@@ -20,6 +20,8 @@ _NAMES = {
     "estimators.explanation": "Explanation",
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
+    "estimators.scoring": "make_scorer",
+    "estimators.tuned": "TunedThreshold",
     "game.game": "Game",
     "game.learner": "Answering Descending Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",

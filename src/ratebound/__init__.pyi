@@ -21,6 +21,8 @@ from ratebound.estimators.planning import Plan as Plan
 from ratebound.estimators.planning import plan as plan
 from ratebound.estimators.policy import Policy as Policy
 from ratebound.estimators.policy import load as load
+from ratebound.estimators.scoring import make_scorer as make_scorer
+from ratebound.estimators.tuned import TunedThreshold as TunedThreshold
 from ratebound.game.game import Game as Game
 from ratebound.game.learner import Answering as Answering
 from ratebound.game.learner import Descending as Descending

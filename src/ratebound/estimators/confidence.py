@@ -36,6 +36,18 @@ SMALLEST = 1e-12
 WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
 
 
+def deviations(influence: Array, random: np.random.Generator) -> Array:
+    """Draws (B, N, m) of how far N rules may be off in m promises, together, in standard errors.
+
+    `influence` (N, m, rows) has the length 1 along rows, each of which gets a normal number.
+    """
+    flat = influence.reshape(-1, influence.shape[-1])
+    values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn = random.standard_normal((DRAWS, len(root))) @ root.T
+    return np.asarray(drawn.reshape(DRAWS, *influence.shape[:2]))
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """A rule on the way, found with margins."""
@@ -109,11 +121,7 @@ class Curve:
             moved, _ = rules.moves.of(rules.decided(weights))
             own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
             influence[place] = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), SMALLEST)
-        flat = influence.reshape(-1, len(chosen))
-        values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        drawn = random.standard_normal((DRAWS, len(root))) @ root.T
-        return np.asarray(drawn.reshape(DRAWS, len(near), m).max(axis=1))
+        return deviations(influence, random).max(axis=1)
 
     def _chosen_among(self, most: int) -> list[Array]:
         """The weights of rules on the way, and of some of all others that were asked for.

@@ -227,7 +227,7 @@ def _fallen(expected: Status, fallen: Status) -> Status:
 
 
 def cheapest_certified(
-    candidates: Sequence[Mixture], otherwise: Mixture, aside: Compiled, confidence: float
+    candidates: Sequence[Any], otherwise: Any, aside: Compiled, confidence: float
 ) -> tuple[int | None, Certificate]:
     """Which candidate passed last, and its certificate; None, and that of `otherwise`, where none did.
 
@@ -243,9 +243,7 @@ def cheapest_certified(
     return passed or (None, _tested(otherwise, aside, confidence, earlier))
 
 
-def _tested(
-    model: Mixture, aside: Compiled, confidence: float, earlier: Certificate | None
-) -> Certificate:
+def _tested(model: Any, aside: Compiled, confidence: float, earlier: Certificate | None) -> Certificate:
     """The certificate of a model on the rows set aside, after `earlier` tests on the same rows."""
     own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
     if earlier is None:

@@ -41,6 +41,13 @@ MIXED = 4  # rules of a mixture between which others are looked for
 NUDGED = 8  # multipliers that are moved one by one, the largest
 
 
+def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
+    """How rows move promises, of which those with one number in `together` (n,) were drawn together."""
+    demands = compiled.problem.demands
+    rates = [rate for demand in demands for rate in demand.expression.rates]
+    return row_moves(tallied(NOBODY, compiled.populations, rates), demands, together)
+
+
 @dataclass(frozen=True, eq=False)
 class Rule:
     """One λ, and what its rule does out of fold."""
@@ -77,10 +84,7 @@ class Rules:
     @cached_property
     def moves(self) -> RowMoves:
         """How rows move promises."""
-        demands = self.compiled.problem.demands
-        rates = [rate for demand in demands for rate in demand.expression.rates]
-        tally = tallied(NOBODY, self.compiled.populations, rates)
-        return row_moves(tally, demands, self.together)
+        return moves_on(self.compiled, self.together)
 
     @cached_property
     def inside(self) -> Array:

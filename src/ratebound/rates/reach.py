@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.kinds import is_cost, is_count
 
 ROUNDING = 1e-9
@@ -56,18 +57,34 @@ def _check_factor(constraint: Constraint) -> None:
 def _range(constraint: Constraint) -> tuple[str, float, float, float]:
     """What is bounded, in words, the least and the most it can be, and its bound."""
     metric = constraint.left
+    if isinstance(metric, Expression):
+        difference = metric - constraint.right
+        bare = Expression(difference.terms)
+        return str(bare), *span(bare), -difference.constant
+    return str(metric), *span(metric), constraint.right.constant
+
+
+def span(metric: Metric) -> tuple[float, float]:
+    """The least and the most that a metric can be, whatever the data; infinite if that is not known.
+
+    >>> from ratebound import f_score, false_negatives, recall
+    >>> span(2 * recall() - 1), span(f_score()), span(false_negatives())
+    ((-1.0, 1.0), (0.0, 1.0), (0.0, inf))
+    """
     if isinstance(metric, Area):
-        return str(metric), 0.0, 1.0, constraint.right.constant
+        return 0.0, 1.0
+    if isinstance(metric, Extreme):
+        lows, highs = zip(*map(span, metric.parts), strict=True)
+        return min(lows), max(highs)
     if isinstance(metric, Ratio):
         above = metric.numerator
         low = -math.inf if above.constant < 0 or any(c < 0 for _, c in above.terms) else 0.0
-        most = 1.0 if form_of(metric) in ("proportion", "share") else math.inf
-        return str(metric), low, most, constraint.right.constant
-    assert isinstance(metric, Expression)
-    difference = metric - constraint.right
-    ends = [sorted((0.0, c * _most(rate))) for rate, c in difference.terms]
-    low, high = (math.fsum(side) for side in zip(*ends, strict=True))
-    return str(Expression(difference.terms)), low, high, -difference.constant
+        return low, 1.0 if form_of(metric) in ("proportion", "share") else math.inf
+    if not isinstance(metric, Expression):
+        return -math.inf, math.inf
+    ends = [sorted((0.0, c * _most(rate))) for rate, c in metric.terms]
+    low, high = (math.fsum([metric.constant, *side]) for side in zip(*ends, strict=True))
+    return low, high
 
 
 def _most(rate: Rate) -> float:

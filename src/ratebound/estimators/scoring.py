@@ -1,0 +1,219 @@
+"""A scorer for searches that puts promises first: searches pick by accuracy otherwise.
+
+Each score is an audit of the fitted model on the rows that a search holds out. A promise that these rows
+cannot tell, such as the recall of a group without a positive label, is not held against a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ratebound.auditing.auditing import CONFIDENCE, audit
+from ratebound.auditing.report import Audit, Promise
+from ratebound.base.checks import check_number
+from ratebound.estimators.given import in_order, labelled, promised, trained_labels
+from ratebound.problem.frames import check_order
+from ratebound.problem.problem import Problem
+from ratebound.rates.reach import span
+
+ASKED = {"columns": True, "sample_weight": None}  # of searches, unless something else is said
+
+
+def make_scorer(
+    promises: Any = (),
+    *,
+    maximize: Any = None,
+    minimize: Any = None,
+    positive_label: Any = None,
+    confidence: float | None = None,
+) -> PromisesFirst:
+    """A scorer by which any model that keeps the promises is better than any that does not.
+
+    It goes wherever scikit-learn takes `scoring`: `GridSearchCV`, `RandomizedSearchCV`,
+    `cross_val_score`. The models may be any classifiers, of two classes or more.
+
+    - Promises kept: 1 and more. What is added is the objective, if it is a share to maximise, or 1 less
+      the objective, if it is a share to minimise; an objective that is not between 0 and 1, such as a
+      cost, is taken to between 0 and 1 in the same order. So a precision of .62 at a recall that is kept
+      is 1.62, and an error of .12 is 1.88.
+    - A promise broken: below 1, by how far the worst is broken, v: it is 1 / (1 + v), .99 for a recall
+      that is 1 point too low, and above 0.
+
+    Searches take the mean over folds. A fold has few rows, and a promise that holds on new rows is now
+    and then broken on a few of them by chance: with `confidence`, that is not held against a model.
+
+    Parameters
+    ----------
+    promises : constraint, str, Problem, or list of them, default=()
+        The promises. A `rb.Problem` has its objective too. By default there are none.
+    maximize : expression or str, default=None
+        What is to be large among models that keep the promises.
+    minimize : expression or str, default=None
+        What is to be small instead. Without either it is ``"error_rate()"``.
+    positive_label : label, default=None
+        Of two labels the one that means yes; by default what the model takes for it, or the last in
+        sorted order.
+    confidence : float, default=None
+        If it is given, such as 0.95, a promise counts as broken if the rows show so at this confidence.
+        By default it counts as broken if it is broken on these rows at all.
+
+    Returns
+    -------
+    PromisesFirst
+        Called with a fitted model, rows and labels, and perhaps ``columns=`` and ``sample_weight=``, it
+        gives the score. With scikit-learn's metadata routing, searches pass `columns` on to it, and
+        `sample_weight` after ``set_score_request(sample_weight=True)``.
+
+    See Also
+    --------
+    TunedThreshold : A classifier at the best threshold that keeps promises.
+    audit : All that a score is made of.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> X, y = make_classification(600, flip_y=0.2, random_state=0)
+    >>> scorer = rb.make_scorer("recall() >= 0.8", maximize="precision()")
+    >>> search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=scorer).fit(X, y)
+    >>> scorer(search.best_estimator_, X, y) > 1
+    True
+    """
+    problem = promised(promises, maximize, minimize)
+    if confidence is not None:
+        check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
+    return PromisesFirst(problem, positive_label, confidence)
+
+
+class PromisesFirst(BaseEstimator):
+    """What `make_scorer` makes: called with a fitted model and rows, it gives a number.
+
+    Parameters
+    ----------
+    problem : Problem
+        The promises, and the objective.
+    positive_label : label, default=None
+        Of two labels the one that means yes.
+    confidence : float, default=None
+        At which rows have to show that a promise is broken.
+    """
+
+    def __init__(
+        self, problem: Problem, positive_label: Any = None, confidence: float | None = None
+    ) -> None:
+        self.problem = problem
+        self.positive_label = positive_label
+        self.confidence = confidence
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, columns: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The score of a fitted model on rows with labels `y`; above 1 if it keeps the promises."""
+        report = self.audit(estimator, X, y, columns, sample_weight)
+        return score_of(self.problem, report, self.confidence)
+
+    def set_score_request(self, **requests: Any) -> PromisesFirst:
+        """Say what searches pass on to it, with scikit-learn's metadata routing.
+
+        Parameters
+        ----------
+        **requests : bool or str
+            For `columns` and `sample_weight`, whether it is passed on, or the name it has there.
+
+        Returns
+        -------
+        PromisesFirst
+            Itself.
+        """
+        if unknown := [name for name in requests if name not in ASKED]:
+            raise TypeError(f"{unknown[0]}: a score may ask for {' and '.join(ASKED)}")
+        self._metadata_request = _asking(self, {**ASKED, **requests})
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What it asks for: columns, and weights if that was set.
+
+        Returns
+        -------
+        MetadataRequest
+            As scikit-learn's metadata routing has it.
+        """
+        return getattr(self, "_metadata_request", None) or _asking(self, ASKED)
+
+    def audit(
+        self, estimator: Any, X: Any, y: Any, columns: Any = None, sample_weight: Any = None
+    ) -> Audit:
+        """The audit that a score is made of.
+
+        Parameters
+        ----------
+        estimator : classifier
+            The fitted model.
+        X : DataFrame, array, sparse matrix or list
+            The rows.
+        y : array of shape (n,)
+            The labels.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use and `X` does not have.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+
+        Returns
+        -------
+        Audit
+            Every promise and the objective on these rows.
+        """
+        check_order(X, {"y": y, "sample_weight": sample_weight})
+        positive = self.positive_label
+        if positive is None:
+            positive = getattr(estimator, "positive_label", None)
+        classes = in_order(np.asarray(estimator.classes_), positive)
+        rows = X if hasattr(X, "shape") else np.asarray(X)
+        people = labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
+        return audit(self.problem, estimator, people, confidence=self.confidence or CONFIDENCE)
+
+
+def _asking(scorer: PromisesFirst, requests: Mapping[str, Any]) -> MetadataRequest:
+    request = MetadataRequest(owner=scorer)
+    for name, alias in requests.items():
+        request.score.add_request(param=name, alias=alias)
+    return request
+
+
+def score_of(problem: Problem, report: Audit, confidence: float | None = None) -> float:
+    """The score of an audit of a problem: promises first, then the objective."""
+    broken = [
+        promise
+        for promise in report.promises
+        if (promise.kept is False if confidence is None else promise.verdict == "broken")
+    ]
+    if broken:
+        worst = max(max(_violation(promise), 0.0) for promise in broken)
+        return 1.0 / (1.0 + worst) if worst > 0 else 1.0 - np.finfo(float).eps
+    return 1.0 + _worth(problem, report.objective.value)
+
+
+def _violation(promise: Promise) -> float:
+    """By how much a promise is broken, in its own units."""
+    if math.isfinite(promise.violation) or promise.slack is None:
+        return promise.violation
+    return -promise.slack
+
+
+def _worth(problem: Problem, value: float) -> float:
+    """An objective as a number from 0 to 1, the more the better."""
+    if value is None or not math.isfinite(value):  # such as the precision of no yes at all
+        return 0.0
+    low, high = span(problem.objective)
+    if low >= 0 and high <= 1:
+        return value if problem.sense == "maximize" else 1.0 - value
+    gain = value if problem.sense == "maximize" else -value
+    return 0.5 + gain / (2.0 * (1.0 + abs(gain)))
