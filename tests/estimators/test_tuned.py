@@ -245,7 +245,7 @@ def test_confidence_leaves_room_and_says_how_sure_it_is():
     assert sure.best_score_ < plain.best_score_
     assert plain.status_.confidence is None
     assert 0.9 <= sure.status_.confidence < 0.97
-    assert "with a probability of about 9" in str(sure.status_)
+    assert "with a confidence of about 9" in str(sure.status_)
 
 
 def test_too_few_rows_to_be_sure():

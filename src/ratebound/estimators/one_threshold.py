@@ -195,7 +195,7 @@ class EveryThreshold:
     def words(self, place: int, confidence: float) -> str:
         """How likely the promises hold on new rows, and what to do if that is too little."""
         reached = self.confidence(place)
-        said = f"On new rows like these all hold together with a probability of {about(reached)}"
+        said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         if reached >= confidence - NEAR:
             return f"{said}."
         return (

@@ -165,7 +165,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> model = rb.TunedThreshold(LogisticRegression(), "recall() >= 0.95", maximize="precision()")
     >>> print(model.fit(X[:2000], y[:2000]).status_)
     feasible: every constraint is kept on the training rows, each judged by models that did not see it.
-    On new rows like these all hold together with a probability of about 9...%.
+    On new rows like these all hold together with a confidence of about 9...%.
     >>> report = model.audit(X[2000:], y[2000:])
     >>> report.kept, round(report.objective.value, 1)
     (True, 0.4)
