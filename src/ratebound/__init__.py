@@ -21,7 +21,7 @@ _NAMES = {
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
     "game.game": "Game",
-    "game.learner": "Answering Descending Fit Growing Learner",
+    "game.learner": "Answering Descending Differentiating Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
     "game.players_by_fits": "CuttingPlane Grid",
     "game.rounds": "play",
@@ -47,6 +47,7 @@ _NAMES = {
         accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds equal_opportunity
         limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
         statistical_parity steering_examples""",
+    "rates.general": "constraint",
     "rates.grouping": "Goal",
     "rates.naming": "rate ratio",
     "rates.ranges": "Range",
@@ -73,7 +74,7 @@ _NAMES = {
 _FIRST = """
     Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet PlugIn Population Problem
     RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
-    column compile datasets determinize equal explain game goal goals inspect last_iterate
+    column compile constraint datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates
     ratio register_scorer rows_needed select shrink thresholds trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}

@@ -24,6 +24,7 @@ from ratebound.estimators.policy import load as load
 from ratebound.game.game import Game as Game
 from ratebound.game.learner import Answering as Answering
 from ratebound.game.learner import Descending as Descending
+from ratebound.game.learner import Differentiating as Differentiating
 from ratebound.game.learner import Fit as Fit
 from ratebound.game.learner import Growing as Growing
 from ratebound.game.learner import Learner as Learner
@@ -82,6 +83,7 @@ from ratebound.rates.goals import no_lost_benefits as no_lost_benefits
 from ratebound.rates.goals import not_worse_off as not_worse_off
 from ratebound.rates.goals import statistical_parity as statistical_parity
 from ratebound.rates.goals import steering_examples as steering_examples
+from ratebound.rates.general import constraint as constraint
 from ratebound.rates.grouping import Goal as Goal
 from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate as rate
