@@ -69,6 +69,7 @@ from ratebound.rates.expressions import Constraint as Constraint
 from ratebound.rates.expressions import Expression as Expression
 from ratebound.rates.expressions import Rate as Rate
 from ratebound.rates.expressions import Ratio as Ratio
+from ratebound.rates.general import constraint as constraint
 from ratebound.rates.goals import accurate_coverage as accurate_coverage
 from ratebound.rates.goals import decision_rule as decision_rule
 from ratebound.rates.goals import egregious_examples as egregious_examples
@@ -83,7 +84,6 @@ from ratebound.rates.goals import no_lost_benefits as no_lost_benefits
 from ratebound.rates.goals import not_worse_off as not_worse_off
 from ratebound.rates.goals import statistical_parity as statistical_parity
 from ratebound.rates.goals import steering_examples as steering_examples
-from ratebound.rates.general import constraint as constraint
 from ratebound.rates.grouping import Goal as Goal
 from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate as rate

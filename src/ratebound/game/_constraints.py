@@ -1,4 +1,4 @@
-"""Constraints of one's own in a round: the λ-player sees their values, the model descends their proxies."""
+"""Constraints of one's own in a round: λ sees their values, and the model descends their proxies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _ask(
 def descended(
     compiled: Compiled, weights: Array, scores: Any, rows: Array | None, modules: Modules
 ) -> Any:
-    """The proxies of constraints of one's own, each times its weight (K, 1+m) and in its unit, summed."""
+    """The sum of the proxies of constraints of one's own, times their weights (K, 1+m), in units."""
     asked, own = Asked(compiled, "proxy"), as_numpy(weights) / compiled.scale
     with_scores = models_from(scores, _shape(compiled, scores, len(own)))
 

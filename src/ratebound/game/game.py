@@ -40,8 +40,8 @@ from ratebound.game.proxies import PROXIES, Proxy, Targets, targets_like
 from ratebound.game.rules import Rules
 from ratebound.kernels.swap import adam_direction
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.general import Modules, modules_of
 from ratebound.problem.deciding import less_thresholds, score_count, with_axes
+from ratebound.problem.general import Modules, modules_of
 from ratebound.problem.sharing import of_all
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero

@@ -197,9 +197,7 @@ def values_of(
     return Values(objectives, violations, rows.scale[1:], pieces)
 
 
-def models_on(
-    rows: Compiled, scorer: Scorer, parameters: Array, scores: Array
-) -> list[Model] | None:
+def models_on(rows: Compiled, scorer: Scorer, parameters: Array, scores: Array) -> list[Model] | None:
     """Models (M, P) with scores (M, A, n), as constraints of one's own see them; None without any."""
     if not rows.general:
         return None

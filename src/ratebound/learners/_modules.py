@@ -108,7 +108,7 @@ def holder(module: torch.nn.Module) -> torch.nn.Module:
     """A module that calls functions with another one, for `torch.func.functional_call` to fill in."""
     nn = import_torch().nn
 
-    class Holder(nn.Module):  # type: ignore[name-defined,misc]
+    class Holder(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.module = module

@@ -355,7 +355,8 @@ class TorchFit(Differentiating):
     def descend(self, gradient: torch.Tensor, added: Added | None = None) -> None:
         """One step against the gradient with respect to the scores last given, of their shape."""
         torch = import_torch()
-        scores, roots, slopes = self._scores, [self._scores], [gradient]
+        scores, roots = self._scores, [self._scores]
+        slopes: list[Any] = [gradient]
         del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if added is not None:
             roots.append(added(scores, partial(self.modules, training=True)))

@@ -480,7 +480,11 @@ class Compiled:
         return self.goal.value(parts), violations, parts
 
     def expected(
-        self, weights: Array, scores: Any, thresholds: Mapping[str, Any] | None = None
+        self,
+        weights: Array,
+        scores: Any,
+        thresholds: Mapping[str, Any] | None = None,
+        models: Sequence[Model] | None = None,
     ) -> tuple[float, Array]:
         """The exact objective and violations of a mixture, in expectation.
 
@@ -492,13 +496,15 @@ class Compiled:
             Their scores, as `measure` takes them.
         thresholds : dict of str to array, default=None
             As `measure` takes them.
+        models : sequence of Model, default=None
+            As `measure` takes them.
 
         Returns
         -------
         tuple of float and array
             The objective, and the violations (m,).
         """
-        objectives, violations, pieces = self.measure(scores, thresholds)
+        objectives, violations, pieces = self.measure(scores, thresholds, models)
         value = weights @ objectives if self.goal is None else self.goal.value(weights @ pieces)
         return float(value), weights @ violations
 

@@ -2,7 +2,7 @@
 
 A function is called with a `Model` and `ModelRows`. Whatever it does wrong, the error names the
 constraint. In a compiled problem such a constraint is a row without coefficients, whose offset is the
-negative of its bound; its value is added to that row, so that all rows are one vector to whoever reads it.
+negative of its bound. Its value is added to that row, so that all constraints are one vector to others.
 """
 
 from __future__ import annotations
@@ -208,9 +208,7 @@ def number(constraint: Constraint, part: Part, answer: Any, scores: Any) -> floa
     try:
         plain = float(answer)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{_who(metric, part)} gave {answer!r}: it has to give one number"
-        ) from None
+        raise ValueError(f"{_who(metric, part)} gave {answer!r}: it has to give one number") from None
     return _finite(metric, part, plain, scores)
 
 

@@ -148,8 +148,8 @@ class Problem:
         for name, times in names.items():
             if times > 1:
                 raise ValueError(
-                    f"{name}: {times} constraints of one's own have this name, by which reports and files "
-                    "tell them apart: give each a name= of its own"
+                    f"{name}: {times} constraints of one's own have this name, by which reports and "
+                    "files tell them apart: give each a name= of its own"
                 )
 
     @property

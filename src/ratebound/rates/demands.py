@@ -1,7 +1,8 @@
 """What a promise demands of plain rates, as expressions that are to be <= 0.
 
 A ratio is cross-multiplied; an area becomes a mean of recalls at thresholds of its own, and one more
-demand for the false-positive budget of each threshold. A constraint of one's own demands nothing of rates.
+demand for the false-positive budget of each threshold. A constraint of one's own demands nothing of
+rates.
 """
 
 from __future__ import annotations

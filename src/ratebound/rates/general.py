@@ -21,7 +21,7 @@ Function = Callable[[Any, Any], Any]  # of a model and rows, to a number
 class General(SingleMetric):
     """A number that functions of the model give; `constraint` bounds one from above.
 
-    Two are equal if they have the same name: a problem holds each name once, and files hold no functions.
+    Two are equal if they have the same name: a problem holds each name once, and files no functions.
 
     Parameters
     ----------
@@ -41,7 +41,9 @@ class General(SingleMetric):
     Examples
     --------
     >>> import ratebound as rb
-    >>> small = rb.constraint(lambda model, rows: abs(model.scores).max(), name="largest score", at_most=4)
+    >>> def largest(model, rows):
+    ...     return abs(model.scores).max()
+    >>> small = rb.constraint(largest, name="largest score", at_most=4)
     >>> small.left, small
     (largest score, largest score <= 4.0)
     """
@@ -84,11 +86,11 @@ def constraint(
     It stands beside rates in a `Problem`. `play` trains for it with PyTorch modules (`Torch`, `MLP`,
     `Lattice`), and `Game` in a training loop of one's own. ``docs/own_constraints.md`` has more.
 
-    Both functions take ``(model, rows)`` and give one number. The model has `scores`, (n,), or (D, n) for
-    D > 2 classes, of these rows, and `module`: the PyTorch module, or whatever was given as ``module=``
-    in a loop of one's own. The rows have `X`, `y` (1 for yes and 0 for no, or the place of the label
-    among D > 2 classes), `columns["name"]` and `weights`. If the scores are tensors, so are all numbers
-    of the rows.
+    Both functions take ``(model, rows)`` and give one number. The model has the `scores` of these rows,
+    (n,), or (D, n) for D > 2 classes, and `module`: the PyTorch module, or whatever was given as
+    ``module=`` in a loop of one's own. The rows have `X`, `y` (1 for yes and 0 for no, or the place of
+    the label among D > 2 classes), `columns["name"]` and `weights`. If the scores are tensors, so are
+    all numbers of the rows.
 
     Parameters
     ----------
