@@ -301,8 +301,8 @@ def _pair_of_rates(given: str) -> tuple[float, float]:
         model = multipliers = math.nan
     if not all(0 < rate < math.inf for rate in (model, multipliers)):
         raise argparse.ArgumentTypeError(
-            f"{given!r} is no pair of learning rates above 0, as in 0.01/0.1: that of the model, and that "
-            "of the multipliers"
+            f"{given!r} is no pair of learning rates above 0, as in 0.01/0.1: that of the model, and "
+            "that of the multipliers"
         )
     return model, multipliers
 

@@ -188,17 +188,14 @@ class Rounds:
         rows: Array | None = None,
         *,
         module: Any = None,
-        weights: Array | None = None,
     ) -> Any:
         """What to add to the loss of the latest round for constraints of one's own (`rb.constraint`).
 
         It is the sum of their proxies, each times its multiplier; scores come with their history, so
-        that there is a gradient. In a function that is compiled, as by ``jax.jit``, multipliers change
-        and code does not: give it ``weights=rounds.weights`` as an argument.
+        that there is a gradient. Multipliers change, so do not call it in code that is compiled once, as
+        by ``jax.jit``: there, multiply the proxies by `weights` yourself.
         """
-        self._descended = True
-        own = self.weights if weights is None else weights
-        return self.game.descended(own, scores, rows, module=module)
+        return self.game.descended(self.weights, scores, rows, module=module)
 
     def _check_descended(self) -> None:
         """Raise where a loop would train without its proxies."""

@@ -177,8 +177,12 @@ def called(constraint: Constraint, part: Part, model: Model, rows: ModelRows) ->
         raise ValueError(needs_function(metric))
     try:
         answer = function(model, rows)
-    except Exception as error:
-        raise ValueError(f"{_who(metric, part)} raised {type(error).__name__}: {error}") from error
+    except Exception as error:  # whatever a function of one's own may raise
+        missing = model.module is None and isinstance(error, AttributeError | TypeError)
+        hint = ". It got no model.module: give module=, here and in each round" * missing
+        raise ValueError(
+            f"{_who(metric, part)} raised {type(error).__name__}: {error}{hint}"
+        ) from error
     _check_one_number(metric, part, answer)
     torch = namespace(model.scores)
     descended = part == "proxy" and torch is not np and torch.is_grad_enabled()
@@ -206,7 +210,7 @@ def number(constraint: Constraint, part: Part, answer: Any, scores: Any) -> floa
     metric = constraint.left
     assert isinstance(metric, General)
     try:
-        plain = float(answer)
+        plain = float(answer.detach() if hasattr(answer, "detach") else answer)
     except (TypeError, ValueError):
         raise ValueError(f"{_who(metric, part)} gave {answer!r}: it has to give one number") from None
     return _finite(metric, part, plain, scores)
