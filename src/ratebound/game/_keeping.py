@@ -23,6 +23,7 @@ from ratebound.game.trace import FoldModels, Trace, Values, joined, models_on, o
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_of
+from ratebound.problem.general import within_reach
 from ratebound.problem.spelling_out import rows_counted
 from ratebound.rates.kinds import TWO
 
@@ -159,6 +160,8 @@ class Keeper:
             now = replace(now, parameters=self.folds.whole(every))
             scores = self.folds.out_of_fold(scores)
         finite = np.isfinite(scores).reshape(len(scores), -1).all(axis=1) & now.finite
+        if self.compiled.general:
+            finite &= within_reach(scores)
         sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(finite)))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):

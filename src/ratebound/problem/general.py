@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ratebound.problem.problem import Problem
 
 Part = Literal["value", "proxy"]  # which of its two functions is asked
+FARTHEST = 1e12  # a score: a model that goes beyond has diverged, and squares soon overflow
 # Calls a function of (place, module) for each of K models in turn, and gives what it returns.
 Modules = Callable[[Callable[[int, Any], Any]], list[Any]]
 
@@ -180,9 +181,7 @@ def called(constraint: Constraint, part: Part, model: Model, rows: ModelRows) ->
     except Exception as error:  # whatever a function of one's own may raise
         missing = model.module is None and isinstance(error, AttributeError | TypeError)
         hint = ". It got no model.module: give module=, here and in each round" * missing
-        raise ValueError(
-            f"{_who(metric, part)} raised {type(error).__name__}: {error}{hint}"
-        ) from error
+        raise ValueError(f"{_who(metric, part)} raised {type(error).__name__}: {error}{hint}") from error
     _check_one_number(metric, part, answer)
     torch = namespace(model.scores)
     descended = part == "proxy" and torch is not np and torch.is_grad_enabled()
@@ -231,12 +230,18 @@ def _check_one_number(metric: General, part: Part, answer: Any) -> None:
 def _finite(metric: General, part: Part, answer: float, scores: Any) -> float:
     if math.isfinite(answer):
         return answer
-    if not bool(namespace(scores).isfinite(scores).all()):
+    if not within_reach(scores[None])[0]:
         return math.nan  # the model has diverged, which is reported as such
     raise ValueError(
         f"{_who(metric, part)} gave {answer} for scores that are all finite: look for a division by "
         "0, such as the mean of rows of which a batch has none"
     )
+
+
+def within_reach(scores: Any) -> Array:
+    """Which of models (K,) have scores (K, ...) that a function can compute with."""
+    small = abs(scores) < FARTHEST  # neither is NaN
+    return np.array([bool(each.all()) for each in small], dtype=bool)
 
 
 def _who(metric: General, part: Part) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ratebound.base.checks import as_number, check_number
+from ratebound.base.checks import check_number
 from ratebound.rates.expressions import FIRST, Constraint, Expression, Rate, SingleMetric
 
 Function = Callable[[Any, Any], Any]  # of a model and rows, to a number
@@ -150,7 +150,8 @@ def constraint(
     if on is not None and not isinstance(on, str):
         raise TypeError(f"{name}: on= takes the name of a population, got {on!r}")
     check_number(f"{name}: scale, a unit,", scale, above=0)
-    bound = Expression((), as_number(at_most, f"the bound at_most= of {name}"))
+    check_number(f"{name}: at_most, the bound,", at_most)
+    bound = Expression((), float(at_most))
     descended = value if proxy is None else proxy
     metric = General(name.strip(), value, descended, on, bool(exact), float(scale))
     return Constraint(metric, "<=", bound)
