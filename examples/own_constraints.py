@@ -44,8 +44,8 @@ problem = rb.Problem(
 )
 
 # %%
-# `rb.play` trains any PyTorch module for it. All else is as for rates: the trace holds the exact value of
-# every constraint at every iterate kept, and `rb.shrink` mixes the iterates by them.
+# `rb.play` trains any PyTorch module for it. All else is as for rates: the trace holds the exact value
+# of every constraint at every iterate kept, and `rb.shrink` mixes the iterates by them.
 
 compiled = rb.compile(problem, adult.train)
 learner = rb.Torch(lambda width: torch.nn.Linear(width, 1), learning_rate=0.3, optimizer="sgd")

@@ -128,16 +128,16 @@ def test_other_classifiers_are_measured_by_their_scores():
         def predict(self, X):
             return np.ones(len(X))
 
-    with pytest.raises(ValueError, match="Brier <= 0.0: .*Always has no decision_function"):
+    with pytest.raises(ValueError, match=r"Brier <= 0.0: .*Always has no decision_function"):
         rb.audit(rb.Problem("error_rate()", [brier]), Always(), NEW.population())
 
 
 def test_what_a_function_does_wrong_in_an_audit(mixture):
     bad = rb.constraint(lambda model, rows: rows.column("age").mean(), name="mean age")
-    with pytest.raises(ValueError, match="mean age: its function value= raised .*no column 'age'"):
+    with pytest.raises(ValueError, match=r"mean age: its function value= raised .*no column 'age'"):
         rb.audit(rb.Problem("error_rate()", [bad]), mixture, NEW.population())
     elsewhere = rb.constraint(gap, name="gap", on="pool")
-    with pytest.raises(ValueError, match="gap <= 0.0: population 'pool' is not given"):
+    with pytest.raises(ValueError, match=r"gap <= 0.0: population 'pool' is not given"):
         rb.audit(rb.Problem("error_rate()", [elsewhere]), mixture, NEW.population())
 
 
@@ -163,7 +163,7 @@ REFUSES = {
 
 @pytest.mark.parametrize("who", REFUSES)
 def test_what_knows_rates_alone_names_it_and_says_what_to_do(who, mixture):
-    with pytest.raises(ValueError, match="gap <= 0.02: .* knows rates alone") as error:
+    with pytest.raises(ValueError, match=r"gap <= 0.02: .* knows rates alone") as error:
         REFUSES[who](NEW.population(), mixture)
     said = str(error.value)
     assert who in said

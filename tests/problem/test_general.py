@@ -116,7 +116,7 @@ def test_what_a_function_does_wrong_names_the_constraint(function, words):
 def test_rows_without_labels():
     rows = rb.Population(TABLE.X)
     problem = rb.Problem("positive_rate()", [rb.constraint(lambda m, r: r.y.mean(), name="mean label")])
-    with pytest.raises(ValueError, match="mean label: .*these rows have no labels"):
+    with pytest.raises(ValueError, match=r"mean label: .*these rows have no labels"):
         rb.compile(problem, rows).evaluate(np.zeros(120))
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_compiled():
         rb.compile(rb.Problem("error_rate()", [own]), ROWS)
     goal = rb.Problem(maximize="f_score()", subject_to=[rb.constraint(brier, name="Brier score")])
     with pytest.raises(
-        ValueError, match="Brier score <= 0.0: beside .* the objective is a sum of rates"
+        ValueError, match=r"Brier score <= 0.0: beside .* the objective is a sum of rates"
     ):
         rb.compile(goal, ROWS)
 

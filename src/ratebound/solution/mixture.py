@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -92,6 +92,17 @@ class Mixture:
     classes: tuple[Any, ...] = (False, True)  # (D,)
     encoding: Encoding | None = None
     calibration: Calibration | None = None
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """A mixture of `Members`; models and weights of one's own are answered with what to write."""
+        members = given[0] if given else named.get("members")
+        if (given or named) and not isinstance(members, Members):
+            raise TypeError(
+                "a mixture of models of one's own is made from a trace of them, so that what they do is "
+                "known: rb.shrink(rb.trace_of(compiled, snapshots)), or with weights of one's own "
+                "rb.average(rb.trace_of(compiled, snapshots), weighting=weights)"
+            )
+        return super().__new__(cls)
 
     def __len__(self) -> int:
         return len(self.weights)
