@@ -74,7 +74,7 @@ _NAMES = {
 _FIRST = """
     Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet PlugIn Population Problem
     RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
-    column compile constraint datasets determinize equal explain game goal goals inspect last_iterate
+    column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates
     ratio register_scorer rows_needed select shrink thresholds trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -55,7 +55,9 @@ class Members:
 class Mixture:
     """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
-    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. The main parts of its
+    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. Models of a training
+    loop of one's own become one by ``rb.shrink(rb.trace_of(compiled, models))``, or with weights of one's
+    own by ``rb.average(rb.trace_of(compiled, models), weighting=weights)``. The main parts of its
     `record` can be read off the mixture itself.
 
     Parameters
@@ -92,17 +94,6 @@ class Mixture:
     classes: tuple[Any, ...] = (False, True)  # (D,)
     encoding: Encoding | None = None
     calibration: Calibration | None = None
-
-    def __new__(cls, *given: Any, **named: Any) -> Self:
-        """A mixture of `Members`; models and weights of one's own are answered with what to write."""
-        members = given[0] if given else named.get("members")
-        if (given or named) and not isinstance(members, Members):
-            raise TypeError(
-                "a mixture of models of one's own is made from a trace of them, so that what they do is "
-                "known: rb.shrink(rb.trace_of(compiled, snapshots)), or with weights of one's own "
-                "rb.average(rb.trace_of(compiled, snapshots), weighting=weights)"
-            )
-        return super().__new__(cls)
 
     def __len__(self) -> int:
         return len(self.weights)
