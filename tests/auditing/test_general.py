@@ -168,3 +168,10 @@ def test_what_knows_rates_alone_names_it_and_says_what_to_do(who, mixture):
     said = str(error.value)
     assert who in said
     assert any(word in said for word in ("Leave it out", "Train for it"))
+
+
+def test_other_promises_of_a_fitted_estimator_are_rates_too(brief):
+    fitted = rb.RateConstrainedClassifier("recall() >= 0.6", random_state=0, method="plug-in")
+    fitted.fit(TABLE.X, TABLE.y)
+    with pytest.raises(ValueError, match=r"gap <= 0.02: RateConstrainedClassifier knows rates alone"):
+        fitted.with_constraints(OWN)

@@ -426,3 +426,61 @@ def test_an_interrupted_game_is_known_by_its_functions(tmp_path, monkeypatch):
     assert calls == [1, 1, 2]
     np.testing.assert_array_equal(first.violations, again.violations)
     assert not np.array_equal(first.violations, other.violations)
+
+
+def test_a_learner_of_ones_own_takes_them():
+    """With JAX: a fit that calls functions with its models, and descends one more function."""
+    jax = pytest.importorskip("jax")
+
+    class Scores(rb.Scorer):
+        kind = "linear scores, for a test"
+
+        def scores(self, parameters, X):
+            wide = parameters.astype(float)
+            return (wide[:, :-1] @ X.T.astype(float) + wide[:, -1:])[:, None]
+
+    class Fit(rb.Differentiating):
+        scorer = Scores()
+
+        def __init__(self, X, settings):
+            self.X, self.flat = X, jax.numpy.ones((settings, X.shape[1] + 1))
+
+        def parameters(self):
+            return np.asarray(self.flat)
+
+        def all_scores(self):
+            return self.scorer.scores(self.parameters(), self.X)
+
+        def scores(self, rows):
+            self.batch = self.X if rows is None else self.X[rows]
+            return np.asarray(self._scores(self.flat))
+
+        def _scores(self, flat):
+            return (flat[:, :-1] @ self.batch.T + flat[:, -1:])[:, None]
+
+        def modules(self, function, *, training):
+            return [function(place, each) for place, each in enumerate(self.flat)]
+
+        def descend(self, gradient, added=None):
+            def loss(flat):
+                scores = self._scores(flat)
+                own = added(scores, lambda function: [function(k, each) for k, each in enumerate(flat)])
+                return (scores * gradient).sum() + own
+
+            self.flat = self.flat - 0.1 * jax.grad(loss)(self.flat)
+
+    class Linear(rb.Learner):
+        fit = rb.Differentiating
+
+        def start(self, rows, settings, seed):
+            return Fit(np.asarray(rows.features), settings)
+
+    norm = rb.constraint(lambda m, r: abs(m.module[:-1]).sum(), name="L1 norm", at_most=0.5)
+    compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.5", norm]), ROWS)
+    how = {"batch_size": None, "keep": rb.Keep(every=10), "player": rb.ExternalRegret([0.01, 0.03])}
+    trace = rb.play(compiled, Linear(), rounds=200, **how)
+    np.testing.assert_allclose(
+        trace.violations[:, 1], abs(trace.parameters[:, :-1]).sum(axis=1) - 0.5, atol=1e-5
+    )
+    assert trace.violations[0, 1] > 0.5  # where it starts
+    assert rb.shrink(trace).status.feasible
